@@ -1,0 +1,1 @@
+"""What every Heddle service shares: serving, calling, failing, logging, settings."""
