@@ -1,0 +1,93 @@
+"""What a request carries through all services: its id, its trace, who asks, how long it may take.
+
+Set once, where a request enters a process; read wherever a call leaves it.
+"""
+
+import secrets
+import time
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Protocol, TypedDict
+
+from heddle_runtime.identity import ANONYMOUS, Identity
+
+REQUEST_ID = "x-request-id"
+TRACE = "traceparent"
+AUTHORIZATION = "authorization"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, and what ties the log lines of one request together."""
+
+    request_id: str
+    identity: Identity = ANONYMOUS
+    token: str = ""
+    """The signed form of `identity`, handed on as it came."""
+    traceparent: str = ""
+
+
+CALLER: ContextVar[Caller] = ContextVar("heddle_caller")
+_NOBODY = Caller("")
+
+
+class TimedCall(Protocol):
+    """The part of a call's context that knows its deadline."""
+
+    def time_remaining(self) -> float | None:
+        """Return the seconds that are left, or None if there is no deadline."""
+
+
+class Onward(TypedDict):
+    """The keyword arguments of an onward call."""
+
+    timeout: float
+    metadata: tuple[tuple[str, str], ...]
+
+
+def caller() -> Caller:
+    """Return who asks. Outside of a request: nobody."""
+    return CALLER.get(_NOBODY)
+
+
+def new_request_id() -> str:
+    """Return an id that no other request has."""
+    return f"req_{secrets.token_hex(12)}"
+
+
+def remaining(context: TimedCall, cap: float = float("inf")) -> float:
+    """Return the seconds that an onward call may take, at most `cap`."""
+    left = context.time_remaining()
+    return cap if left is None else max(0.0, min(left, cap))
+
+
+def onward(context: TimedCall, cap: float = float("inf")) -> Onward:
+    """Return what every onward call needs: what is left of the deadline, and who asks.
+
+    Use as `stub.Method(request, **onward(context))`: grpc hands neither on by itself.
+    """
+    return outgoing(remaining(context, cap))
+
+
+def outgoing(timeout: float) -> Onward:
+    """Return what a call needs that starts here, in the name of the current caller."""
+    current = caller()
+    metadata = [(REQUEST_ID, current.request_id or new_request_id())]
+    if current.token:
+        metadata.append((AUTHORIZATION, f"Bearer {current.token}"))
+    if current.traceparent:
+        metadata.append((TRACE, current.traceparent))
+    return {"timeout": timeout, "metadata": tuple(metadata)}
+
+
+class Stopwatch:
+    """Measures seconds since it was made, by a clock that nobody sets."""
+
+    __slots__ = ("_started",)
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+
+    def seconds(self) -> float:
+        """Return the seconds so far."""
+        return time.perf_counter() - self._started

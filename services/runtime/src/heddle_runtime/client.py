@@ -1,0 +1,88 @@
+"""Channels to other services."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol, TypeVar
+
+import grpc
+from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.descriptor_pb2 import MethodOptions
+
+MAX_MESSAGE_BYTES = 32 * 1024 * 1024
+KEEPALIVE_MS = 10_000
+KEEPALIVE_TIMEOUT_MS = 3_000
+RETRY_POLICY = {
+    "maxAttempts": 4,
+    "initialBackoff": "0.1s",
+    "maxBackoff": "1s",
+    "backoffMultiplier": 2,
+    "retryableStatusCodes": ["UNAVAILABLE"],
+}
+OPTIONS = [
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    # A peer that hangs is noticed by a ping without an answer. The second time-out must be set
+    # too: it is the one that counts, and its default is a minute.
+    ("grpc.keepalive_time_ms", KEEPALIVE_MS),
+    ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
+    ("grpc.http2.ping_timeout_ms", KEEPALIVE_TIMEOUT_MS),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    # A service that was restarted is found again within a second.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+]
+ResponseT_co = TypeVar("ResponseT_co", covariant=True)
+
+
+class ResponseStream(Protocol[ResponseT_co]):
+    """A server-streaming call, over gRPC or within the process."""
+
+    def __aiter__(self) -> AsyncIterator[ResponseT_co]:
+        """Iterate over the responses."""
+
+    def cancel(self) -> bool:
+        """Tell the server that nobody waits any more."""
+
+
+@asynccontextmanager
+async def streaming(
+    call: ResponseStream[ResponseT_co],
+) -> AsyncIterator[ResponseStream[ResponseT_co]]:
+    """Make sure that `call` is over when the block is left, however it is left."""
+    try:
+        yield call
+    finally:
+        close = getattr(call, "aclose", None)
+        if close is None:
+            call.cancel()
+        else:
+            await close()
+
+
+def channel(address: str, *services: ServiceDescriptor) -> grpc.aio.Channel:
+    """Return a channel that retries the calls their contracts mark as safe to repeat."""
+    return grpc.aio.insecure_channel(
+        address, options=[*OPTIONS, ("grpc.service_config", json.dumps(service_config(*services)))]
+    )
+
+
+def service_config(*services: ServiceDescriptor) -> dict[str, object]:
+    """Derive the gRPC service config from the methods' `idempotency_level`.
+
+    Streams are left out: their callers see how far they got and decide themselves.
+    """
+    safe = [
+        {"service": service.full_name, "method": method.name}
+        for service in services
+        for method in service.methods
+        if method.GetOptions().idempotency_level != MethodOptions.IDEMPOTENCY_UNKNOWN
+        and not method.server_streaming
+    ]
+    return {
+        "loadBalancingConfig": [{"round_robin": {}}],
+        "methodConfig": [{"name": safe, "retryPolicy": RETRY_POLICY}] if safe else [],
+        "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
+    }

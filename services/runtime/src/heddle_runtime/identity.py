@@ -1,0 +1,105 @@
+"""Who calls: established once, at the gateway, and carried as one short-lived signed token."""
+
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import OctKey
+
+from heddle_runtime.errors import UnauthenticatedError
+
+AUDIENCE = "heddle"
+LIFETIME = 60.0
+_ALGORITHMS = ["HS256"]
+_REMEMBERED = 4096
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
+_CLAIMS = jwt.JWTClaimsRegistry(
+    leeway=5,
+    exp={"essential": True},
+    iat={"essential": True},
+    aud={"essential": True, "value": AUDIENCE},
+    sub={"essential": True},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A caller, as the gateway knows it."""
+
+    subject: str
+    """The user or application, unique in the organisation."""
+    organization: str = ""
+    scopes: Sequence[str] = ()
+
+
+ANONYMOUS = Identity("anonymous")
+
+
+class TokenSigner:
+    """Makes tokens. One token serves an identity for half of its lifetime, then a new one does."""
+
+    def __init__(self, secret: str) -> None:
+        self._key = OctKey.import_key(secret)
+        self._tokens: OrderedDict[Identity, tuple[float, str]] = OrderedDict()
+
+    def token(self, identity: Identity) -> str:
+        """Return a token for `identity` that is valid for at least half a minute."""
+        now = time.time()
+        known = self._tokens.get(identity)
+        if known is not None and now < known[0]:
+            return known[1]
+        claims = {
+            "sub": identity.subject,
+            "org": identity.organization,
+            "scopes": list(identity.scopes),
+            "aud": AUDIENCE,
+            "iat": int(now),
+            "exp": int(now + LIFETIME),
+            "jti": uuid.uuid4().hex,
+        }
+        token = jwt.encode({"alg": "HS256"}, claims, self._key, algorithms=_ALGORITHMS)
+        _remember(self._tokens, identity, (now + LIFETIME / 2, token))
+        return token
+
+
+class TokenVerifier:
+    """Reads tokens. A token is verified once; then only its end is checked."""
+
+    def __init__(self, secret: str) -> None:
+        self._key = OctKey.import_key(secret)
+        self._identities: OrderedDict[str, tuple[float, Identity]] = OrderedDict()
+
+    def identity(self, token: str) -> Identity:
+        """Return who `token` stands for.
+
+        Raises:
+            UnauthenticatedError: The token is missing, forged, expired or for someone else.
+        """
+        known = self._identities.get(token)
+        if known is None:
+            known = self._verify(token)
+            _remember(self._identities, token, known)
+        if time.time() > known[0]:
+            raise UnauthenticatedError("The call's token has expired.")
+        return known[1]
+
+    def _verify(self, token: str) -> tuple[float, Identity]:
+        try:
+            claims = jwt.decode(token, self._key, algorithms=_ALGORITHMS).claims
+            _CLAIMS.validate(claims)  # decode alone does not look at exp
+            identity = Identity(claims["sub"], claims.get("org", ""), tuple(claims["scopes"]))
+            return float(claims["exp"]), identity
+        except (JoseError, ValueError, KeyError, TypeError):
+            raise UnauthenticatedError("The call carries no valid token.") from None
+
+
+def _remember(cache: OrderedDict[KeyT, ValueT], key: KeyT, value: ValueT) -> None:
+    cache[key] = value
+    if len(cache) > _REMEMBERED:
+        cache.popitem(last=False)

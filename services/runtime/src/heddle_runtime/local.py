@@ -1,0 +1,141 @@
+"""A channel to services of the same process: the same stubs, servicers and checks, no wire.
+
+Messages are handed over as they are. So the rule that holds for every servicer and caller matters
+here: a message that was sent or received is not changed.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import grpc
+from google.protobuf.message import Message
+
+from heddle_runtime.boundary import Streaming, Unary, guarded_streaming, guarded_unary
+from heddle_runtime.errors import (
+    DETAILS_KEY,
+    DeadlineError,
+    HeddleError,
+    UnavailableError,
+    to_status,
+)
+
+Handlers = Mapping[str, "grpc.RpcMethodHandler[Any, Any]"]
+
+
+class LocalContext:
+    """What a servicer sees of a call from its own process."""
+
+    __slots__ = ("_deadline",)
+
+    def __init__(self, deadline: float | None) -> None:
+        self._deadline = deadline
+
+    def time_remaining(self) -> float | None:
+        """Return the seconds that are left."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+
+class LocalChannel:
+    """Calls servicers directly. Stands where generated code wants a server, and a channel."""
+
+    def __init__(self) -> None:
+        self._unary: dict[str, Unary] = {}
+        self._streaming: dict[str, Streaming] = {}
+
+    def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
+        """Ignore what `add_registered_method_handlers` is told as well."""
+
+    def add_registered_method_handlers(self, service: str, handlers: Handlers) -> None:
+        """Take the methods of a servicer. Called by generated code."""
+        for name, handler in handlers.items():
+            path = f"/{service}/{name}"
+            if handler.response_streaming:
+                self._streaming[path] = guarded_streaming(path, handler.unary_stream)
+            else:
+                self._unary[path] = guarded_unary(path, handler.unary_unary)
+
+    def unary_unary(self, path: str, *_: Any, **__: Any) -> Callable[..., Awaitable[Message]]:  # noqa: ANN401 - a channel's signature
+        """Return a callable for the method at `path`. Called by generated code."""
+
+        async def call(request: Message, timeout: float | None = None, **_: Any) -> Message:  # noqa: ANN401, ASYNC109 - a stub's signature
+            behavior = self._unary.get(path)
+            try:
+                if behavior is None:
+                    raise _absent(path)
+                async with asyncio.timeout(timeout):
+                    return await behavior(request, LocalContext(_deadline(timeout)))  # type: ignore[no-any-return] # handlers are untyped
+            except HeddleError as error:
+                raise _as_rpc(error) from error
+            except TimeoutError as error:
+                raise _as_rpc(DeadlineError("The time of the call ran out.")) from error
+
+        return call
+
+    def unary_stream(self, path: str, *_: Any, **__: Any) -> Callable[..., "LocalStream"]:  # noqa: ANN401 - a channel's signature
+        """Return a callable for the method at `path`. Called by generated code."""
+
+        def call(request: Message, timeout: float | None = None, **_: Any) -> LocalStream:  # noqa: ANN401 - a stub's signature
+            behavior = self._streaming.get(path) or _refuse(path)
+            deadline = _deadline(timeout)
+            return LocalStream(behavior(request, LocalContext(deadline)), deadline)
+
+        return call
+
+
+class LocalStream:
+    """A server-streaming call within the process: pulls the servicer's generator itself.
+
+    No task and no queue stand between the two, so a message costs two function calls and
+    cancelling the reader cancels the servicer.
+    """
+
+    __slots__ = ("_deadline", "_responses")
+
+    def __init__(self, responses: AsyncGenerator[Message], deadline: float | None) -> None:
+        self._responses = responses
+        self._deadline = deadline
+
+    def __aiter__(self) -> "LocalStream":
+        return self
+
+    async def __anext__(self) -> Message:
+        try:
+            if self._deadline is None:
+                return await anext(self._responses)
+            async with asyncio.timeout(self._deadline - time.monotonic()):
+                return await anext(self._responses)
+        except HeddleError as error:
+            raise _as_rpc(error) from error
+        except TimeoutError as error:
+            raise _as_rpc(DeadlineError("The time of the call ran out.")) from error
+
+    def cancel(self) -> bool:
+        """Do nothing: `aclose` is what ends this call, and `heddle_runtime.client` uses it."""
+        return False
+
+    async def aclose(self) -> None:
+        """End the servicer's work."""
+        await self._responses.aclose()
+
+
+def _deadline(timeout: float | None) -> float | None:
+    return None if timeout is None else time.monotonic() + timeout
+
+
+def _absent(path: str) -> HeddleError:
+    return UnavailableError(f"No service of this process offers {path}.")
+
+
+def _refuse(path: str) -> Streaming:
+    async def refuse(_: Any, __: Any) -> AsyncGenerator[Any]:  # noqa: ANN401 - a handler's signature
+        raise _absent(path)
+        yield
+
+    return refuse
+
+
+def _as_rpc(error: HeddleError) -> grpc.aio.AioRpcError:
+    trailing = grpc.aio.Metadata((DETAILS_KEY, to_status(error).SerializeToString()))
+    return grpc.aio.AioRpcError(error.code, grpc.aio.Metadata(), trailing, error.message)

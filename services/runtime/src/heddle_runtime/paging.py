@@ -1,0 +1,52 @@
+"""Pages of lists: the same rules for every `List…` call."""
+
+import base64
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from heddle_runtime.errors import InvalidRequestError, Violation
+
+ItemT = TypeVar("ItemT")
+
+
+def page(
+    items: Iterable[ItemT],
+    key: Callable[[ItemT], str],
+    size: int,
+    token: str,
+    *,
+    default: int = 50,
+    maximum: int = 200,
+) -> tuple[list[ItemT], str]:
+    """Return one page of `items` in the order of `key`, and the token of the next page.
+
+    A page begins after the last key of the one before, so that things which come or go between
+    two calls neither repeat nor hide others.
+    """
+    after = read_token(token)
+    limit = page_size(size, default, maximum)
+    rest = sorted((item for item in items if key(item) > after), key=key)
+    found = rest[:limit]
+    return found, write_token(key(found[-1])) if len(rest) > limit else ""
+
+
+def page_size(size: int, default: int, maximum: int) -> int:
+    """Return how many things a page holds when `size` are asked for."""
+    if size < 0:
+        violation = Violation("page_size", f"must be between 0 and {maximum}")
+        raise InvalidRequestError("The page size is negative.", [violation])
+    return min(size, maximum) or default
+
+
+def write_token(key: str) -> str:
+    """Return the token of the page that begins after `key`."""
+    return base64.urlsafe_b64encode(key.encode()).decode()
+
+
+def read_token(token: str) -> str:
+    """Return the key after which the page of `token` begins."""
+    try:
+        return base64.b64decode(token.encode(), b"-_", validate=True).decode()
+    except ValueError:
+        violation = Violation("page_token", "is not a token of this list")
+        raise InvalidRequestError("The page token is not valid.", [violation]) from None

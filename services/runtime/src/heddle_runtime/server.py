@@ -1,0 +1,126 @@
+"""Running a gRPC server the way every container does."""
+
+import asyncio
+import signal
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import structlog
+import uvloop
+from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.internal import api_implementation
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from heddle_runtime import logs
+from heddle_runtime.boundary import Boundary
+from heddle_runtime.client import MAX_MESSAGE_BYTES
+from heddle_runtime.identity import TokenVerifier
+from heddle_runtime.local import LocalChannel
+from heddle_runtime.settings import ServiceSettings
+
+log = structlog.get_logger(__name__)
+OPTIONS = [
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    # Without this a forgotten process on the same port silently takes half of the calls.
+    ("grpc.so_reuseport", 0),
+    # Our own clients ping every ten seconds; the default would call that abuse.
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A servicer and the contract it fulfils."""
+
+    contract: ServiceDescriptor
+    register: Callable[[Any], None]
+
+
+App = AbstractAsyncContextManager[Sequence[Binding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A started service."""
+
+    address: str
+    """Where it listens, the port filled in."""
+    local: LocalChannel
+    """The same service for callers in this process."""
+
+
+@asynccontextmanager
+async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running]:
+    """Serve `app` until the block is left, then let running calls finish."""
+    if api_implementation.Type() != "upb":
+        log.warning("protobuf runs without its C core and is slow; install its binary wheel")
+    secret = settings.identity_secret
+    verifier = TokenVerifier(secret.get_secret_value()) if secret else None
+    async with app as bindings:
+        server = grpc.aio.server(
+            interceptors=[Boundary(verifier)],
+            options=OPTIONS,
+            maximum_concurrent_rpcs=settings.max_concurrent_calls,
+        )
+        local = LocalChannel()
+        names = [binding.contract.full_name for binding in bindings]
+        for binding in bindings:
+            binding.register(server)
+            binding.register(local)
+        checks = health.aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(checks, server)
+        reflection.enable_server_reflection(
+            [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
+        )
+        port = server.add_insecure_port(settings.address)
+        await server.start()
+        for name in ("", *names):
+            await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
+        address = _reachable(settings.address, port)
+        log.info("serving", address=address, services=names)
+        try:
+            yield Running(address, local)
+        finally:
+            await checks.enter_graceful_shutdown()
+            await asyncio.sleep(settings.drain_wait)
+            await server.stop(settings.shutdown_grace)
+            log.info("stopped", address=address)
+
+
+def run(app: App, settings: ServiceSettings, service: str) -> None:
+    """Serve `app` until SIGTERM or SIGINT. The whole of a service's `main`."""
+    logs.configure(service, settings.log_level)
+
+    async def main() -> None:
+        async with running(app, settings):
+            await stopped()
+
+    uvloop.run(main())
+
+
+async def stopped() -> None:
+    """Wait for SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, stop.set)
+    await stop.wait()
+
+
+def bind(
+    contract: ServiceDescriptor, register: Callable[[Any, Any], None], servicer: object
+) -> Binding:
+    """Return the binding of `servicer` to `contract`."""
+    return Binding(contract, lambda server: register(servicer, server))
+
+
+def _reachable(address: str, port: int) -> str:
+    if address.startswith("unix:"):
+        return address
+    host = address.rpartition(":")[0]
+    return f"{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"  # noqa: S104 - compared, not bound

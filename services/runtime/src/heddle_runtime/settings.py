@@ -1,0 +1,102 @@
+"""Settings that every service has."""
+
+import ipaddress
+import sys
+from typing import Self, TypeVar
+
+from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class ServiceSettings(BaseSettings):
+    """Base of each service's settings; reads `HEDDLE_<SERVICE>_*` environment variables."""
+
+    model_config = SettingsConfigDict(env_prefix="HEDDLE_", frozen=True, extra="ignore")
+
+    address: str = Field(
+        default="127.0.0.1:0", description="Where the server listens: host:port, or unix:/path."
+    )
+    log_level: str = Field(default="INFO", description="Least severe level that is logged.")
+    shutdown_grace: float = Field(
+        default=10.0, ge=0, description="Seconds that running calls get to finish at a stop."
+    )
+    drain_wait: float = Field(
+        default=0.5,
+        ge=0,
+        description="Seconds between saying 'not serving' and refusing calls. At least the time "
+        "that a load balancer takes to notice.",
+    )
+    max_concurrent_calls: int = Field(
+        default=2000, ge=1, description="Calls at once; the next one is refused."
+    )
+    identity_secret: SecretStr | None = Field(
+        default=None,
+        validation_alias="HEDDLE_IDENTITY_SECRET",
+        min_length=32,
+        description="The secret, the same for all services, that signs who calls. Needed to "
+        "listen anywhere but on this machine.",
+    )
+    allow_anonymous: bool = Field(
+        default=False,
+        validation_alias="HEDDLE_ALLOW_ANONYMOUS",
+        description="Listen on a network without HEDDLE_IDENTITY_SECRET. Everyone who reaches "
+        "the port can then do everything.",
+    )
+
+    @model_validator(mode="after")
+    def _refuse_an_open_port(self) -> Self:
+        if self.identity_secret or self.allow_anonymous or is_local(self.address):
+            return self
+        message = (
+            f"{self.address} can be reached from other machines: set HEDDLE_IDENTITY_SECRET to "
+            "the same secret (32 characters or more) for all services, or listen on 127.0.0.1"
+        )
+        raise ValueError(message)
+
+
+SettingsT = TypeVar("SettingsT", bound=BaseSettings)
+
+
+def is_local(address: str) -> bool:
+    """Return whether only this machine can reach `address`."""
+    if address.startswith("unix:"):
+        return True
+    host = address.rpartition(":")[0].strip("[]")
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def read(kind: type[SettingsT], arguments: list[str] | None = None) -> SettingsT:
+    """Return the settings of the environment, or print them for `--help`, or say what is wrong."""
+    if {"-h", "--help"} & set(sys.argv[1:] if arguments is None else arguments):
+        sys.stdout.write(describe(kind))
+        raise SystemExit(0)
+    try:
+        return kind()
+    except ValidationError as error:
+        for item in error.errors():
+            # Never the input: it may be a secret.
+            sys.stderr.write(f"{_variable(kind, item['loc'])}: {item['msg']}\n")
+        raise SystemExit(2) from None
+
+
+def describe(kind: type[BaseSettings]) -> str:
+    """Return one paragraph for each environment variable of `kind`."""
+    lines = [f"{(kind.__doc__ or '').strip()}\n", "Environment variables:"]
+    for name, field in kind.model_fields.items():
+        default = "" if field.default is None else f" [{field.default}]"
+        lines.append(f"  {_variable(kind, (name,))}{default}\n      {field.description}")
+    return "\n".join(lines) + "\n"
+
+
+def _variable(kind: type[BaseSettings], location: tuple[int | str, ...]) -> str:
+    name = ".".join(map(str, location))
+    field = kind.model_fields.get(name)
+    if field is not None and isinstance(field.validation_alias, str):
+        return field.validation_alias
+    prefix = kind.model_config.get("env_prefix", "")
+    return name if name.startswith("HEDDLE_") or not name else f"{prefix}{name}".upper()
