@@ -388,8 +388,13 @@ class ToolEvent(_message.Message):
     STATUS_FIELD_NUMBER: _builtins.int
     RESULT_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
+    SLOT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The invocation."""
+    slot: _builtins.str
+    """The slot that the invocation fills. Set on `error`, unless the tool is unknown; a
+    `result` tells it itself.
+    """
     @_builtins.property
     def status(self) -> Global___ToolStatus:
         """The tool made progress."""
@@ -409,10 +414,11 @@ class ToolEvent(_message.Message):
         status: Global___ToolStatus | None = ...,
         result: Global___ToolResult | None = ...,
         error: _status_pb2.Status | None = ...,
+        slot: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "event", b"event", "result", b"result", "status", b"status"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "event", b"event", "id", b"id", "result", b"result", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "event", b"event", "id", b"id", "result", b"result", "slot", b"slot", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["status", "result", "error"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015

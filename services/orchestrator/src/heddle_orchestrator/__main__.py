@@ -1,0 +1,26 @@
+"""`python -m heddle_orchestrator`."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+from heddle_runtime.server import Binding, run
+from heddle_runtime.settings import read
+
+from heddle_orchestrator.app import OrchestratorSettings, app, connect
+
+
+@asynccontextmanager
+async def connected(settings: OrchestratorSettings) -> AsyncGenerator[Sequence[Binding]]:
+    """Yield the service with channels to its peers."""
+    async with connect(settings) as peers, app(settings, peers) as bindings:
+        yield bindings
+
+
+def main() -> None:
+    """Serve until stopped."""
+    settings = read(OrchestratorSettings)
+    run(connected(settings), settings, "orchestrator")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Puts the orchestrator service together."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
+from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
+from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_runtime.client import channel
+from heddle_runtime.server import Binding, bind
+from heddle_runtime.settings import ServiceSettings
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from heddle_orchestrator.assistants import KeptAssistants
+from heddle_orchestrator.completion import Completions
+from heddle_orchestrator.servicer import OrchestratorServicer
+
+if TYPE_CHECKING:  # grpc's generated stubs have their asynchronous form only in the type files
+    from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
+    from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
+    from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
+
+
+class OrchestratorSettings(ServiceSettings):
+    """Settings of the orchestrator service."""
+
+    model_config = SettingsConfigDict(env_prefix="HEDDLE_ORCHESTRATOR_")
+
+    address: str = Field(default="127.0.0.1:9101", description="Where the server listens.")
+    tools_address: str = Field(default="127.0.0.1:9102", description="Where the tool service is.")
+    connector_address: str = Field(
+        default="127.0.0.1:9103", description="Where the connector service is."
+    )
+    assistants_address: str = Field(
+        default="127.0.0.1:9104", description="Where the assistant service is."
+    )
+    tool_timeout: float = Field(
+        default=20.0, gt=0, description="Seconds a tool gets if its binding says nothing."
+    )
+    assistant_cache_seconds: float = Field(
+        default=2.0,
+        ge=0,
+        description="How long an assistant is kept after it was read. An edit shows after that "
+        "time at the latest.",
+    )
+    max_prompt_chars: int = Field(
+        default=2_000_000, gt=0, description="The longest prompt that is sent to a model."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """The services that the orchestrator calls."""
+
+    tools: "ToolServiceAsyncStub"
+    connectors: "ConnectorServiceAsyncStub"
+    assistants: "AssistantServiceAsyncStub"
+
+
+@asynccontextmanager
+async def connect(settings: OrchestratorSettings) -> AsyncGenerator[Peers]:
+    """Yield the peers at the addresses of `settings`."""
+    services = (
+        tool_pb2.DESCRIPTOR.services_by_name["ToolService"],
+        connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"],
+        assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
+    )
+    async with (
+        channel(settings.tools_address, services[0]) as tools,
+        channel(settings.connector_address, services[1]) as connectors,
+        channel(settings.assistants_address, services[2]) as assistants,
+    ):
+        yield Peers(
+            tool_pb2_grpc.ToolServiceStub(tools),
+            connector_pb2_grpc.ConnectorServiceStub(connectors),
+            assistant_pb2_grpc.AssistantServiceStub(assistants),
+        )
+
+
+@asynccontextmanager
+async def app(settings: OrchestratorSettings, peers: Peers) -> AsyncGenerator[Sequence[Binding]]:
+    """Yield what the orchestrator service serves."""
+    completions = Completions(
+        tools=peers.tools,
+        connectors=peers.connectors,
+        assistants=KeptAssistants(peers.assistants, settings.assistant_cache_seconds),
+        tool_timeout=settings.tool_timeout,
+        max_prompt_chars=settings.max_prompt_chars,
+    )
+    contract = orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"]
+    register = orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server
+    yield [bind(contract, register, OrchestratorServicer(completions))]

@@ -1,0 +1,97 @@
+"""The tools of an assistant, ready to run."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from google.protobuf.duration_pb2 import Duration
+from google.rpc import status_pb2
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.tool.v1 import tool_pb2
+from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, from_status
+
+_MOST = 64
+
+
+@dataclass(slots=True)
+class Bound:
+    """One tool that runs before the model, and what became of it."""
+
+    id: str
+    binding: pb.ToolBinding
+    timeout: float
+    """Seconds."""
+    slot: str = ""
+    """The slot that it fills. Empty until it is known."""
+    text: str = ""
+    sources: Sequence[tool_pb2.Source] = ()
+    warnings: Sequence[str] = ()
+    elapsed: Duration = field(default_factory=Duration)
+    error: status_pb2.Status | None = None
+
+    @property
+    def tool(self) -> str:
+        """The tool's name."""
+        return self.binding.tool
+
+    def finish(self, result: tool_pb2.ToolResult) -> None:
+        """Take what the tool found."""
+        self.slot = self.binding.slot or result.slot or self.tool
+        self.text = "".join(part.text for part in result.parts)
+        self.sources = result.sources
+        self.warnings = result.warnings
+        self.elapsed = result.elapsed
+
+    def fail(self, error: status_pb2.Status, slot: str) -> None:
+        """Take the tool's failure. `slot` is empty if nobody could tell it."""
+        self.slot = self.binding.slot or slot
+        self.error = error
+
+    @property
+    def failure(self) -> HeddleError | None:
+        """The tool's failure, or None."""
+        return None if self.error is None else from_status(self.error)
+
+
+def augmenting(assistant: pb.Assistant, tool_timeout: float, remaining: float) -> list[Bound]:
+    """Return the tools that run before the model, in the order of the assistant's author.
+
+    Args:
+        assistant: Whose tools.
+        tool_timeout: Seconds for a tool whose binding sets no limit.
+        remaining: Seconds that the run has left; a tool gets at most half of them.
+
+    Raises:
+        InvalidRequestError: Two bindings have one id, or there are too many.
+    """
+    if len(assistant.tools) > _MOST:
+        violation = Violation("assistant.tools", f"at most {_MOST} tools can be bound")
+        raise InvalidRequestError("The assistant has too many tools.", [violation])
+    bound: list[Bound] = []
+    for binding, name in zip(assistant.tools, _ids(assistant.tools), strict=True):
+        if binding.disabled or binding.mode not in (pb.MODE_UNSPECIFIED, pb.MODE_AUGMENT):
+            continue
+        limit = tool_timeout
+        if binding.HasField("timeout"):
+            limit = binding.timeout.ToTimedelta().total_seconds()
+        bound.append(Bound(name, binding, min(limit, remaining / 2), slot=binding.slot))
+    return bound
+
+
+def _ids(bindings: Sequence[pb.ToolBinding]) -> list[str]:
+    """Return the bindings' ids, numbered where the author gave none."""
+    taken = {binding.id for binding in bindings if binding.id}
+    counts: Counter[str] = Counter()
+    ids: list[str] = []
+    for binding in bindings:
+        name = binding.id
+        while not name:
+            counts[binding.tool] += 1
+            number = counts[binding.tool]
+            candidate = binding.tool if number == 1 else f"{binding.tool}_{number}"
+            name = "" if candidate in taken else candidate
+        if name in ids:
+            violation = Violation("assistant.tools", f"two bindings have the id {name!r}")
+            raise InvalidRequestError("Two tools of the assistant have one id.", [violation])
+        ids.append(name)
+    return ids

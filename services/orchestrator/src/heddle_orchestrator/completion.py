@@ -1,0 +1,195 @@
+"""One answer: the assistant, its tools, its prompt, its model."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heddle.assistant.v1 import assistant_pb2
+from heddle.chat.v1 import chat_pb2
+from heddle.connector.v1 import connector_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle.tool.v1 import tool_pb2
+from heddle_runtime.boundary import Context
+from heddle_runtime.calls import Stopwatch, onward, remaining
+from heddle_runtime.client import streaming
+from heddle_runtime.errors import (
+    HeddleError,
+    InvalidRequestError,
+    ProviderGarbledError,
+    Violation,
+)
+
+from heddle_orchestrator import prompt_processors, strategies
+from heddle_orchestrator.assistants import Assistants, owned_by_caller
+from heddle_orchestrator.bindings import Bound, augmenting
+from heddle_orchestrator.execution import Events, ToolRun
+from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS, PromptProcessor
+from heddle_orchestrator.slots import fill
+from heddle_orchestrator.strategies import STRATEGIES, Strategy
+from heddle_orchestrator.trace import model_step, trace
+
+if TYPE_CHECKING:
+    from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
+    from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
+
+MERGING = "merging tool outputs"
+_FIRST_LOOK = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Completions:
+    """Answers conversations."""
+
+    tools: "ToolServiceAsyncStub"
+    connectors: "ConnectorServiceAsyncStub"
+    assistants: Assistants
+    tool_timeout: float
+    max_prompt_chars: int
+
+    async def run(
+        self, request: pb.RunCompletionRequest, context: Context
+    ) -> AsyncGenerator[pb.RunCompletionResponse]:
+        """Yield what happens while the assistant answers, in batches.
+
+        Raises:
+            HeddleError: There is no answer: the assistant is unknown or wrong, the connector
+                failed, or a tool that must not fail did.
+        """
+        assistant = await self._assistant(request, context)
+        strategy = _strategy(assistant.strategy)
+        processor = _processor(assistant.prompt_processor)
+        bound = augmenting(assistant, self.tool_timeout, remaining(context, _FIRST_LOOK))
+        if bound:
+            run = self._tool_run(request, assistant, context)
+            async with aclosing(strategy.run(run, bound)) as happened:
+                async for events in happened:
+                    yield pb.RunCompletionResponse(events=events)
+            _stop_on_failure(bound)
+            if not request.whole:
+                merging = pb.RunEvent(status=pb.Status(message=MERGING))
+                yield pb.RunCompletionResponse(events=[merging])
+        prompt = self._prompt(assistant, processor, request.messages, bound)
+        watch = Stopwatch()
+        chars = 0
+        async with aclosing(self._generate(request, assistant, prompt, context)) as generated:
+            async for events in generated:
+                chars += sum(len(event.text_delta) for event in events)
+                if events[-1].HasField("done") and (request.include_trace or assistant.verbose):
+                    step = model_step(watch.seconds(), chars)
+                    told = trace(assistant, processor, request.messages, bound, step)
+                    events.insert(-1, told)
+                yield pb.RunCompletionResponse(events=events)
+
+    async def _assistant(
+        self, request: pb.RunCompletionRequest, context: Context
+    ) -> assistant_pb2.Assistant:
+        match request.WhichOneof("target"):
+            case "assistant":
+                return owned_by_caller(request.assistant)
+            case "assistant_reference":
+                return await self.assistants.get(request.assistant_reference, context)
+            case None:
+                violation = Violation("assistant_reference", "is required, or assistant")
+                raise InvalidRequestError("The request names no assistant.", [violation])
+
+    def _tool_run(
+        self, request: pb.RunCompletionRequest, assistant: assistant_pb2.Assistant, context: Context
+    ) -> ToolRun:
+        shared = tool_pb2.RunContext(
+            messages=request.messages,
+            options=request.options,
+            assistant=assistant,
+            streaming=not request.whole,
+        )
+        return ToolRun(self.tools, context, shared, watched=not request.whole)
+
+    def _prompt(
+        self,
+        assistant: assistant_pb2.Assistant,
+        processor: PromptProcessor,
+        messages: Sequence[chat_pb2.Message],
+        bound: Sequence[Bound],
+    ) -> list[chat_pb2.Message]:
+        slots = fill(assistant.prompt_template, bound, cite=assistant.cite_sources)
+        prompt = processor.prompt(assistant, messages, slots)
+        size = sum(len(part.text) for message in prompt for part in message.parts)
+        if size > self.max_prompt_chars:
+            message = (
+                f"The prompt has {size} characters; at most {self.max_prompt_chars} are sent. "
+                "Shorten the conversation, or let the tools return less."
+            )
+            raise InvalidRequestError(message, [Violation("messages", "are too long")])
+        return prompt
+
+    async def _generate(
+        self,
+        request: pb.RunCompletionRequest,
+        assistant: assistant_pb2.Assistant,
+        prompt: Sequence[chat_pb2.Message],
+        context: Context,
+    ) -> AsyncGenerator[Events]:
+        generation = connector_pb2.GenerateMessageRequest(
+            model=assistant.model,
+            messages=prompt,
+            options=request.options,
+            functions=request.functions,
+            assistant=assistant,
+            whole=request.whole,
+        )
+        call = self.connectors.GenerateMessage(generation, **onward(context))
+        async with streaming(call) as responses:
+            async for response in responses:
+                if events := [event for e in response.events if (event := _forwarded(e))]:
+                    yield events
+                    if events[-1].HasField("done"):
+                        return
+        raise ProviderGarbledError("The connector's answer was cut off.")
+
+
+def _forwarded(event: connector_pb2.GenerationEvent) -> pb.RunEvent | None:
+    """Return an event of the connector as one of the run."""
+    match event.WhichOneof("event"):
+        case "text_delta":
+            return pb.RunEvent(text_delta=event.text_delta)
+        case "reasoning_delta":
+            return pb.RunEvent(reasoning_delta=event.reasoning_delta)
+        case "tool_call":
+            return pb.RunEvent(tool_call=event.tool_call)
+        case "done":
+            return pb.RunEvent(done=event.done)
+        case "logprobs_json":
+            return pb.RunEvent(logprobs_json=event.logprobs_json)
+        case None:  # an event of a newer contract
+            return None
+
+
+def _stop_on_failure(bound: Sequence[Bound]) -> None:
+    """Raise the failure of the first tool that must not fail."""
+    for each in bound:
+        failure: HeddleError | None = each.failure
+        if failure and each.binding.on_failure == assistant_pb2.FAILURE_POLICY_FAIL:
+            raise failure
+
+
+def _strategy(name: str) -> Strategy:
+    found = STRATEGIES.get(name or strategies.DEFAULT)
+    if found is None:
+        raise _unknown("strategy", name, STRATEGIES)
+    return found
+
+
+def _processor(name: str) -> PromptProcessor:
+    found = PROMPT_PROCESSORS.get(name or prompt_processors.DEFAULT)
+    if found is None:
+        raise _unknown("prompt_processor", name, PROMPT_PROCESSORS)
+    return found
+
+
+def _unknown(
+    field: str, name: str, known: dict[str, Strategy] | dict[str, PromptProcessor]
+) -> InvalidRequestError:
+    violation = Violation(
+        f"assistant.{field}", f"is {name!r}; known are {', '.join(sorted(known))}"
+    )
+    return InvalidRequestError(f"The assistant's {field} is unknown.", [violation])

@@ -1,0 +1,54 @@
+"""`heddle.orchestrator.v1.OrchestratorService`."""
+
+from collections.abc import AsyncIterator
+
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle_runtime.boundary import Context
+from heddle_runtime.paging import page
+
+from heddle_orchestrator.completion import Completions
+from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS
+from heddle_orchestrator.strategies import STRATEGIES
+
+
+class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
+    """Translates between the contract and the runs."""
+
+    def __init__(self, completions: Completions) -> None:
+        self._completions = completions
+
+    async def ListStrategies(
+        self, request: pb.ListStrategiesRequest, context: Context
+    ) -> pb.ListStrategiesResponse:
+        """List the ways of running tools."""
+        found, token = page(
+            STRATEGIES.values(), lambda item: item.name, request.page_size, request.page_token
+        )
+        return pb.ListStrategiesResponse(
+            strategies=[pb.Strategy(name=s.name, description=s.description) for s in found],
+            next_page_token=token,
+        )
+
+    async def ListPromptProcessors(
+        self, request: pb.ListPromptProcessorsRequest, context: Context
+    ) -> pb.ListPromptProcessorsResponse:
+        """List the ways of making a prompt."""
+        found, token = page(
+            PROMPT_PROCESSORS.values(),
+            lambda item: item.name,
+            request.page_size,
+            request.page_token,
+        )
+        return pb.ListPromptProcessorsResponse(
+            prompt_processors=[
+                pb.PromptProcessor(name=p.name, description=p.description) for p in found
+            ],
+            next_page_token=token,
+        )
+
+    def RunCompletion(
+        self, request: pb.RunCompletionRequest, context: Context
+    ) -> AsyncIterator[pb.RunCompletionResponse]:
+        """Stream everything that happens while an assistant answers."""
+        return self._completions.run(request, context)

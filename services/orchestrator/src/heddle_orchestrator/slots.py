@@ -1,0 +1,65 @@
+"""What goes into the slots of a template."""
+
+from collections.abc import Callable, Sequence
+
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.tool.v1 import tool_pb2
+
+from heddle_orchestrator.bindings import Bound
+from heddle_orchestrator.template import USER_INPUT, names
+
+
+def fill(
+    template: str,
+    bound: Sequence[Bound],
+    *,
+    cite: bool,
+    show: Callable[[Bound], str] | None = None,
+) -> dict[str, str]:
+    """Return the text of each slot. Tools that share a slot are joined in order.
+
+    Args:
+        template: The template that the slots are for.
+        bound: The tools with their outcomes.
+        cite: Whether the sources are listed below a tool's text.
+        show: What stands for a tool's own text; by default that text.
+    """
+    slots: dict[str, str] = {}
+    orphan = _orphan(template, bound)
+    for each in bound:
+        text = note(each) if each.error else (show(each) if show else each.text)
+        if cite and text and not each.error:
+            text += citations(each.sources)
+        slot = each.slot or orphan
+        slots[slot] = "\n\n".join(filter(None, (slots.get(slot, ""), text)))
+    return slots
+
+
+def note(bound: Bound) -> str:
+    """Return what the model reads in place of a failed tool's text."""
+    failure = bound.failure
+    if failure is None or bound.binding.on_failure == pb.FAILURE_POLICY_OMIT:
+        return ""
+    return (
+        f"[The tool {bound.tool} failed: {failure.message} "
+        "What it would have found is not known here.]"
+    )
+
+
+def citations(sources: Sequence[tool_pb2.Source]) -> str:
+    """Return a numbered list of the sources that have an address, in LAMB's form."""
+    lines = [
+        f"{number}. [{source.title}]({source.uri}) (similarity: {source.score:.3f})"
+        for number, source in enumerate((s for s in sources if s.uri), start=1)
+    ]
+    return "\n\n## Available Sources\n\n" + "\n".join(lines) if lines else ""
+
+
+def _orphan(template: str, bound: Sequence[Bound]) -> str:
+    """Return the slot of a tool that failed before anybody could tell its slot.
+
+    That is the first name of the template that nothing else fills: with the tool service down,
+    the model must still learn that something is missing.
+    """
+    filled = {USER_INPUT, *(each.slot for each in bound)}
+    return next((name for name in names(template) if name not in filled), USER_INPUT)

@@ -1,0 +1,67 @@
+"""What was done, for debugging an assistant, without what nobody else should read."""
+
+from collections.abc import Sequence
+
+from google.protobuf.duration_pb2 import Duration
+from heddle.assistant.v1 import assistant_pb2
+from heddle.chat.v1 import chat_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime.redaction import redact, redact_value
+from heddle_runtime.structs import from_struct, to_struct
+
+from heddle_orchestrator.bindings import Bound
+from heddle_orchestrator.prompt_processors import PromptProcessor
+from heddle_orchestrator.slots import fill
+
+
+def trace(
+    assistant: assistant_pb2.Assistant,
+    processor: PromptProcessor,
+    messages: Sequence[chat_pb2.Message],
+    bound: Sequence[Bound],
+    model: pb.Trace.Step,
+) -> pb.RunEvent:
+    """Return the trace of a run.
+
+    The prompt is made a second time with each tool's text replaced by its length, so that the
+    trace shows where everything went without holding it.
+    """
+    slots = fill(assistant.prompt_template, bound, cite=False, show=_length)
+    prompt = processor.prompt(assistant, messages, slots)
+    return pb.RunEvent(
+        trace=pb.Trace(
+            prompt=[_redacted(message) for message in prompt],
+            steps=[*map(_step, bound), model],
+        )
+    )
+
+
+def model_step(seconds: float, chars: int) -> pb.Trace.Step:
+    """Return the step of the generation."""
+    elapsed = Duration()
+    elapsed.FromNanoseconds(int(seconds * 1e9))
+    return pb.Trace.Step(name="model", elapsed=elapsed, output_chars=chars)
+
+
+def _length(bound: Bound) -> str:
+    return f"[{bound.id}: {len(bound.text)} characters]" if bound.text else ""
+
+
+def _step(bound: Bound) -> pb.Trace.Step:
+    failure = bound.failure
+    return pb.Trace.Step(
+        name=bound.id,
+        elapsed=bound.elapsed,
+        input=to_struct(redact_value(from_struct(bound.binding.config))),
+        output_chars=len(bound.text),
+        error_reason=failure.reason if failure else "",
+    )
+
+
+def _redacted(message: chat_pb2.Message) -> chat_pb2.Message:
+    parts = [
+        chat_pb2.ContentPart(text=redact(part.text))
+        for part in message.parts
+        if part.HasField("text")
+    ]
+    return chat_pb2.Message(role=message.role, parts=parts)
