@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 
 Events = list[pb.RunEvent]
-_GRACE = 1.0  # seconds: the tool service ends a slow tool itself; this is for a service that hangs
+_GRACE = 1.0  # seconds; the tool service ends a slow tool itself, this is for one that hangs
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ async def _call(
         context=run.request,
     )
     request.context.earlier.extend(earlier)
-    # The tool service gives a tool at most half of what the call has left.
-    cap = 2 * max(b.timeout for b in bound) + _GRACE
+    cap = max(b.timeout for b in bound)
+    cap += min(_GRACE, cap / 4)
     try:
         async with streaming(run.tools.ExecuteTools(request, **onward(run.context, cap))) as call:
             async for response in call:

@@ -1,0 +1,204 @@
+"""An orchestrator between a scripted tool service and a scripted connector, all over real calls."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import grpc
+from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
+from heddle.chat.v1 import chat_pb2
+from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_orchestrator.app import OrchestratorSettings, app, connect
+from heddle_runtime.boundary import Context
+from heddle_runtime.calls import outgoing
+from heddle_runtime.client import channel
+from heddle_runtime.errors import NotFoundError, UnavailableError, to_status
+from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.structs import from_struct, to_struct
+
+TOOLS = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
+CONNECTORS = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
+ASSISTANTS = assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"]
+ORCHESTRATOR = pb.DESCRIPTOR.services_by_name["OrchestratorService"]
+
+
+@dataclass
+class Tools(tool_pb2_grpc.ToolServiceServicer):
+    """Tools whose behaviour stands in their config: text, seconds, fail, statuses, hang."""
+
+    seen: list[tool_pb2.ExecuteToolsRequest] = field(default_factory=list)
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def ExecuteTools(  # noqa: N802 - the contract's name
+        self, request: tool_pb2.ExecuteToolsRequest, context: Context
+    ) -> AsyncIterator[tool_pb2.ExecuteToolsResponse]:
+        self.seen.append(request)
+        events: asyncio.Queue[tool_pb2.ToolEvent] = asyncio.Queue()
+        tasks = [asyncio.create_task(self._one(i, events)) for i in request.invocations]
+        left = len(tasks)
+        try:
+            while left:
+                event = await events.get()
+                left -= event.WhichOneof("event") != "status"
+                yield tool_pb2.ExecuteToolsResponse(events=[event])
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _one(
+        self, invocation: tool_pb2.ToolInvocation, events: asyncio.Queue[tool_pb2.ToolEvent]
+    ) -> None:
+        config = from_struct(invocation.config)
+        for message in config.get("statuses", []):
+            status = tool_pb2.ToolStatus(message=message)
+            events.put_nowait(tool_pb2.ToolEvent(id=invocation.id, status=status))
+        try:
+            await asyncio.sleep(config.get("seconds", 0))
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        slot = invocation.slot or "context"
+        if config.get("fail"):
+            error = to_status(UnavailableError("The library is closed."))
+            events.put_nowait(tool_pb2.ToolEvent(id=invocation.id, error=error, slot=slot))
+            return
+        result = tool_pb2.ToolResult(
+            parts=[chat_pb2.ContentPart(text=config.get("text", ""))],
+            sources=[
+                tool_pb2.Source(title=title, uri=f"https://example.org/{title}", score=0.5)
+                for title in config.get("sources", [])
+            ],
+            slot=slot,
+        )
+        events.put_nowait(tool_pb2.ToolEvent(id=invocation.id, result=result))
+
+
+@dataclass
+class Connector(connector_pb2_grpc.ConnectorServiceServicer):
+    """A model that says what it was told to, and remembers what it was asked."""
+
+    batches: Sequence[Sequence[connector_pb2.GenerationEvent]] = ()
+    seen: list[connector_pb2.GenerateMessageRequest] = field(default_factory=list)
+
+    async def GenerateMessage(  # noqa: N802 - the contract's name
+        self, request: connector_pb2.GenerateMessageRequest, context: Context
+    ) -> AsyncIterator[connector_pb2.GenerateMessageResponse]:
+        self.seen.append(request)
+        for batch in self.batches or ([text("Hello"), done()],):
+            yield connector_pb2.GenerateMessageResponse(events=batch)
+
+
+class Kept(assistant_pb2_grpc.AssistantServiceServicer):
+    """One kept assistant, `1`."""
+
+    async def GetAssistant(  # noqa: N802 - the contract's name
+        self, request: assistant_pb2.GetAssistantRequest, context: Context
+    ) -> assistant_pb2.GetAssistantResponse:
+        if request.reference != "1":
+            raise NotFoundError(f"No assistant is named {request.reference!r}.")
+        return assistant_pb2.GetAssistantResponse(assistant=assistant(system_prompt="kept"))
+
+
+@dataclass
+class Bench:
+    """The orchestrator and what stands around it."""
+
+    orchestrator: grpc.aio.Channel
+    tools: Tools
+    connector: Connector
+
+    async def batches(
+        self,
+        request: pb.RunCompletionRequest,
+        timeout: float = 10,  # noqa: ASYNC109 - the call's own
+    ) -> list[list[pb.RunEvent]]:
+        stub = pb_grpc.OrchestratorServiceStub(self.orchestrator)
+        call = stub.RunCompletion(request, **outgoing(timeout))
+        return [list(response.events) async for response in call]
+
+    async def events(self, request: pb.RunCompletionRequest) -> list[pb.RunEvent]:
+        return [event for batch in await self.batches(request) for event in batch]
+
+
+@asynccontextmanager
+async def serving(*bindings: Binding) -> AsyncGenerator[str]:
+    @asynccontextmanager
+    async def bound() -> AsyncGenerator[Sequence[Binding]]:
+        yield bindings
+
+    async with running(bound(), ServiceSettings(drain_wait=0)) as server:
+        yield server.address
+
+
+@asynccontextmanager
+async def orchestrating() -> AsyncGenerator[Bench]:
+    # The stand-ins answer only what an orchestrator asks.
+    tools = Tools()  # type: ignore[abstract] # see above
+    connector = Connector()  # type: ignore[abstract] # see above
+    kept = Kept()  # type: ignore[abstract] # see above
+    async with (
+        serving(bind(TOOLS, tool_pb2_grpc.add_ToolServiceServicer_to_server, tools)) as tools_at,
+        serving(
+            bind(CONNECTORS, connector_pb2_grpc.add_ConnectorServiceServicer_to_server, connector)
+        ) as connector_at,
+        serving(
+            bind(ASSISTANTS, assistant_pb2_grpc.add_AssistantServiceServicer_to_server, kept)
+        ) as assistants_at,
+    ):
+        settings = OrchestratorSettings(
+            address="127.0.0.1:0",
+            tools_address=tools_at,
+            connector_address=connector_at,
+            assistants_address=assistants_at,
+            drain_wait=0,
+        )
+        async with (
+            connect(settings) as peers,
+            running(app(settings, peers), settings) as server,
+            channel(server.address, ORCHESTRATOR) as orchestrator,
+        ):
+            yield Bench(orchestrator, tools, connector)
+
+
+def text(words: str) -> connector_pb2.GenerationEvent:
+    return connector_pb2.GenerationEvent(text_delta=words)
+
+
+def done() -> connector_pb2.GenerationEvent:
+    ended = chat_pb2.Done(finish_reason=chat_pb2.FINISH_REASON_STOP, model="scripted")
+    return connector_pb2.GenerationEvent(done=ended)
+
+
+def tool(name: str, slot: str = "", **config: object) -> assistant_pb2.ToolBinding:
+    return assistant_pb2.ToolBinding(tool=name, slot=slot, config=to_struct(config))
+
+
+def assistant(
+    *tools: assistant_pb2.ToolBinding,
+    template: str = "",
+    system_prompt: str = "",
+    strategy: str = "",
+) -> assistant_pb2.Assistant:
+    return assistant_pb2.Assistant(
+        model=assistant_pb2.ModelRef(connector="scripted", model="m"),
+        tools=tools,
+        prompt_template=template,
+        system_prompt=system_prompt,
+        strategy=strategy,
+    )
+
+
+def ask(target: assistant_pb2.Assistant | str, words: str = "Why?") -> pb.RunCompletionRequest:
+    message = chat_pb2.Message(role=chat_pb2.ROLE_USER, parts=[chat_pb2.ContentPart(text=words)])
+    if isinstance(target, str):
+        return pb.RunCompletionRequest(assistant_reference=target, messages=[message])
+    return pb.RunCompletionRequest(assistant=target, messages=[message])
+
+
+def kinds(events: Sequence[pb.RunEvent]) -> list[str]:
+    return [event.WhichOneof("event") or "" for event in events]

@@ -1,0 +1,73 @@
+"""`heddle_orchestrator.template`: one pass over the template, and nothing else is ever read."""
+
+import pytest
+from heddle_orchestrator.template import names, render
+from hypothesis import given
+from hypothesis import strategies as st
+
+SLOT = st.sampled_from(["context", "rubric", "file", "user_input", "1_context", "Ctx"])
+TRAPS = ["{context}", "{rubric}", "{user_input}", "{", "}", "f'{x}'", "{{x}}", "{0}", "\\1", " "]
+# Text that is out to confuse: braces, slot names, code, and anything else.
+HOSTILE = st.one_of(
+    st.text(),
+    st.lists(
+        st.sampled_from(
+            [
+                "{context}",
+                "{rubric}",
+                "{user_input}",
+                "{",
+                "}",
+                "f'{name}'",
+                "{{x}}",
+                "{0}",
+                "\\1",
+                " ",
+            ]
+        )
+    ).map("".join),
+)
+
+
+def test_names_are_replaced_and_set_apart_by_blank_lines() -> None:
+    filled = render("Use {context} for {user_input}.", {"context": "C", "user_input": "U"})
+
+    assert filled == "Use \n\nC\n\n for \n\nU\n\n."
+
+
+def test_a_name_without_text_is_removed_without_blank_lines() -> None:
+    assert render("a {file} b {rubric} c", {"file": ""}) == "a  b  c"
+
+
+@pytest.mark.parametrize("kept", ["{0}", "{1,3}", "{ x }", "{}", "{a-b}", "{'k': 1}", "{a.b}"])
+def test_braces_that_hold_no_name_stay(kept: str) -> None:
+    assert render(f"re: {kept}", {}) == f"re: {kept}"
+
+
+@pytest.mark.parametrize("name", ["1_context", "Ctx", "my_tool_2"])
+def test_older_forms_of_names_are_names(name: str) -> None:
+    assert render(f"<{{{name}}}>", {name: "x"}) == "<\n\nx\n\n>"
+    assert render(f"<{{{name}}}>", {}) == "<>"
+
+
+@given(pieces=st.lists(st.tuples(SLOT, HOSTILE), max_size=6, unique_by=lambda piece: piece[0]))
+def test_what_is_put_in_arrives_byte_for_byte_and_pulls_nothing_in(
+    pieces: list[tuple[str, str]],
+) -> None:
+    slots = dict(pieces)
+    template = "|".join(f"{{{name}}}" for name in slots)
+
+    filled = render(template, slots)
+
+    assert filled == "|".join(f"\n\n{text}\n\n" if text else "" for text in slots.values())
+
+
+@given(text=HOSTILE)
+def test_a_thousand_names_in_the_input_do_not_multiply_it(text: str) -> None:
+    filled = render("{user_input}", {"user_input": text * 50, "context": "c" * 10_000})
+
+    assert len(filled) <= len(text) * 50 + 4
+
+
+def test_names_are_told_in_the_order_of_the_template() -> None:
+    assert names("{b} {a} {0} {b}") == ["b", "a", "b"]
