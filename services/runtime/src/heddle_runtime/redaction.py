@@ -12,7 +12,7 @@ _SECRET_NAMES = re.compile(
 # Bounded repetitions only: this reads text that strangers wrote.
 _PATTERNS = re.compile(
     r"""
-    \b[Bb]earer\s{1,3}[A-Za-z0-9._~+/=-]{8,4096}            # an authorization header
+    \b[Bb]earer\s{1,3}(?=[^\s"',]{0,64}\d)[^\s"',]{8,4096}  # an authorization header
   | \b(?:sk|pk|rk|ghp|gho|ghs|xox[abps]|hf|gsk|glpat|AKIA|ASIA|AIza|pplx|tvly|r8|jina|lamb)
       [-_]?[A-Za-z0-9_-]{12,512}                            # a key with a well-known beginning
   | \beyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_-]{4,4096}(?:\.[A-Za-z0-9_-]{0,4096})?  # a JWT

@@ -5,7 +5,7 @@ import signal
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import structlog
@@ -50,8 +50,8 @@ class Running:
 
     address: str
     """Where it listens, the port filled in."""
-    local: LocalChannel
-    """The same service for callers in this process."""
+    local: grpc.aio.Channel
+    """The same service for callers in this process (see `heddle_runtime.local`)."""
 
 
 @asynccontextmanager
@@ -84,7 +84,7 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
         address = _reachable(settings.address, port)
         log.info("serving", address=address, services=names)
         try:
-            yield Running(address, local)
+            yield Running(address, cast("grpc.aio.Channel", local))
         finally:
             await checks.enter_graceful_shutdown()
             await asyncio.sleep(settings.drain_wait)

@@ -1,0 +1,19 @@
+"""What only the single process can be told."""
+
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class DevstackSettings(BaseSettings):
+    """Settings of the single process. The services in it read their own as well."""
+
+    model_config = SettingsConfigDict(env_prefix="HEDDLE_DEVSTACK_", frozen=True)
+
+    transport: Literal["local", "grpc"] = Field(
+        default="local",
+        description="How the services call each other: directly, or over gRPC as containers do. "
+        "Both run the same code; direct calls are many times cheaper.",
+    )
+    log_level: str = Field(default="INFO", description="Least severe level that is logged.")

@@ -1,0 +1,63 @@
+"""`heddle_runtime.identity`."""
+
+import base64
+import json
+import time
+
+import pytest
+from heddle_runtime.errors import UnauthenticatedError
+from heddle_runtime.identity import Identity, TokenSigner, TokenVerifier
+from joserfc import jwt
+from joserfc.jwk import OctKey
+
+SECRET = "a-secret-of-at-least-32-characters"
+ANN = Identity("ann", "school", ("chat",))
+
+
+def signed(**changes: object) -> str:
+    now = int(time.time())
+    claims = {"sub": "ann", "scopes": [], "aud": "heddle", "iat": now, "exp": now + 60}
+    claims = {k: v for k, v in {**claims, **changes}.items() if v is not None}
+    return jwt.encode({"alg": "HS256"}, claims, OctKey.import_key(SECRET))
+
+
+def test_a_token_stands_for_its_identity() -> None:
+    assert TokenVerifier(SECRET).identity(TokenSigner(SECRET).token(ANN)) == ANN
+
+
+def test_one_token_serves_many_calls() -> None:
+    signer = TokenSigner(SECRET)
+
+    assert signer.token(ANN) == signer.token(ANN)
+    assert signer.token(ANN) != signer.token(Identity("bob"))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"exp": 1}, {"exp": None}, {"aud": "elsewhere"}, {"aud": None}, {"sub": None}, {"iat": None}],
+    ids=str,
+)
+def test_a_token_that_is_old_or_for_someone_else_is_refused(changes: dict[str, object]) -> None:
+    with pytest.raises(UnauthenticatedError):
+        TokenVerifier(SECRET).identity(signed(**changes))
+
+
+def test_an_unsigned_token_is_refused() -> None:
+    def part(value: object) -> str:
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+    claims = {"sub": "ann", "scopes": [], "aud": "heddle", "iat": 1, "exp": 9_999_999_999}
+    unsigned = f"{part({'alg': 'none'})}.{part(claims)}."
+
+    with pytest.raises(UnauthenticatedError):
+        TokenVerifier(SECRET).identity(unsigned)
+
+
+def test_a_token_that_was_good_once_is_refused_after_its_end() -> None:
+    verifier = TokenVerifier(SECRET)
+    token = signed(exp=int(time.time()) + 1)
+    assert verifier.identity(token).subject == "ann"
+
+    time.sleep(1.1)
+    with pytest.raises(UnauthenticatedError):
+        verifier.identity(token)

@@ -1,0 +1,62 @@
+"""`heddle_runtime.plugins`."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from heddle_runtime.plugins import Plugins, discover
+
+
+@dataclass
+class Thing:
+    name: str
+
+
+def things(module: ModuleType) -> Iterable[Thing]:
+    found = getattr(module, "THING", None)
+    return [] if found is None else [Thing(found)]
+
+
+@pytest.fixture
+def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins[Thing]]:
+    files = {
+        "a_first.py": "THING = 'first'",
+        "b_again.py": "THING = 'first'",
+        "c_broken.py": "def",
+        "d_exits.py": "import sys; sys.exit(3)",
+        "e_raises.py": "raise RuntimeError('no such library')",
+        "f_empty.py": "",
+        "knowledge_base.py": "THING = 'knowledge'",
+        "_private.py": "THING = 'private'",
+    }
+    folder = tmp_path / "database" / "base"
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    package = tmp_path / "things_builtin"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "one.py").write_text("THING = 'builtin'")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = __import__("things_builtin")
+    yield discover(module, "heddle.nothing", folder, things)
+    for name in [name for name in sys.modules if name.startswith(("heddle_plugin_", "things_"))]:
+        del sys.modules[name]
+
+
+def test_good_plugins_load_beside_broken_ones(found: Plugins[Thing]) -> None:
+    assert list(found.found) == ["builtin", "first", "knowledge"]
+    assert found.origins["knowledge"] == "folder:knowledge_base.py"
+
+
+def test_each_broken_one_is_reported_with_its_file(found: Plugins[Thing]) -> None:
+    problems = {problem.origin: problem.message for problem in found.problems}
+
+    assert set(problems) == {
+        f"folder:{name}.py" for name in ("b_again", "c_broken", "d_exits", "e_raises", "f_empty")
+    }
+    assert "no such library" in problems["folder:e_raises.py"]
+    assert "folder:a_first.py" in problems["folder:b_again.py"]
