@@ -4,38 +4,57 @@
 PYTHON ?= python3
 VENV := .venv
 STATE := .heddle
-# uv lives in a folder of its own: the project's environment holds only what the project imports.
+# uv lives in a folder of its own: the environment holds only what the project imports.
 UV := $(STATE)/uv/bin/uv
 UV_VERSION := 0.13.9
-RUN := $(UV) run --frozen
-STAMP := $(VENV)/.synced
+BIN := $(VENV)/bin
+SYNCED := $(VENV)/.synced
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+demo: $(SYNCED) ## Ingest a manual, ask it a question with three tools, stream the answer
+	@$(BIN)/python -m heddle_devstack.demo
+
+up: $(SYNCED) ## Run every service in one process: HTTP on 8080, gRPC on 9101 to 9104
+	@$(BIN)/python -m heddle_devstack
+
+install: $(SYNCED) ## Install everything into .venv
+
 $(UV):
+	@echo "Installing uv $(UV_VERSION) into $(STATE)/uv"
 	@$(PYTHON) -m venv $(STATE)/uv
 	@$(STATE)/uv/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
-$(STAMP): $(UV) uv.lock pyproject.toml $(wildcard */pyproject.toml services/*/pyproject.toml)
-	@$(UV) sync --frozen --all-packages --all-groups --quiet
+$(SYNCED): $(UV) uv.lock pyproject.toml $(wildcard */pyproject.toml services/*/pyproject.toml)
+	@echo "Installing the locked packages into $(VENV)"
+	@$(UV) sync --frozen --all-packages --all-groups --python $(PYTHON) --quiet
 	@touch $@
 
-install: $(STAMP) ## Install everything into .venv
+proto: $(SYNCED) ## Format the contracts and generate their Python
+	cd protos && ../$(BIN)/buf format -w && ../$(BIN)/python generate.py
 
-proto: $(STAMP) ## Format the contracts and generate their Python
-	cd protos && ../$(VENV)/bin/buf format -w && ../$(VENV)/bin/python generate.py
+format: $(SYNCED) ## Format the code
+	$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
 
-format: $(STAMP) ## Format the code
-	$(RUN) ruff check --fix-only --quiet . && $(RUN) ruff format .
+lint: $(SYNCED) ## Check style, types, layers and contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	cd protos && ../$(BIN)/buf lint && ../$(BIN)/buf format -d --exit-code
+	cd protos && ../$(BIN)/buf breaking --against released.binpb
+	cd protos && ../$(BIN)/python generate.py --check
 
-lint: $(STAMP) ## Check style, types, layers and contracts
-	$(RUN) ruff check . && $(RUN) ruff format --check .
-	$(RUN) mypy
-	$(RUN) lint-imports
-	cd protos && ../$(VENV)/bin/buf lint && ../$(VENV)/bin/buf format -d --exit-code
+release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
+	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
 
-test: $(STAMP) ## Run the tests
-	$(RUN) pytest
+test: $(SYNCED) ## Run the tests
+	$(BIN)/pytest
 
-.PHONY: help install proto format lint test
+bench: $(SYNCED) ## Measure the gateway beside a bare proxy
+	$(BIN)/python -m benchmarks.gateway
+
+check: lint test ## Everything CI does
+
+.PHONY: help demo up install proto format lint release-contract test bench check

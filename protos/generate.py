@@ -1,9 +1,14 @@
-"""Generate the Python of every contract into `gen/`. Run as `make proto`."""
+"""Generate the Python of every contract into `gen/`. Run as `make proto`.
 
+With `--check`, compare with what is committed instead, and say which files differ.
+"""
+
+import argparse
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from grpc_tools import protoc
@@ -15,38 +20,72 @@ GENERATED = HERE / "gen"
 SCRIPTS = Path(sys.executable).parent
 
 
-def main() -> None:
-    """Compile with buf, generate with grpcio-tools, add what protoc leaves out."""
+def main() -> int:
+    """Generate, or compare."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare with gen/, write nothing")
+    check: bool = parser.parse_args().check
     os.environ["PATH"] = f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}"
-    shutil.rmtree(GENERATED, ignore_errors=True)
-    GENERATED.mkdir()
-    image = GENERATED / "image.binpb"
+    with tempfile.TemporaryDirectory() as scratch:
+        fresh = Path(scratch) / "gen"
+        generate(fresh)
+        if check:
+            differing = compare(fresh, GENERATED)
+            for name in differing:
+                sys.stderr.write(f"protos/gen/{name} is out of date; run make proto\n")
+            return bool(differing)
+        shutil.rmtree(GENERATED, ignore_errors=True)
+        shutil.copytree(fresh, GENERATED)
+    return 0
+
+
+def generate(folder: Path) -> None:
+    """Compile with buf, generate with grpcio-tools, add what protoc leaves out."""
+    folder.mkdir()
+    image = folder / "image.binpb"
     subprocess.run(["buf", "build", "-o", str(image)], cwd=HERE, check=True)
     files = [path.relative_to(HERE).as_posix() for path in sorted(SOURCES.rglob("*.proto"))]
     code = protoc.main(
         [
             "protoc",
             f"--descriptor_set_in={image}",
-            f"--python_out={GENERATED}",
-            f"--grpc_python_out={GENERATED}",
-            f"--mypy_out=quiet:{GENERATED}",
-            f"--mypy_grpc_out=quiet:{GENERATED}",
+            f"--python_out={folder}",
+            f"--grpc_python_out={folder}",
+            f"--mypy_out=quiet:{folder}",
+            f"--mypy_grpc_out=quiet:{folder}",
             *files,
         ]
     )
     if code:
         sys.exit(code)
     image.unlink()
-    for grpc_module in GENERATED.rglob("*_pb2_grpc.py"):
-        if "Stub" not in grpc_module.read_text():  # a contract without a service
-            grpc_module.unlink()
-            grpc_module.with_suffix(".pyi").unlink()
-    for directory in {path.parent for path in GENERATED.rglob("*.py")}:
-        for package in (directory, *directory.relative_to(GENERATED).parents):
-            (GENERATED / package / "__init__.py").touch()
-    (GENERATED / "__init__.py").unlink(missing_ok=True)
-    (GENERATED / "heddle" / "py.typed").touch()
+    for module in folder.rglob("*_pb2_grpc.py"):
+        if "Stub" not in module.read_text():  # a contract without a service
+            module.unlink()
+            module.with_suffix(".pyi").unlink()
+    for package in {path.parent for path in folder.rglob("*.py")}:
+        for parent in (package, *package.relative_to(folder).parents):
+            (folder / parent / "__init__.py").touch()
+    (folder / "__init__.py").unlink(missing_ok=True)
+    (folder / "heddle" / "py.typed").touch()
+
+
+def compare(fresh: Path, committed: Path) -> list[str]:
+    """Return the names of files that are in one of the folders only, or differ."""
+    ours, theirs = contents(fresh), contents(committed)
+    return sorted(
+        name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
+    )
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the files of `folder` by their path within it."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
