@@ -1,13 +1,11 @@
 """`python -m heddle_devstack`, or `make up`."""
 
 import uvloop
-from heddle_gateway.serving import serving
+from heddle_gateway.server import serving
 from heddle_runtime import logs
 from heddle_runtime.server import stopped
-from heddle_runtime.settings import read
 
 from heddle_devstack import StackSettings, stack
-from heddle_devstack.settings import DevstackSettings
 
 
 async def serve(settings: StackSettings) -> None:
@@ -18,9 +16,9 @@ async def serve(settings: StackSettings) -> None:
 
 def main() -> None:
     """Serve with settings from the environment."""
-    devstack = read(DevstackSettings)
-    logs.configure("devstack", devstack.log_level)
-    uvloop.run(serve(StackSettings(devstack=devstack)))
+    settings = StackSettings.read()
+    logs.configure("devstack", settings.devstack.log_level)
+    uvloop.run(serve(settings))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ through the gateway's HTTP interface.
 import asyncio
 import importlib.util
 import json
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,18 +15,22 @@ from typing import Any
 
 import httpx
 import uvloop
+from heddle_connector.app import ConnectorSettings
 from heddle_gateway.app import GatewaySettings
-from heddle_gateway.serving import serving
+from heddle_gateway.server import serving
 from heddle_migration_service.app import MigrationSettings
+from heddle_orchestrator.app import OrchestratorSettings
 from heddle_runtime import logs
 from heddle_tools_service.app import ToolsSettings
 from rich.console import Console
 
 from heddle_devstack import StackSettings, stack
+from heddle_devstack.settings import DevstackSettings
 
 QUESTION = "What is the difference between a draft and a public changeset?"
 ASSISTANT = "lamb_assistant.1"
 COLLECTION = "mercurial-help"
+ANY_PORT = "127.0.0.1:0"
 STATE = Path(".heddle/demo")
 LARGEST = 16_000  # bytes; the reference of all settings alone would take a minute to read
 ANSWER_WITHIN = 120.0  # seconds
@@ -37,11 +42,16 @@ async def main() -> int:
     """Run the demonstration and return the exit code."""
     manual = manual_folder()
     settings = StackSettings(
-        gateway=GatewaySettings(address="127.0.0.1:0", development=True),
+        devstack=DevstackSettings(),
+        gateway=GatewaySettings(address=ANY_PORT, development=True, drain_wait=0),
         tools=ToolsSettings(
-            address="127.0.0.1:0", data_dir=STATE / "knowledge", files_dir=manual, drain_wait=0
+            address=ANY_PORT, data_dir=STATE / "knowledge", files_dir=manual, drain_wait=0
         ),
-        migration=MigrationSettings(assistants_dir=Path("examples/assistants"), drain_wait=0),
+        orchestrator=OrchestratorSettings(address=ANY_PORT, drain_wait=0),
+        connector=ConnectorSettings(address=ANY_PORT, drain_wait=0),
+        migration=MigrationSettings(
+            address=ANY_PORT, assistants_dir=Path("examples/assistants"), drain_wait=0
+        ),
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         console.print(f"[bold]1. The manual of Mercurial goes into a collection[/] ({manual.name})")
@@ -59,14 +69,20 @@ def manual_folder() -> Path:
     return Path(found.submodule_search_locations[0]) / "helptext"
 
 
+def pages(manual: Path) -> list[str]:
+    """Return the paths of the shorter pages."""
+    return [str(page) for page in sorted(manual.glob("*.txt")) if page.stat().st_size <= LARGEST]
+
+
 async def ingest(manual: Path, tools: str) -> int:
     """Put the shorter pages into the collection with the operator's own command."""
-    pages = [page for page in sorted(manual.glob("*.txt")) if page.stat().st_size <= LARGEST]
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "heddle_cli", "ingest", *map(str, pages)),
+    command = [
+        *(sys.executable, "-m", "heddle_cli", "ingest", *pages(manual)),
         *("--collection", COLLECTION, "--title", "Mercurial's help", "--tools-address", tools),
-    )
-    return await process.wait()
+    ]
+    # Not uvloop's own way to start a process: that forks, which gRPC's threads do not like.
+    done = await asyncio.to_thread(subprocess.run, command, check=False)
+    return done.returncode
 
 
 async def answer(address: str) -> int:

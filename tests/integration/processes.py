@@ -1,0 +1,120 @@
+"""Heddle as operators run it: a process for each service."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grpc
+import httpx
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+GATEWAY = "heddle_gateway"
+MODULES = {
+    "heddle_connector": "CONNECTOR",
+    "heddle_tools_service": "TOOLS",
+    "heddle_migration_service": "MIGRATION",
+    "heddle_orchestrator": "ORCHESTRATOR",
+    GATEWAY: "GATEWAY",
+}
+
+
+@dataclass
+class Processes:
+    """Five processes on free ports."""
+
+    folder: Path
+    environment: dict[str, str]
+    ports: dict[str, int] = field(default_factory=dict)
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.ports[GATEWAY]}"
+
+    def start(self, module: str) -> None:
+        with (self.folder / f"{module}.log").open("ab") as log:
+            self.running[module] = subprocess.Popen(  # noqa: S603 - our own modules
+                [sys.executable, "-m", module],
+                env={**os.environ, **self.environment},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def kill(self, module: str) -> None:
+        self.running[module].send_signal(signal.SIGKILL)
+        self.running[module].wait()
+
+    def wait_until_ready(self, module: str, seconds: float = 60) -> None:
+        until = time.monotonic() + seconds
+        while not self.is_ready(module):
+            if time.monotonic() > until or self.running[module].poll() is not None:
+                log = (self.folder / f"{module}.log").read_text()
+                raise AssertionError(f"{module} does not start:\n{log[-3000:]}")
+            time.sleep(0.02)
+
+    def is_ready(self, module: str) -> bool:
+        if module == GATEWAY:
+            with contextlib.suppress(httpx.HTTPError):
+                return httpx.get(f"{self.url}/status", timeout=1).status_code == httpx.codes.OK
+            return False
+        with grpc.insecure_channel(f"127.0.0.1:{self.ports[module]}") as channel:
+            check = health_pb2_grpc.HealthStub(channel).Check  # type: ignore[attr-defined] # its stubs lack methods
+            with contextlib.suppress(grpc.RpcError):
+                found = check(health_pb2.HealthCheckRequest(), timeout=1)
+                return bool(found.status == health_pb2.HealthCheckResponse.SERVING)
+        return False
+
+
+@contextlib.asynccontextmanager
+async def processes(folder: Path, **environment: str) -> AsyncIterator[Processes]:
+    """Run the five services; assistants come from `folder`/assistants."""
+    ports = dict(zip(MODULES, _free_ports(), strict=True))
+    at = {name: f"127.0.0.1:{ports[module]}" for module, name in MODULES.items()}
+    found = Processes(
+        folder,
+        {
+            **{f"HEDDLE_{name}_ADDRESS": address for name, address in at.items()},
+            "HEDDLE_GATEWAY_DEVELOPMENT": "1",
+            "HEDDLE_TOOLS_DATA_DIR": str(folder / "knowledge"),
+            "HEDDLE_MIGRATION_ASSISTANTS_DIR": str(folder / "assistants"),
+            **{
+                f"HEDDLE_{user}_{peer}_ADDRESS": at[name]
+                for user in ("GATEWAY", "ORCHESTRATOR")
+                for peer, name in (
+                    ("TOOLS", "TOOLS"),
+                    ("CONNECTOR", "CONNECTOR"),
+                    ("ASSISTANTS", "MIGRATION"),
+                )
+            },
+            "HEDDLE_GATEWAY_ORCHESTRATOR_ADDRESS": at["ORCHESTRATOR"],
+            **environment,
+        },
+        ports,
+    )
+    try:
+        for module in MODULES:
+            await asyncio.to_thread(found.start, module)
+        for module in MODULES:
+            await asyncio.to_thread(found.wait_until_ready, module)
+        yield found
+    finally:
+        for process in found.running.values():
+            process.kill()
+            process.wait()
+
+
+def _free_ports() -> list[int]:
+    with contextlib.ExitStack() as open_sockets:
+        listeners = [open_sockets.enter_context(socket.socket()) for _ in MODULES]
+        for listener in listeners:
+            listener.bind(("127.0.0.1", 0))
+        return [listener.getsockname()[1] for listener in listeners]

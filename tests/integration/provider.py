@@ -1,0 +1,91 @@
+"""A small provider that speaks OpenAI's protocol over real HTTP, and remembers its callers."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+ENDLESS = "endless"
+SLOW = "slow"
+"""Models that never stop, and that take two seconds for twenty tokens."""
+
+
+@dataclass
+class Provider:
+    """What was asked, and when its streams ended."""
+
+    url: str = ""
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    open: int = 0
+    closed: list[float] = field(default_factory=list)
+
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.bodies.append(body)
+        if not body.get("stream"):
+            return web.json_response(_whole(body))
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        self.open += 1
+        try:
+            await response.prepare(request)
+            await self._stream(body, response)
+        finally:
+            self.open -= 1
+            self.closed.append(time.perf_counter())
+        return response
+
+    async def _stream(self, body: dict[str, Any], response: web.StreamResponse) -> None:
+        model = body["model"]
+        number = 0
+        while model == ENDLESS or number < 20:
+            await response.write(_chunk(model, {"content": f"{number} "}))
+            number += 1
+            if model in (ENDLESS, SLOW):
+                await asyncio.sleep(0.05 if model == ENDLESS else 0.1)
+        await response.write(_chunk(model, {}, "stop"))
+        usage = {"prompt_tokens": 3, "completion_tokens": 20, "total_tokens": 23}
+        ending = {**_head(model), "choices": [], "usage": usage}
+        await response.write(f"data: {json.dumps(ending)}\n\ndata: [DONE]\n\n".encode())
+
+
+@asynccontextmanager
+async def providing() -> AsyncGenerator[Provider]:
+    """Serve a provider on a free port."""
+    provider = Provider()
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", provider.complete)
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    provider.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    try:
+        yield provider
+    finally:
+        await runner.cleanup()
+
+
+def _head(model: str) -> dict[str, Any]:
+    return {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": model}
+
+
+def _chunk(model: str, delta: dict[str, str], finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return f"data: {json.dumps({**_head(model), 'choices': [choice]})}\n\n".encode()
+
+
+def _whole(body: dict[str, Any]) -> dict[str, Any]:
+    message = {"role": "assistant", "content": "Hello from the provider."}
+    return {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1,
+        "model": body["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8},
+    }

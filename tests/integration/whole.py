@@ -1,0 +1,62 @@
+"""All of Heddle in this process, reached over its own sockets."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from heddle_connector.app import ConnectorSettings
+from heddle_devstack import Stack, StackSettings, stack
+from heddle_devstack.settings import DevstackSettings
+from heddle_gateway.app import GatewaySettings
+from heddle_gateway.server import serving
+from heddle_migration_service.app import MigrationSettings
+from heddle_orchestrator.app import OrchestratorSettings
+from heddle_tools_service.app import ToolsSettings
+
+Transport = Literal["local", "grpc"]
+ANYWHERE = "127.0.0.1:0"
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A running Heddle."""
+
+    url: str
+    stack: Stack
+
+
+@asynccontextmanager
+async def whole(folder: Path, transport: Transport = "grpc") -> AsyncGenerator[Whole]:
+    """Run everything; assistants and tools come from `folder`/assistants and `folder`/plugins."""
+    for name in ("assistants", "plugins", "files", "rubrics"):
+        (folder / name).mkdir(exist_ok=True)
+    settings = StackSettings(
+        devstack=DevstackSettings(transport=transport),
+        gateway=GatewaySettings(address=ANYWHERE, development=True, drain_wait=0),
+        orchestrator=OrchestratorSettings(
+            address=ANYWHERE, drain_wait=0, assistant_cache_seconds=0
+        ),
+        tools=ToolsSettings(
+            address=ANYWHERE,
+            drain_wait=0,
+            data_dir=folder / "knowledge",
+            files_dir=folder / "files",
+            rubrics_dir=folder / "rubrics",
+            plugins_dir=folder / "plugins",
+        ),
+        connector=ConnectorSettings(address=ANYWHERE, drain_wait=0),
+        migration=MigrationSettings(
+            address=ANYWHERE, drain_wait=0, assistants_dir=folder / "assistants"
+        ),
+    )
+    async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
+        yield Whole(f"http://{address}", running)
+
+
+def write_assistant(folder: Path, identifier: str, text: str) -> None:
+    """Put an assistant into the folder. `text` is the rest of its document."""
+    (folder / "assistants").mkdir(exist_ok=True)
+    document = f"id: '{identifier}'\nname: assistant_{identifier}\n{text}"
+    (folder / "assistants" / f"{identifier}.yaml").write_text(document)
