@@ -5,8 +5,9 @@ same process (`heddle_runtime.local`).
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import grpc
@@ -23,7 +24,6 @@ from heddle_runtime.calls import (
 )
 from heddle_runtime.errors import (
     DETAILS_KEY,
-    CancelledCallError,
     DeadlineError,
     HeddleError,
     InvalidRequestError,
@@ -32,15 +32,11 @@ from heddle_runtime.errors import (
     to_status,
 )
 from heddle_runtime.identity import ANONYMOUS, Identity, TokenVerifier
-from heddle_runtime.validation import missing_fields
+from heddle_runtime.validation import is_complete, missing_fields
 
 if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
-    from collections.abc import Iterator
-
     Handler = grpc.RpcMethodHandler[Any, Any]
-    Continuation = Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]]
 
-OURS = "/heddle."
 log = structlog.get_logger(__name__)
 _HIDDEN = "The service failed. The cause is in its log, under the request id."
 _LONGEST_ID = 128
@@ -61,7 +57,7 @@ def guarded_unary(method: str, behavior: Any) -> Unary:
     """Wrap a unary handler: whatever goes wrong leaves it as a `HeddleError`."""
 
     async def handle(request: Any, context: Context) -> Any:
-        with _edge(method, request, context):
+        with _Edge(method, request, context):
             return await behavior(request, context)
 
     return handle
@@ -71,7 +67,7 @@ def guarded_streaming(method: str, behavior: Any) -> Streaming:
     """Wrap a server-streaming handler, an async generator, likewise."""
 
     async def handle(request: Any, context: Context) -> AsyncGenerator[Any]:
-        with _edge(method, request, context):
+        with _Edge(method, request, context):
             async with aclosing(behavior(request, context)) as responses:
                 async for response in responses:
                     yield response
@@ -79,20 +75,28 @@ def guarded_streaming(method: str, behavior: Any) -> Streaming:
     return handle
 
 
-class Boundary(grpc.aio.ServerInterceptor):
-    """Puts the wrappers around the handlers of our own services, and gRPC's codes around those."""
+class Boundary:
+    """Puts the wrappers around the handlers of a servicer, and gRPC's codes around those.
 
-    def __init__(self, verifier: TokenVerifier | None) -> None:
+    Stands where generated code wants a server. An interceptor would do the same at every call
+    instead of once.
+    """
+
+    def __init__(self, server: grpc.aio.Server, verifier: TokenVerifier | None) -> None:
+        self._server = server
         self._verifier = verifier
 
-    async def intercept_service(
-        self, continuation: "Continuation", handler_call_details: grpc.HandlerCallDetails
-    ) -> "Handler | None":
-        """Wrap unary and server-streaming handlers; leave health and reflection alone."""
-        handler = await continuation(handler_call_details)
-        method = handler_call_details.method
-        if handler is None or not method.startswith(OURS):
-            return handler
+    def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
+        """Ignore what `add_registered_method_handlers` is told as well."""
+
+    def add_registered_method_handlers(
+        self, service: str, handlers: "Mapping[str, Handler]"
+    ) -> None:
+        """Take the methods of a servicer. Called by generated code."""
+        guarded = {name: self._guarded(f"/{service}/{name}", h) for name, h in handlers.items()}
+        self._server.add_registered_method_handlers(service, guarded)
+
+    def _guarded(self, method: str, handler: "Handler") -> "Handler":
         if handler.response_streaming:
             return grpc.unary_stream_rpc_method_handler(
                 self._streaming(guarded_streaming(method, handler.unary_stream)),
@@ -147,35 +151,61 @@ class Boundary(grpc.aio.ServerInterceptor):
         return ANONYMOUS if self._verifier is None else self._verifier.identity(token)
 
 
-@contextmanager
-def _edge(method: str, request: Any, context: Context) -> "Iterator[None]":
-    watch = Stopwatch()
-    code = grpc.StatusCode.OK
-    try:
-        if context.time_remaining() is None:
-            raise InvalidRequestError("The call has no deadline. Set one: nobody waits for ever.")  # noqa: TRY301 - the handler below logs it
-        if violations := tuple(missing_fields(request)):
-            raise InvalidRequestError("The request lacks required fields.", violations)  # noqa: TRY301 - as above
-        yield
-    except HeddleError as error:
-        code = error.code
-        raise
-    except grpc.aio.AioRpcError as error:  # of an onward call
-        known = from_rpc(error)
-        code = known.code
-        raise known from error
-    except TimeoutError as error:
-        code = DeadlineError.code
-        raise DeadlineError("The time of the call ran out.") from error
-    except (asyncio.CancelledError, GeneratorExit):
-        code = CancelledCallError.code
-        raise
-    except Exception as error:
-        code = HeddleError.code
-        log.exception("unexpected failure", method=method)
-        raise HeddleError(_HIDDEN) from error
-    finally:
-        log.info("call", method=method, code=code.name, seconds=round(watch.seconds(), 6))
+class _Edge:
+    """What happens around every handler. A class, because it is entered for every call."""
+
+    __slots__ = ("_context", "_method", "_request", "_watch")
+
+    def __init__(self, method: str, request: Any, context: Context) -> None:
+        self._method = method
+        self._request = request
+        self._context = context
+        self._watch = Stopwatch()
+
+    def __enter__(self) -> None:
+        try:
+            if self._context.time_remaining() is None:
+                raise InvalidRequestError(
+                    "The call has no deadline. Set one: nobody waits for ever."
+                )
+            if not is_complete(self._request):
+                violations = missing_fields(self._request)
+                raise InvalidRequestError("The request lacks required fields.", violations)
+        except HeddleError as error:
+            self._log(error.code)
+            raise
+
+    def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
+        if error is None or isinstance(error, GeneratorExit | asyncio.CancelledError):
+            self._log(grpc.StatusCode.OK if error is None else grpc.StatusCode.CANCELLED)
+            return
+        known = _known(error)
+        if known is None:
+            log.error("unexpected failure", method=self._method, exc_info=error)
+            known = HeddleError(_HIDDEN)
+        self._log(known.code)
+        if known is not error:
+            raise known from error
+
+    def _log(self, code: grpc.StatusCode) -> None:
+        seconds = round(self._watch.seconds(), 6)
+        if isinstance(self._context, grpc.aio.ServicerContext):
+            log.info("call", method=self._method, code=code.name, seconds=seconds)
+        else:  # from within the process: the caller's own line tells the same
+            log.debug("call", method=self._method, code=code.name, seconds=seconds)
+
+
+def _known(error: BaseException) -> HeddleError | None:
+    """Return the failure that the caller may be told about; None if nobody foresaw it."""
+    match error:
+        case HeddleError():
+            return error
+        case grpc.aio.AioRpcError():  # of an onward call
+            return from_rpc(error)
+        case TimeoutError():
+            return DeadlineError("The time of the call ran out.")
+        case _:
+            return None
 
 
 async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: HeddleError) -> None:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
+
+from heddle_runtime.local import LocalStream
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 KEEPALIVE_MS = 10_000
@@ -34,6 +35,7 @@ OPTIONS = [
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
 ]
+ResponseT = TypeVar("ResponseT")
 ResponseT_co = TypeVar("ResponseT_co", covariant=True)
 
 
@@ -47,19 +49,25 @@ class ResponseStream(Protocol[ResponseT_co]):
         """Tell the server that nobody waits any more."""
 
 
-@asynccontextmanager
-async def streaming(
-    call: ResponseStream[ResponseT_co],
-) -> AsyncIterator[ResponseStream[ResponseT_co]]:
-    """Make sure that `call` is over when the block is left, however it is left."""
-    try:
-        yield call
-    finally:
-        close = getattr(call, "aclose", None)
-        if close is None:
-            call.cancel()
+class streaming(Generic[ResponseT]):  # noqa: N801 - used like a function
+    """Makes sure that a call is over when the block is left, however it is left.
+
+    Use as `async with streaming(stub.Method(request, **onward(context))) as responses:`.
+    """
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: ResponseStream[ResponseT]) -> None:
+        self._call = call
+
+    async def __aenter__(self) -> ResponseStream[ResponseT]:
+        return self._call
+
+    async def __aexit__(self, *_: object) -> None:
+        if isinstance(self._call, LocalStream):
+            await self._call.aclose()
         else:
-            await close()
+            self._call.cancel()
 
 
 def channel(address: str, *services: ServiceDescriptor) -> grpc.aio.Channel:

@@ -135,17 +135,8 @@ class ToolFailedError(HeddleError):
     reason = "TOOL_FAILED"
 
 
-class CancelledCallError(HeddleError):
-    """The caller went away before the call ended."""
-
-    code = grpc.StatusCode.CANCELLED
-    reason = "INTERNAL"
-
-
 _BY_REASON: dict[str, type[HeddleError]] = {
-    error.reason: error
-    for error in HeddleError.__subclasses__()
-    if error.reason != HeddleError.reason
+    error.reason: error for error in HeddleError.__subclasses__()
 }
 _BY_CODE: dict[grpc.StatusCode, type[HeddleError]] = {
     error.code: error for error in HeddleError.__subclasses__()

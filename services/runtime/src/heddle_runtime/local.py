@@ -21,6 +21,7 @@ from heddle_runtime.errors import (
     to_status,
 )
 
+_LATE = "The time of the call ran out."
 Handlers = Mapping[str, "grpc.RpcMethodHandler[Any, Any]"]
 
 
@@ -69,7 +70,7 @@ class LocalChannel:
             except HeddleError as error:
                 raise _as_rpc(error) from error
             except TimeoutError as error:
-                raise _as_rpc(DeadlineError("The time of the call ran out.")) from error
+                raise _as_rpc(DeadlineError(_LATE)) from error
 
         return call
 
@@ -78,8 +79,7 @@ class LocalChannel:
 
         def call(request: Message, timeout: float | None = None, **_: Any) -> LocalStream:  # noqa: ANN401 - a stub's signature
             behavior = self._streaming.get(path) or _refuse(path)
-            deadline = _deadline(timeout)
-            return LocalStream(behavior(request, LocalContext(deadline)), deadline)
+            return LocalStream(behavior(request, LocalContext(_deadline(timeout))), timeout)
 
         return call
 
@@ -88,28 +88,43 @@ class LocalStream:
     """A server-streaming call within the process: pulls the servicer's generator itself.
 
     No task and no queue stand between the two, so a message costs two function calls and
-    cancelling the reader cancels the servicer.
+    cancelling the reader cancels the servicer. One timer for the whole call keeps its deadline.
     """
 
-    __slots__ = ("_deadline", "_responses")
+    __slots__ = ("_expired", "_reader", "_responses", "_timeout", "_timer")
 
-    def __init__(self, responses: AsyncGenerator[Message], deadline: float | None) -> None:
+    def __init__(self, responses: AsyncGenerator[Message], timeout: float | None) -> None:
         self._responses = responses
-        self._deadline = deadline
+        self._timeout = timeout
+        self._timer: asyncio.TimerHandle | None = None
+        self._reader: asyncio.Task[Any] | None = None
+        self._expired = False
 
     def __aiter__(self) -> "LocalStream":
         return self
 
     async def __anext__(self) -> Message:
+        if self._timer is None and self._timeout is not None:
+            self._timer = asyncio.get_running_loop().call_later(self._timeout, self._expire)
+        if self._expired:
+            raise _as_rpc(DeadlineError(_LATE))
+        self._reader = asyncio.current_task()
         try:
-            if self._deadline is None:
-                return await anext(self._responses)
-            async with asyncio.timeout(self._deadline - time.monotonic()):
-                return await anext(self._responses)
+            return await anext(self._responses)
         except HeddleError as error:
             raise _as_rpc(error) from error
-        except TimeoutError as error:
-            raise _as_rpc(DeadlineError("The time of the call ran out.")) from error
+        except asyncio.CancelledError:
+            # Ours, and nobody else's at the same time?
+            if self._expired and self._reader is not None and self._reader.uncancel() == 0:
+                raise _as_rpc(DeadlineError(_LATE)) from None
+            raise
+        finally:
+            self._reader = None
+
+    def _expire(self) -> None:
+        self._expired = True
+        if self._reader is not None:
+            self._reader.cancel()
 
     def cancel(self) -> bool:
         """Do nothing: `aclose` is what ends this call, and `heddle_runtime.client` uses it."""
@@ -117,6 +132,8 @@ class LocalStream:
 
     async def aclose(self) -> None:
         """End the servicer's work."""
+        if self._timer is not None:
+            self._timer.cancel()
         await self._responses.aclose()
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import MutableMapping
 from typing import Any
 
+import msgspec
 import structlog
 
 from heddle_runtime.calls import caller
@@ -18,39 +19,41 @@ _SAFE = frozenset(
 
 def configure(service: str, level: str = "INFO") -> None:
     """Send the logs of this process, also those of libraries, to stderr as JSON lines."""
+    number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
-        structlog.stdlib.add_log_level,
+        structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _name(service),
         _tie_to_request,
+        structlog.processors.format_exc_info,
+        _without_secrets,
     ]
+    # Our own lines do not pass through the standard library: that would cost four times as much.
+    structlog.configure(
+        processors=[*shared, structlog.processors.JSONRenderer(serializer=_to_bytes)],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.BytesLoggerFactory(sys.stderr.buffer),
+        cache_logger_on_first_use=True,
+    )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                _without_secrets,
+                *shared,
                 structlog.processors.JSONRenderer(),
             ],
         )
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level)
+    root.setLevel(number)
     for noisy in ("httpx", "httpcore", "aiohttp.access", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *shared,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        wrapper_class=structlog.stdlib.BoundLogger,
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=True,
-    )
+
+
+def _to_bytes(event: Any, **_: Any) -> bytes:  # noqa: ANN401 - any log event
+    return msgspec.json.encode(event, enc_hook=repr)
 
 
 def _name(service: str) -> structlog.typing.Processor:

@@ -63,14 +63,13 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
     verifier = TokenVerifier(secret.get_secret_value()) if secret else None
     async with app as bindings:
         server = grpc.aio.server(
-            interceptors=[Boundary(verifier)],
-            options=OPTIONS,
-            maximum_concurrent_rpcs=settings.max_concurrent_calls,
+            options=OPTIONS, maximum_concurrent_rpcs=settings.max_concurrent_calls
         )
+        boundary = Boundary(server, verifier)
         local = LocalChannel()
         names = [binding.contract.full_name for binding in bindings]
         for binding in bindings:
-            binding.register(server)
+            binding.register(boundary)
             binding.register(local)
         checks = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)

@@ -1,0 +1,45 @@
+"""`python -m heddle_runtime.health ADDRESS`: exits with 0 if the service there is healthy.
+
+For the health checks of containers, whose images hold no other client. `ADDRESS` is `host:port` of
+a gRPC service, or an `http://` URL.
+"""
+
+import sys
+from http.client import HTTPConnection, HTTPException
+from urllib.parse import urlsplit
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+_SECONDS = 3.0
+_OK = 200
+
+
+def healthy(address: str) -> bool:
+    """Return whether the service at `address` says that it is."""
+    if address.startswith("http://"):
+        return _healthy_over_http(address)
+    with grpc.insecure_channel(address) as channel:
+        stub = health_pb2_grpc.HealthStub(channel)
+        try:
+            request = health_pb2.HealthCheckRequest()
+            answer = stub.Check(request, timeout=_SECONDS)  # type: ignore[attr-defined] # its type files leave methods out
+        except grpc.RpcError:
+            return False
+        return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
+
+
+def _healthy_over_http(url: str) -> bool:
+    parts = urlsplit(url)
+    connection = HTTPConnection(parts.netloc, timeout=_SECONDS)
+    try:
+        connection.request("GET", parts.path or "/")
+        return connection.getresponse().status == _OK
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+if __name__ == "__main__":
+    sys.exit(0 if healthy(sys.argv[1]) else 1)
