@@ -1,0 +1,157 @@
+"""The list of the collections: one small table, read anew when another process has changed it."""
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+
+import pyarrow as pa
+from lancedb.db import AsyncConnection
+from lancedb.table import AsyncTable
+
+from heddle_tools_service.knowledge.durability import sync_since
+from heddle_tools_service.knowledge.embedding import EmbedderInfo
+from heddle_tools_service.knowledge.errors import (
+    CollectionExistsError,
+    CollectionNotFoundError,
+    StorageError,
+)
+from heddle_tools_service.knowledge.locks import unbroken
+from heddle_tools_service.knowledge.names import quoted
+from heddle_tools_service.knowledge.records import EMBEDDED, Collection
+
+TABLE = "collections"
+_SCHEMA = pa.schema(
+    [
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("title", pa.string(), nullable=False),
+        pa.field("backend", pa.string(), nullable=False),
+        pa.field("settings", pa.string(), nullable=False),
+        pa.field("model", pa.string(), nullable=False),
+        pa.field("dim", pa.int32(), nullable=False),
+        pa.field("revision", pa.string(), nullable=False),
+        pa.field("created_at", pa.int64(), nullable=False),  # microseconds since 1970, UTC
+    ]
+)
+
+
+class Catalogue:
+    """Knows every collection of the store. Callers hold the store's lock around changes."""
+
+    def __init__(self, table: AsyncTable, folder: Path) -> None:
+        """Work on an open table whose files are in the folder."""
+        self._table = table
+        self._folder = folder
+        self._seen_version = -1
+        self._collections: dict[str, Collection] = {}
+
+    @classmethod
+    async def opened(cls, database: AsyncConnection, root: Path) -> "Catalogue":
+        """Open the table of a store, and make it in a new one."""
+        table = await database.create_table(TABLE, schema=_SCHEMA, exist_ok=True)
+        return cls(table, root / f"{TABLE}.lance")
+
+    async def all(self) -> Mapping[str, Collection]:
+        """Return the collections by name, as of now.
+
+        Raises:
+            StorageError: The list cannot be read.
+        """
+        try:
+            version = await self._table.version()
+            if version == self._seen_version:
+                return self._collections
+            rows = await self._table.query().to_list()
+        except (RuntimeError, ValueError, OSError) as error:
+            raise StorageError(
+                "The list of collections could not be read. Check the store's directory, and the "
+                "log of the tools service."
+            ) from error
+        self._collections = {row["name"]: _collection(row) for row in rows}
+        self._seen_version = version
+        return self._collections
+
+    async def get(self, name: str) -> Collection:
+        """Return one collection.
+
+        Raises:
+            CollectionNotFoundError: There is none of this name.
+        """
+        collection = (await self.all()).get(name)
+        if collection is None:
+            raise CollectionNotFoundError(
+                f"There is no collection {name!r}. List the collections, or create it first."
+            )
+        return collection
+
+    async def add(self, collection: Collection) -> None:
+        """Record a collection, on disk.
+
+        Raises:
+            CollectionExistsError: The name is taken.
+        """
+        if collection.name in await self.all():
+            raise CollectionExistsError(
+                f"There is a collection {collection.name!r} already. Use it, delete it, or choose "
+                "another name."
+            )
+        started = time.time_ns()
+        await unbroken(self._table.add(pa.Table.from_pylist([_row(collection)], schema=_SCHEMA)))
+        await asyncio.to_thread(sync_since, self._folder, started)
+
+    async def remove(self, collection: Collection) -> None:
+        """Forget a collection, on disk."""
+        started = time.time_ns()
+        await unbroken(self._table.delete(f"id = {quoted(collection.id)}"))
+        await asyncio.to_thread(sync_since, self._folder, started)
+
+
+def new_collection(
+    name: str, title: str, backend: str, settings: Mapping[str, str], embedder: EmbedderInfo
+) -> Collection:
+    """Describe a collection that is about to be made."""
+    here = backend == EMBEDDED
+    return Collection(
+        name=name,
+        title=title,
+        backend=backend,
+        settings=MappingProxyType(dict(settings)),
+        model=embedder.model if here else "",
+        dim=embedder.dim if here else 0,
+        revision=embedder.revision if here else "",
+        created_at=datetime.now(UTC),
+        id=uuid.uuid4().hex,
+    )
+
+
+def _row(collection: Collection) -> dict[str, object]:
+    return {
+        "name": collection.name,
+        "id": collection.id,
+        "title": collection.title,
+        "backend": collection.backend,
+        "settings": json.dumps(dict(collection.settings)),
+        "model": collection.model,
+        "dim": collection.dim,
+        "revision": collection.revision,
+        "created_at": int(collection.created_at.timestamp() * 1_000_000),
+    }
+
+
+def _collection(row: dict[str, object]) -> Collection:
+    return Collection(
+        name=str(row["name"]),
+        title=str(row["title"]),
+        backend=str(row["backend"]),
+        settings=MappingProxyType(json.loads(str(row["settings"]))),
+        model=str(row["model"]),
+        dim=int(str(row["dim"])),
+        revision=str(row["revision"]),
+        created_at=datetime.fromtimestamp(int(str(row["created_at"])) / 1_000_000, UTC),
+        id=str(row["id"]),
+    )

@@ -1,0 +1,45 @@
+"""What can go wrong in the knowledge engine, for callers to tell apart.
+
+Every message may be shown to the user: it names the thing and the remedy, never a path or a cause
+from below, which travels as `__cause__` for the log.
+"""
+
+
+class KnowledgeError(Exception):
+    """Anything that the knowledge engine refuses or fails to do."""
+
+
+class InvalidInputError(KnowledgeError):
+    """An argument breaks a rule: a name, a page size, a search mode. Raised before any work."""
+
+
+class CollectionNotFoundError(KnowledgeError):
+    """There is no collection of this name, or it was deleted during the call."""
+
+
+class CollectionExistsError(KnowledgeError):
+    """A collection of this name exists already."""
+
+
+class DocumentNotFoundError(KnowledgeError):
+    """The collection has no document of this name."""
+
+
+class ForeignBackendError(KnowledgeError):
+    """The collection is only registered here; another backend holds its documents."""
+
+
+class EmbedderMismatchError(KnowledgeError):
+    """The collection was filled by another embedding model than the one configured now."""
+
+
+class UnreadableDocumentError(KnowledgeError, ValueError):
+    """No text can be taken from a document: wrong type, damaged, encrypted, empty or too large."""
+
+
+class EmbeddingError(KnowledgeError):
+    """The embedding model cannot be loaded, is not the expected file, or keeps failing."""
+
+
+class StorageError(KnowledgeError):
+    """The engine below failed to read or write, for instance on a full disk."""

@@ -1,0 +1,1 @@
+"""One reader per document format: text or bytes in, a title and blocks out."""

@@ -1,0 +1,152 @@
+"""How a document gets into a collection: read, cut, embed, then one commit."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+from heddle_tools_service.knowledge import chunks as cutting
+from heddle_tools_service.knowledge.chunks import Chunk
+from heddle_tools_service.knowledge.documents import LARGEST_DOCUMENT, media_type_of
+from heddle_tools_service.knowledge.embedding import Embedder, Vectors
+from heddle_tools_service.knowledge.errors import InvalidInputError, UnreadableDocumentError
+from heddle_tools_service.knowledge.locks import unbroken
+from heddle_tools_service.knowledge.names import check_document_name
+from heddle_tools_service.knowledge.parsing import Parser
+from heddle_tools_service.knowledge.records import Document, Ingested, IngestProgress
+from heddle_tools_service.knowledge.shelf import Shelf
+from heddle_tools_service.knowledge.tables import (
+    Version,
+    document_rows,
+    find_document,
+    indexed_text,
+    replace_document,
+    update_labels,
+)
+
+_GROUP = 32
+"""Chunks per request to the embedder: a progress report every two seconds or so."""
+_LARGEST_METADATA = 64 * 1024
+_LONGEST_URI = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document as it arrives."""
+
+    name: str
+    data: bytes
+    media_type: str
+    uri: str
+    metadata: Mapping[str, str]
+
+    def check(self) -> None:
+        """Refuse what could not be stored.
+
+        Raises:
+            InvalidInputError: The name, the URI or the metadata breaks a rule.
+            UnreadableDocumentError: It is too large.
+        """
+        check_document_name(self.name)
+        if len(self.data) > LARGEST_DOCUMENT:
+            raise UnreadableDocumentError(
+                f"{self.name!r} has {len(self.data):,} bytes; at most {LARGEST_DOCUMENT:,} can be "
+                "read. Split it into smaller documents."
+            )
+        try:
+            labels = json.dumps(dict(self.metadata), ensure_ascii=False).encode()
+            uri = self.uri.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInputError(
+                f"The metadata or URI of {self.name!r} is not valid Unicode. Encode it properly."
+            ) from error
+        if len(labels) > _LARGEST_METADATA or len(uri) > _LONGEST_URI:
+            raise InvalidInputError(
+                f"The metadata of {self.name!r} may have {_LARGEST_METADATA:,} bytes and its URI "
+                f"{_LONGEST_URI:,}. Leave something out."
+            )
+
+
+async def ingest(
+    shelf: Shelf, source: Source, *, parser: Parser, embedder: Embedder
+) -> AsyncGenerator[IngestProgress | Ingested]:
+    """Bring a document into a collection, new or in place of the one of its name.
+
+    Until the last event nothing has changed; with it, the document is on disk and found. Work of
+    different documents overlaps; only the commits take turns.
+
+    Raises:
+        InvalidInputError: See `Source.check`.
+        UnreadableDocumentError: No text can be taken from it.
+        EmbeddingError: The embedder failed.
+        CollectionNotFoundError: The collection was deleted meanwhile.
+        StorageError: The commit failed.
+    """
+    source.check()
+    version = await asyncio.to_thread(_version, shelf, source)
+    async with shelf.using():
+        present = await find_document(shelf.table, source.name)
+    if present and present.fingerprint == version.fingerprint:
+        old, new = present.document, version.document
+        if (old.uri, old.metadata) == (new.uri, new.metadata):
+            yield Ingested(source.name, old.chunks, replaced=False, unchanged=True)
+            return
+        async with shelf.writing():
+            relabelled = await unbroken(update_labels(shelf.table, version))
+        if relabelled:
+            yield Ingested(source.name, old.chunks, replaced=True, unchanged=False)
+            return
+    yield IngestProgress("parsing", 0, 1)
+    title, chunks = await parser.parse(
+        source.data, media_type=version.document.media_type, name=source.name
+    )
+    yield IngestProgress("parsing", 1, 1)
+    vectors: list[Vectors] = []
+    for start in range(0, len(chunks), _GROUP):
+        yield IngestProgress("embedding", start, len(chunks))
+        vectors.append(await _embed(embedder, chunks[start : start + _GROUP]))
+    yield IngestProgress("embedding", len(chunks), len(chunks))
+    yield IngestProgress("saving", 0, 1)
+    async with shelf.writing():
+        # Stamped under the lock: of two versions the later commit has the later time.
+        document = replace(
+            version.document, title=title, chunks=len(chunks), ingested_at=datetime.now(UTC)
+        )
+        whole = Version(document, version.fingerprint)
+        rows = await asyncio.to_thread(document_rows, whole, chunks, vectors)
+        replaced = await unbroken(replace_document(shelf.table, source.name, rows))
+    yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
+
+
+async def _embed(embedder: Embedder, chunks: list[Chunk]) -> Vectors:
+    return await embedder.embed([indexed_text(chunk) for chunk in chunks], "passage")
+
+
+def _version(shelf: Shelf, source: Source) -> Version:
+    """Describe what is about to be stored, as far as it is known before reading it."""
+    sha256 = hashlib.sha256(source.data).hexdigest()
+    media_type = source.media_type or media_type_of(source.name)
+    collection = shelf.collection
+    made_by = (
+        sha256,
+        media_type,
+        str(cutting.REVISION),
+        collection.model,
+        str(collection.dim),
+        collection.revision,
+    )
+    document = Document(
+        name=source.name,
+        title=source.name,
+        uri=source.uri,
+        media_type=media_type,
+        sha256=sha256,
+        size=len(source.data),
+        chunks=0,
+        ingested_at=datetime.now(UTC),
+        metadata=MappingProxyType(dict(source.metadata)),
+    )
+    return Version(document, hashlib.sha256("\n".join(made_by).encode()).hexdigest())

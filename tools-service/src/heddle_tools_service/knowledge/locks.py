@@ -1,0 +1,68 @@
+"""Exclusive locks between processes, which the kernel drops when their holder dies; commits."""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+ResultT = TypeVar("ResultT")
+
+_SHORTEST_WAIT = 0.005
+_LONGEST_WAIT = 0.05
+
+
+@asynccontextmanager
+async def exclusive(path: Path) -> AsyncGenerator[None]:
+    """Hold the lock of a file, waiting for it as long as it takes.
+
+    Two holders exclude each other whether they live in one process or in two, for every holder
+    opens the file anew. Cancelling the wait is safe.
+    """
+    descriptor = _opened(path)
+    wait = _SHORTEST_WAIT
+    try:
+        while not _taken(descriptor):
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, _LONGEST_WAIT)
+        yield
+    finally:
+        os.close(descriptor)  # which also unlocks
+
+
+@asynccontextmanager
+async def exclusive_if_free(path: Path) -> AsyncGenerator[bool]:
+    """Hold the lock of a file if nobody else does; say whether."""
+    descriptor = _opened(path)
+    try:
+        yield _taken(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+async def unbroken(commit: Awaitable[ResultT]) -> ResultT:
+    """Await a commit to its end, even when the caller is cancelled meanwhile.
+
+    The engine works on threads of its own: cancelled, it might still be writing when the lock is
+    free again.
+    """
+    task = asyncio.ensure_future(commit)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,136 @@
+"""What the store tells its callers: collections, documents, passages, progress."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Literal
+
+EMBEDDED = "embedded"
+"""The backend of the collections whose documents are kept here."""
+
+Mode = Literal["hybrid", "vector", "text"]
+Stage = Literal["parsing", "embedding", "saving"]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A named set of documents.
+
+    Attributes:
+        name: Unique in the store.
+        title: For people; may be empty.
+        backend: `embedded`, or the name of another backend that holds the documents; then the
+            store keeps this record and nothing else.
+        settings: What that backend needs to find them; never a secret.
+        model: The embedder that fills the collection; empty for another backend.
+        dim: The embedder's dimension; 0 for another backend.
+        revision: The embedder's revision; empty for another backend.
+        created_at: In UTC.
+        id: Tells a collection from an earlier one of the same name.
+    """
+
+    name: str
+    title: str
+    backend: str
+    settings: Mapping[str, str]
+    model: str
+    dim: int
+    revision: str
+    created_at: datetime
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionSize:
+    """How much a collection holds."""
+
+    documents: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as it was last ingested.
+
+    Attributes:
+        name: Unique in its collection.
+        title: From the document, or its name.
+        uri: Where it can be found; may be empty.
+        media_type: As it was ingested.
+        sha256: Of its bytes, in hexadecimal.
+        size: In bytes.
+        chunks: How many passages it was cut into.
+        ingested_at: In UTC.
+        metadata: What came with it.
+    """
+
+    name: str
+    title: str
+    uri: str
+    media_type: str
+    sha256: str
+    size: int
+    chunks: int
+    ingested_at: datetime
+    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk that a search found.
+
+    Attributes:
+        text: The chunk.
+        score: The cosine similarity of query and passage, in every mode: -1 to 1, comparable
+            between queries of one collection; about 0.3 and more is related with the default
+            model. Thresholds compare this.
+        relevance: What the passages of one search are ordered by, comparable only among them:
+            in `hybrid` the fused score of 0 to 1, in `vector` the cosine, in `text` BM25.
+        document: The name of its document.
+        title: The title of its document.
+        uri: Where its document can be found; may be empty.
+        heading: The titles of the sections around it, the outermost first.
+        page: Its page, counted from 1, or None.
+        ordinal: Its place in the document, counted from 0.
+        parent_text: The passage with its surroundings, at most 2,000 characters.
+        metadata: What came with its document.
+    """
+
+    text: str
+    score: float
+    relevance: float
+    document: str
+    title: str
+    uri: str
+    heading: tuple[str, ...]
+    page: int | None
+    ordinal: int
+    parent_text: str
+    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class IngestProgress:
+    """How far an ingestion has come: `done` of `total` steps of a stage, chunks when embedding."""
+
+    stage: Stage
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """The acknowledgement: the document is on disk, whole, and searches find it.
+
+    Attributes:
+        document: Its name.
+        chunks: How many passages it has.
+        replaced: An earlier version, or earlier metadata, gave way to this one.
+        unchanged: The same content was there already; nothing was done.
+    """
+
+    document: str
+    chunks: int
+    replaced: bool
+    unchanged: bool

@@ -1,0 +1,346 @@
+"""The knowledge store: collections of documents in one directory, searched by meaning and words.
+
+Several processes may open the same directory; each sees at once what the others commit. Writers
+exclude each other per collection, and only for the moment of a commit.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
+from pathlib import Path
+from types import MappingProxyType
+
+from heddle_tools_service.knowledge import ingestion
+from heddle_tools_service.knowledge.catalogue import new_collection
+from heddle_tools_service.knowledge.embedding import Embedder
+from heddle_tools_service.knowledge.errors import (
+    CollectionNotFoundError,
+    DocumentNotFoundError,
+    EmbedderMismatchError,
+    ForeignBackendError,
+    InvalidInputError,
+)
+from heddle_tools_service.knowledge.locks import unbroken
+from heddle_tools_service.knowledge.maintenance import Maintenance
+from heddle_tools_service.knowledge.names import check_collection_name, check_document_name, quoted
+from heddle_tools_service.knowledge.parsing import Parser
+from heddle_tools_service.knowledge.records import (
+    EMBEDDED,
+    Collection,
+    CollectionSize,
+    Document,
+    Ingested,
+    IngestProgress,
+    Mode,
+    Passage,
+)
+from heddle_tools_service.knowledge.search import find
+from heddle_tools_service.knowledge.shelf import Shelf, tidy
+from heddle_tools_service.knowledge.shelves import Shelves, open_shelves
+from heddle_tools_service.knowledge.tables import find_document, list_documents
+
+MOST_RESULTS = 1_000
+"""Entries that one page of a list, or one search, may have."""
+_ANN_ROWS = 20_000
+_QUIET_SECONDS = 2.0
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@asynccontextmanager
+async def open_store(
+    path: Path,
+    embedder: Embedder,
+    *,
+    ann_rows: int = _ANN_ROWS,
+    quiet_seconds: float = _QUIET_SECONDS,
+) -> AsyncGenerator["KnowledgeStore"]:
+    """Open the store in a directory, which is made if it is missing.
+
+    Args:
+        path: The directory; on a local file system, for it holds locks.
+        embedder: Makes the vectors. It stays the caller's to close.
+        ann_rows: From how many chunks on a collection gets an approximate vector index.
+        quiet_seconds: How long a collection rests after a commit before it is put in order.
+
+    Yields:
+        The store; leaving the block closes it, and ends ingestions that still run.
+
+    Raises:
+        StorageError: The directory cannot be used.
+    """
+    root = path.resolve()  # noqa: ASYNC240 (once, before anything is served)
+    parser = Parser()
+    try:
+        async with open_shelves(root) as shelves:
+            store = KnowledgeStore(shelves, embedder, parser, ann_rows, quiet_seconds)
+            try:
+                yield store
+            finally:
+                await store.aclose()
+    finally:
+        await parser.aclose()
+
+
+class KnowledgeStore:
+    """An open store. Made by `open_store`."""
+
+    def __init__(
+        self,
+        shelves: Shelves,
+        embedder: Embedder,
+        parser: Parser,
+        ann_rows: int,
+        quiet_seconds: float,
+    ) -> None:
+        self._shelves = shelves
+        self._embedder = embedder
+        self._parser = parser
+        self._ann_rows = ann_rows
+        self._maintenance = Maintenance(self.tidy, quiet_seconds=quiet_seconds)
+
+    async def create_collection(
+        self,
+        name: str,
+        *,
+        title: str = "",
+        backend: str = EMBEDDED,
+        settings: Mapping[str, str] = _NOTHING,
+    ) -> Collection:
+        """Make an empty collection, or register one that another backend holds.
+
+        Args:
+            name: 1 to 63 of `A-Za-z0-9_.-`, the first a letter or digit.
+            title: For people.
+            backend: `embedded`, or the name of another backend.
+            settings: What that backend needs to find it; never a secret.
+
+        Raises:
+            InvalidInputError: The name or the backend's name breaks the rule.
+            CollectionExistsError: The name is taken.
+        """
+        check_collection_name(name)
+        check_collection_name(backend)
+        made = new_collection(name, title, backend, settings, self._embedder.info())
+        await self._shelves.add(made)
+        return made
+
+    async def get_collection(self, name: str) -> Collection:
+        """Return a collection.
+
+        Raises:
+            CollectionNotFoundError: There is none of this name.
+        """
+        return await self._shelves.catalogue.get(name)
+
+    async def list_collections(self, after: str = "", limit: int = 100) -> list[Collection]:
+        """Return the collections whose names sort after a name, in that order.
+
+        Raises:
+            InvalidInputError: The limit is not 1 to 1,000.
+        """
+        _check_count("limit", limit)
+        collections = await self._shelves.catalogue.all()
+        return [collections[name] for name in sorted(collections) if name > after][:limit]
+
+    async def collection_size(self, name: str) -> CollectionSize:
+        """Return how much an embedded collection holds.
+
+        Raises:
+            CollectionNotFoundError: There is none of this name.
+            ForeignBackendError: Another backend holds it.
+        """
+        shelf = await self._shelf(name)
+        async with shelf.using():
+            documents = await shelf.table.count_rows("ordinal = 0")
+            return CollectionSize(documents, await shelf.table.count_rows())
+
+    async def delete_collection(self, name: str) -> None:
+        """Delete a collection with all of its documents, or only the record of a foreign one.
+
+        Raises:
+            CollectionNotFoundError: There is none of this name.
+        """
+        await self._shelves.remove(await self._shelves.catalogue.get(name))
+
+    async def ingest(
+        self,
+        collection: str,
+        name: str,
+        data: bytes,
+        *,
+        media_type: str = "",
+        uri: str = "",
+        metadata: Mapping[str, str] = _NOTHING,
+    ) -> AsyncGenerator[IngestProgress | Ingested]:
+        """Bring a document in, new or in place of the one of its name.
+
+        Args:
+            collection: Where to.
+            name: What it is called there; ingesting the same name again replaces it.
+            data: The file, at most 32 MiB.
+            media_type: Its type, with or without a charset; empty: by the name.
+            uri: Where it can be found, for sources.
+            metadata: Whatever belongs to it; comes back with every passage.
+
+        Yields:
+            Progress, and last, exactly once, the acknowledgement. Until that nothing has changed,
+            whoever crashes; from then on the document is on disk and found. The same content
+            again is acknowledged as unchanged and costs nothing.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection, or it was deleted meanwhile.
+            ForeignBackendError: Another backend holds it.
+            EmbedderMismatchError: Another embedder filled it.
+            InvalidInputError: The name, the URI or the metadata breaks a rule.
+            UnreadableDocumentError: No text can be taken from the document.
+            EmbeddingError: The embedder failed.
+            StorageError: The commit failed.
+        """
+        shelf = await self._searchable(collection)
+        source = ingestion.Source(name, data, media_type, uri, metadata)
+        events = ingestion.ingest(shelf, source, parser=self._parser, embedder=self._embedder)
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Ingested) and not event.unchanged:
+                    self._maintenance.committed(collection)
+                yield event
+
+    async def get_document(self, collection: str, name: str) -> Document:
+        """Return a document as it was last ingested.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            DocumentNotFoundError: There is no such document.
+        """
+        check_document_name(name)
+        shelf = await self._shelf(collection)
+        async with shelf.using():
+            return await _present(shelf, name)
+
+    async def list_documents(
+        self, collection: str, after: str = "", limit: int = 100
+    ) -> list[Document]:
+        """Return the documents whose names sort after a name, in the order of their UTF-8 bytes.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            InvalidInputError: The limit is not 1 to 1,000, or `after` cannot be a name.
+        """
+        _check_count("limit", limit)
+        if after:
+            check_document_name(after)
+        shelf = await self._shelf(collection)
+        async with shelf.using():
+            return await list_documents(shelf.table, after, limit)
+
+    async def delete_document(self, collection: str, name: str) -> None:
+        """Delete a document.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            DocumentNotFoundError: There is no such document.
+        """
+        check_document_name(name)
+        shelf = await self._shelf(collection)
+        async with shelf.writing():
+            await _present(shelf, name)
+            await unbroken(shelf.table.delete(f"document = {quoted(name)}"))
+        self._maintenance.committed(collection)
+
+    async def search(
+        self,
+        collection: str,
+        query: str,
+        *,
+        top_k: int,
+        threshold: float = 0.0,
+        mode: Mode = "hybrid",
+    ) -> list[Passage]:
+        """Find passages for a question.
+
+        Args:
+            collection: Where to look.
+            query: The question; its first 256 tokens count for the meaning.
+            top_k: At most so many passages, 1 to 1,000.
+            threshold: Leave out passages whose `score`, the cosine similarity, is lower. 0 leaves
+                out none, so that a match by words alone is not lost unasked.
+            mode: `hybrid` by meaning and words, `vector` by meaning, `text` by words (BM25).
+
+        Returns:
+            Passages of documents as they are now, the most relevant first; none for a blank query.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            EmbedderMismatchError: Another embedder filled it.
+            InvalidInputError: `top_k` or `mode` is not one of those allowed.
+            EmbeddingError: The embedder failed.
+        """
+        _check_count("top_k", top_k)
+        if mode not in {"hybrid", "vector", "text"}:
+            raise InvalidInputError(
+                f"There is no search mode {mode!r}. Use 'hybrid', 'vector' or 'text'."
+            )
+        shelf = await self._searchable(collection)
+        query = query.encode(errors="replace").decode().strip()
+        if not query:
+            return []
+        (vector,) = await self._embedder.embed([query], "query")
+        async with shelf.using():
+            return await find(
+                shelf.table, query, vector, top_k=top_k, threshold=threshold, mode=mode
+            )
+
+    async def tidy(self, collection: str) -> None:
+        """Put a collection's files in order now; otherwise this happens in the background.
+
+        Raises:
+            ForeignBackendError: Another backend holds it.
+            StorageError: It failed; nothing is lost.
+        """
+        with suppress(CollectionNotFoundError):
+            await tidy(await self._shelf(collection), ann_rows=self._ann_rows)
+
+    async def aclose(self) -> None:
+        """Stop background work. `open_store` calls this."""
+        await self._maintenance.aclose()
+
+    async def _shelf(self, name: str) -> Shelf:
+        """Open an embedded collection."""
+        collection = await self._shelves.catalogue.get(name)
+        if collection.backend != EMBEDDED:
+            raise ForeignBackendError(
+                f"The collection {name!r} lives in the backend {collection.backend!r}. Use it "
+                "through that backend."
+            )
+        return await self._shelves.open(collection)
+
+    async def _searchable(self, name: str) -> Shelf:
+        """Open a collection whose vectors come from the embedder in use."""
+        shelf = await self._shelf(name)
+        ours, theirs = self._embedder.info(), shelf.collection
+        if (ours.model, ours.dim, ours.revision) != (theirs.model, theirs.dim, theirs.revision):
+            raise EmbedderMismatchError(
+                f"The collection {name!r} was made with the embedder {theirs.model!r} "
+                f"(revision {theirs.revision!r}, {theirs.dim} dimensions), but {ours.model!r} "
+                f"(revision {ours.revision!r}, {ours.dim} dimensions) is configured. Configure "
+                "the former, or delete the collection and ingest its documents again."
+            )
+        return shelf
+
+
+async def _present(shelf: Shelf, name: str) -> Document:
+    found = await find_document(shelf.table, name)
+    if found is None:
+        raise DocumentNotFoundError(
+            f"The collection {shelf.collection.name!r} has no document {name!r}. List its "
+            "documents."
+        )
+    return found.document
+
+
+def _check_count(what: str, count: int) -> None:
+    if not 1 <= count <= MOST_RESULTS:
+        raise InvalidInputError(f"{what} must be 1 to {MOST_RESULTS:,}, not {count}.")
