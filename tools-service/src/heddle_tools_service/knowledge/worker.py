@@ -3,12 +3,11 @@
 import asyncio
 import os
 import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
-from contextlib import suppress
 from itertools import count
 
 from heddle_tools_service.knowledge.frames import HEADER, frame
+from heddle_tools_service.knowledge.pipes import PipedProcess, start
 
 # All that a worker sees of the environment: the service's secrets are none of its business.
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
@@ -44,7 +43,7 @@ class WorkerProcess:
         self._environment = dict(environment or {})
         self._turn = asyncio.Lock()
         self._numbers = count(1)
-        self._process: Process | None = None
+        self._process: PipedProcess | None = None
         self._reader: asyncio.Task[None] | None = None
         self._pending: dict[int, asyncio.Future[bytes]] = {}
         self._closed = False
@@ -86,7 +85,6 @@ class WorkerProcess:
 
     async def _ask(self, payload: bytes) -> bytes:
         process = self._process or await self._start()
-        assert process.stdin  # noqa: S101 (it was started with a pipe)
         number = next(self._numbers) & 0xFFFFFFFF
         reply: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._pending[number] = reply
@@ -98,29 +96,22 @@ class WorkerProcess:
             # After a cancellation the worker's late answer finds nobody and is dropped.
             self._pending.pop(number, None)
 
-    async def _start(self) -> Process:
+    async def _start(self) -> PipedProcess:
         if self._reader is not None:
             await asyncio.wait([self._reader])  # the last process is still being buried
         environment = {key: os.environ[key] for key in _PASSED_ON if key in os.environ}
         environment |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",  # the working directory is no place to import from
-            "-m",
-            self._module,
-            stdin=PIPE,
-            stdout=PIPE,
-            env=environment | self._environment,
-            start_new_session=True,  # Ctrl-C is for the service, which then ends its workers
-        )
+        # -P: the working directory is no place to import from.
+        command = [sys.executable, "-P", "-m", self._module]
+        self._process = await start(command, environment | self._environment)
         self._reader = asyncio.create_task(self._read(self._process))
+        await asyncio.sleep(0)  # a task that is cancelled before it began would bury nothing
         if self._closed:
             raise ConnectionError("closed while it started")
         return self._process
 
-    async def _read(self, process: Process) -> None:
+    async def _read(self, process: PipedProcess) -> None:
         """Hand every reply to the request that waits for it, until the process ends."""
-        assert process.stdout  # noqa: S101 (it was started with a pipe)
         try:
             while True:
                 length, number = HEADER.unpack(await process.stdout.readexactly(HEADER.size))
@@ -136,12 +127,7 @@ class WorkerProcess:
             for reply in self._pending.values():
                 if not reply.done():
                     reply.set_exception(ConnectionError("the worker ended"))
-            with suppress(ProcessLookupError):
-                process.kill()
-            if process.stdin:
-                process.stdin.close()
-            await process.stdout.read()  # an unread reply would keep the pipe, and us, waiting
-            await process.wait()
+            await process.bury()
 
     async def _stop(self) -> None:
         self._process, reader = None, self._reader
