@@ -28,7 +28,7 @@ class PipedProcess:
     async def bury(self) -> None:
         """Kill the process and wait for its end. Does nothing to one that has ended."""
         self.popen.kill()
-        # A thread of its own, which no cancellation and no end of the loop stops: no zombie is left.
+        # A thread of its own, which no cancellation and no end of the loop stops: no zombie stays.
         ending = threading.Thread(target=self.popen.wait)
         ending.start()
         self.stdin.close()

@@ -1,0 +1,76 @@
+# syntax=docker/dockerfile:1
+#
+# The image of any container of Heddle. Which one is told by arguments:
+#
+#   docker build -t heddle-gateway \
+#     --build-arg MEMBER=heddle-gateway --build-arg MODULE=heddle_gateway \
+#     --build-arg HEALTH=http://127.0.0.1:8080/status .
+#
+#   MEMBER  the workspace member to install
+#   MODULE  the module that is its entry point: MEMBER with underscores
+#   EXTRA   an optional extra of the member, for example `local` for heddle-connector
+#   HEALTH  what the health check asks: `host:port` of a gRPC service, or an http:// URL
+#
+# docker-compose.yml builds all of them. tests/containers runs the install and start commands.
+
+FROM python:3.11-slim AS builder
+# The version of the Makefile, so that both read uv.lock alike.
+RUN pip install --no-cache-dir --disable-pip-version-check uv==0.13.9
+# Not editable and compiled: the environment moves to the other stage, where nothing is written.
+ENV UV_PROJECT_ENVIRONMENT=/opt/heddle \
+    UV_COMPILE_BYTECODE=1 \
+    UV_LINK_MODE=copy
+WORKDIR /src
+
+# Packages of others come first, in a layer that lasts until uv.lock changes.
+COPY pyproject.toml uv.lock ./
+COPY protos/pyproject.toml protos/
+COPY services/runtime/pyproject.toml services/runtime/
+COPY services/orchestrator/pyproject.toml services/orchestrator/
+COPY services/connector/pyproject.toml services/connector/
+COPY services/devstack/pyproject.toml services/devstack/
+COPY services/cli/pyproject.toml services/cli/
+COPY gateway/pyproject.toml gateway/
+COPY tools-service/pyproject.toml tools-service/
+COPY migration-service/pyproject.toml migration-service/
+ARG MEMBER
+ARG EXTRA=""
+RUN --mount=type=cache,target=/root/.cache/uv \
+    uv sync --frozen --no-dev --no-editable --package "$MEMBER" ${EXTRA:+--extra "$EXTRA"} --no-install-workspace
+
+COPY protos protos
+COPY services services
+COPY gateway gateway
+COPY tools-service tools-service
+COPY migration-service migration-service
+# Without the cache: it would take a member whose pyproject.toml is unchanged for unchanged.
+RUN uv sync --frozen --no-dev --no-editable --package "$MEMBER" ${EXTRA:+--extra "$EXTRA"}
+
+
+FROM python:3.11-slim
+# llama.cpp, in the connector's extra `local`, is the one thing that needs a library of the system.
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends libgomp1 \
+ && rm -rf /var/lib/apt/lists/*
+# The folder exists in the image so that a new volume mounted there belongs to the user.
+RUN pip uninstall --yes --quiet --root-user-action=ignore pip \
+ && groupadd --gid 10001 heddle \
+ && useradd --uid 10001 --gid heddle --home-dir /tmp --no-create-home --shell /usr/sbin/nologin heddle \
+ && install --directory --owner=heddle --group=heddle --mode=0750 /var/lib/heddle
+COPY --from=builder /opt/heddle /opt/heddle
+ARG MODULE
+ARG HEALTH
+# The root file system may be read-only: bytecode is there already, and /tmp is for the rest.
+ENV PATH=/opt/heddle/bin:$PATH \
+    HOME=/tmp \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    MODULE=$MODULE \
+    HEALTH=$HEALTH
+USER 10001:10001
+WORKDIR /var/lib/heddle
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+    CMD python -m heddle_runtime.health "$HEALTH"
+# `exec`, so that the service itself receives the signal to stop.
+CMD exec python -m "$MODULE"

@@ -1,0 +1,21 @@
+"""Puts the `heddle` command together."""
+
+import typer
+
+from heddle_cli.commands import assistants, chat, collections, ingest, models, search, token, tools
+
+# Failures are told by `main`, in one sentence; a frame by frame account would help nobody.
+app = typer.Typer(
+    help="Operate Heddle: fill knowledge collections, look at tools and models, ask assistants.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("ingest")(ingest.ingest)
+app.command("search")(search.search)
+app.command("chat")(chat.chat)
+app.command("models")(models.models)
+app.command("assistants")(assistants.assistants)
+app.command("token")(token.token)
+app.add_typer(collections.app, name="collections")
+app.add_typer(tools.app, name="tools")

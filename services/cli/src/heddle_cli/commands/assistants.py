@@ -1,0 +1,24 @@
+"""`heddle assistants`."""
+
+from heddle.assistant.v1 import assistant_pb2
+from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
+
+from heddle_cli.connections import SOON, connected, outgoing
+from heddle_cli.options import MIGRATION, MigrationAddress
+from heddle_cli.pages import pages
+from heddle_cli.terminal import columns
+
+
+def assistants(*, migration_address: MigrationAddress = MIGRATION) -> None:
+    """List the assistants: id, name, title, description."""
+    service = assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"]
+    with connected(migration_address, service) as connection:
+        stub = AssistantServiceStub(connection.channel)
+        found = list(
+            pages(
+                lambda token: stub.ListAssistants(
+                    assistant_pb2.ListAssistantsRequest(page_token=token), **outgoing(SOON)
+                )
+            )
+        )
+    columns((a.id, a.name, a.title, a.description) for page in found for a in page.assistants)

@@ -1,0 +1,61 @@
+"""`heddle search`."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from heddle.knowledge.v1 import knowledge_pb2
+from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
+
+from heddle_cli.connections import connected, outgoing
+from heddle_cli.options import TOOLS, CollectionName, ToolsAddress
+from heddle_cli.terminal import notes, out, plain
+
+_SEARCHING = 30.0
+
+
+class Mode(StrEnum):
+    """How passages are found."""
+
+    HYBRID = "hybrid"
+    VECTOR = "vector"
+    TEXT = "text"
+
+
+_MODES = {
+    Mode.HYBRID: knowledge_pb2.SEARCH_MODE_HYBRID,
+    Mode.VECTOR: knowledge_pb2.SEARCH_MODE_VECTOR,
+    Mode.TEXT: knowledge_pb2.SEARCH_MODE_TEXT,
+}
+
+
+def search(
+    question: Annotated[str, typer.Argument(help="What to look for, in words.")],
+    *,
+    collection: CollectionName,
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="The most passages.")] = 5,
+    mode: Annotated[Mode, typer.Option(help="By meaning, by words, or both.")] = Mode.HYBRID,
+    tools_address: ToolsAddress = TOOLS,
+) -> None:
+    """Show the passages of a collection that match a question best."""
+    request = knowledge_pb2.SearchCollectionRequest(
+        collection=collection, query=question, top_k=top_k, mode=_MODES[mode]
+    )
+    service = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
+    with connected(tools_address, service) as connection:
+        stub = KnowledgeServiceStub(connection.channel)
+        passages = stub.SearchCollection(request, **outgoing(_SEARCHING)).passages
+    if not passages:
+        notes.print("No passage matches.", style="dim")
+    for number, passage in enumerate(passages, start=1):
+        out.print(plain(f"{number}. {_place(passage)}  {passage.similarity:.3f}"), style="bold")
+        for line in plain(passage.text).strip().splitlines():
+            out.print(f"   {line}".rstrip())
+        out.print()
+
+
+def _place(passage: knowledge_pb2.Passage) -> str:
+    parts = [passage.document, *passage.headings]
+    if passage.page:
+        parts.append(f"page {passage.page}")
+    return " > ".join(parts)

@@ -1,0 +1,31 @@
+"""`heddle token`."""
+
+import os
+from typing import Annotated
+
+import typer
+from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.identity import Identity
+
+from heddle_cli.connections import OPERATOR, SECRET, signer
+from heddle_cli.terminal import out
+
+_SHORTEST = 32
+
+
+def token(
+    *,
+    subject: Annotated[str, typer.Option(help="In whose name.")] = OPERATOR.subject,
+    organization: Annotated[str, typer.Option(help="Of which organisation.")] = "",
+    scope: Annotated[list[str] | None, typer.Option(help="What it may do. Repeatable.")] = None,
+) -> None:
+    """Print a token for grpcurl, signed with HEDDLE_IDENTITY_SECRET and valid for a minute.
+
+    grpcurl -H "authorization: Bearer $(heddle token)" …
+    """
+    secret = os.environ.get(SECRET, "")
+    if len(secret) < _SHORTEST:
+        raise InvalidRequestError(
+            f"{SECRET} must hold the secret of the services, {_SHORTEST} characters or more."
+        )
+    out.print(signer(secret).token(Identity(subject, organization, tuple(scope or ()))))

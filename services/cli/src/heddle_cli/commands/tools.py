@@ -1,0 +1,75 @@
+"""`heddle tools`."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from heddle.tool.v1 import tool_pb2
+from heddle.tool.v1.tool_pb2_grpc import ToolServiceStub
+from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.structs import from_struct, to_struct
+
+from heddle_cli.connections import SOON, connected, outgoing
+from heddle_cli.options import TOOLS, ToolsAddress
+from heddle_cli.pages import pages
+from heddle_cli.terminal import columns, notes, out, plain
+
+app = typer.Typer(help="List tools, check their configurations.", no_args_is_help=True)
+_SERVICE = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
+
+
+@app.command("list")
+def list_tools(*, tools_address: ToolsAddress = TOOLS) -> None:
+    """List the tools: name, category, origin, description. And what could not be installed."""
+    with connected(tools_address, _SERVICE) as connection:
+        stub = ToolServiceStub(connection.channel)
+        found = list(
+            pages(
+                lambda token: stub.ListTools(
+                    tool_pb2.ListToolsRequest(page_token=token), **outgoing(SOON)
+                )
+            )
+        )
+    columns(
+        (tool.name, tool.category, tool.origin, tool.description or tool.title)
+        for page in found
+        for tool in page.tools
+    )
+    for problem in (problem for page in found for problem in page.problems):
+        notes.print(plain(f"skipped {problem.origin}: {problem.message}"), style="yellow")
+
+
+@app.command("validate")
+def validate(
+    name: Annotated[str, typer.Argument(help="The tool's name.")],
+    config: Annotated[
+        typer.FileText, typer.Argument(help="A file with the configuration, or - for the input.")
+    ],
+    *,
+    tools_address: ToolsAddress = TOOLS,
+) -> None:
+    """Check a tool's configuration; print it with its defaults, or list what is wrong."""
+    try:
+        struct = to_struct(_read_object(config.read()))
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InvalidRequestError(f"{config.name} is not a configuration: {reason}") from None
+    request = tool_pb2.ValidateToolConfigRequest(name=name, config=struct)
+    with connected(tools_address, _SERVICE) as connection:
+        stub = ToolServiceStub(connection.channel)
+        response = stub.ValidateToolConfig(request, **outgoing(SOON))
+    if response.violations:
+        columns((v.field, v.description) for v in response.violations)
+        raise typer.Exit(1)
+    effective = from_struct(response.effective_config)
+    # Escapes stay escapes: text of the configuration cannot steer the terminal.
+    out.print(json.dumps(effective, indent=2, ensure_ascii=not sys.stdout.isatty()))
+
+
+def _read_object(text: str) -> dict[str, Any]:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        message = "it must be a JSON object"
+        raise ValueError(message)  # noqa: TRY004 - wrong content, as malformed JSON is
+    return value

@@ -1,0 +1,63 @@
+"""Calls from the operator's machine: a channel, a deadline, a name."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+
+import grpc
+from google.protobuf.descriptor import ServiceDescriptor
+from heddle_runtime.calls import AUTHORIZATION, REQUEST_ID, Onward, new_request_id
+from heddle_runtime.client import OPTIONS, service_config
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.identity import Identity, TokenSigner
+
+from heddle_cli.failures import failure
+
+SECRET = "HEDDLE_IDENTITY_SECRET"  # noqa: S105 - the variable's name, not what it holds
+OPERATOR = Identity("operator")
+SOON = 15.0
+"""Seconds for calls that look something up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A service, within reach."""
+
+    channel: grpc.Channel
+    address: str
+
+    def failure(self, error: grpc.RpcError) -> HeddleError:
+        """Return the exception that a failed call of this service stands for."""
+        return failure(error, self.address)
+
+
+@contextmanager
+def connected(address: str, *services: ServiceDescriptor) -> Iterator[Connection]:
+    """Yield the service at `address`. A failed call leaves the block as a `HeddleError`."""
+    options = [*OPTIONS, ("grpc.service_config", json.dumps(service_config(*services)))]
+    with grpc.insecure_channel(address, options) as channel:
+        connection = Connection(channel, address)
+        try:
+            yield connection
+        except grpc.RpcError as error:
+            raise connection.failure(error) from error
+
+
+def outgoing(timeout: float) -> Onward:
+    """Return what every call carries: its deadline, an id, and a token if there is a secret.
+
+    Use as `stub.Method(request, **outgoing(seconds))`, anew for each call: tokens are short-lived.
+    """
+    metadata = [(REQUEST_ID, new_request_id())]
+    if secret := os.environ.get(SECRET):
+        metadata.append((AUTHORIZATION, f"Bearer {signer(secret).token(OPERATOR)}"))
+    return {"timeout": timeout, "metadata": tuple(metadata)}
+
+
+@cache
+def signer(secret: str) -> TokenSigner:
+    """Return the signer of `secret`, always the same one: it remembers its tokens."""
+    return TokenSigner(secret)

@@ -1,0 +1,30 @@
+"""Failed calls, told in one sentence."""
+
+from typing import cast
+
+import grpc
+from heddle_runtime.errors import HeddleError, UnauthenticatedError, UnavailableError, from_rpc
+
+from heddle_cli.terminal import plain
+
+
+def failure(error: grpc.RpcError, address: str) -> HeddleError:
+    """Return the exception that a failed call to `address` stands for."""
+    # A synchronous call's error has the same methods as an asynchronous one's, without its type.
+    known = from_rpc(cast("grpc.aio.AioRpcError", error))
+    unreached = "grpc_code" in known.metadata  # grpc's own words, not those of a service
+    if unreached and isinstance(known, UnavailableError):
+        return UnavailableError(f"Nothing answers at {address}. Is the service running there?")
+    return known
+
+
+def sentence(error: HeddleError) -> str:
+    """Return what is wrong, where, and what to do, on one line."""
+    parts = [error.message]
+    if error.violations:
+        parts.append("; ".join(f"{v.field}: {v.description}" for v in error.violations) + ".")
+    if error.retry_after is not None:
+        parts.append(f"Try again in {error.retry_after:g} s.")
+    if isinstance(error, UnauthenticatedError):
+        parts.append("Set HEDDLE_IDENTITY_SECRET to the secret of the services.")
+    return " ".join(plain(" ".join(parts)).split())

@@ -1,0 +1,116 @@
+"""Putting documents into a collection, one call for each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import grpc
+from heddle.knowledge.v1 import knowledge_pb2
+from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
+from heddle_runtime.errors import (
+    AlreadyExistsError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+    UnavailableError,
+)
+
+from heddle_cli.connections import SOON, Connection, outgoing
+from heddle_cli.documents import Document
+from heddle_cli.failures import sentence
+
+MAX_BYTES = 30 * 1024 * 1024
+LONGEST = 600.0
+"""Seconds for one document; a book of a thousand pages takes minutes on a small machine."""
+
+State = Literal["new", "replaced", "unchanged", "unreadable", "failed"]
+Progress = Callable[[int, int], None]
+# These would meet the next document as well.
+_HOPELESS = (NotFoundError, PermissionDeniedError, UnauthenticatedError, UnavailableError)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one document."""
+
+    state: State
+    note: str
+    """How many passages there are, or why there are none."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the collection now holds the document."""
+        return self.state not in ("unreadable", "failed")
+
+
+def ensure_collection(connection: Connection, name: str, title: str) -> bool:
+    """Make the collection `name` if it is missing, and return whether it was."""
+    request = knowledge_pb2.CreateCollectionRequest(
+        collection=knowledge_pb2.Collection(name=name, title=title)
+    )
+    try:
+        KnowledgeServiceStub(connection.channel).CreateCollection(request, **outgoing(SOON))
+    except grpc.RpcError as error:
+        known = connection.failure(error)
+        if isinstance(known, AlreadyExistsError):
+            return False
+        raise known from error
+    return True
+
+
+def ingest_document(
+    connection: Connection, collection: str, document: Document, progress: Progress
+) -> Outcome:
+    """Put `document` into `collection`.
+
+    Raises:
+        HeddleError: The next document would fail for the same reason.
+    """
+    try:
+        if document.path.stat().st_size > MAX_BYTES:
+            return Outcome("unreadable", f"is larger than {MAX_BYTES >> 20} MiB")
+        data = document.path.read_bytes()
+    except OSError as error:
+        return Outcome("unreadable", error.strerror or type(error).__name__)
+    if not data:
+        return Outcome("unreadable", "is empty")
+    request = knowledge_pb2.IngestDocumentRequest(
+        collection=collection, name=document.name, data=data, media_type=document.media_type
+    )
+    try:
+        return _ingested(connection, request, progress)
+    except grpc.RpcError as error:
+        known = connection.failure(error)
+        if isinstance(known, _HOPELESS):
+            raise known from error
+        refused = isinstance(known, InvalidRequestError)
+        return Outcome("unreadable" if refused else "failed", sentence(known))
+
+
+def _ingested(
+    connection: Connection, request: knowledge_pb2.IngestDocumentRequest, progress: Progress
+) -> Outcome:
+    outcome = Outcome("failed", "The answer of the service was cut off.")
+    stub = KnowledgeServiceStub(connection.channel)
+    call = stub.IngestDocument(request, **outgoing(LONGEST))
+    try:
+        for response in call:
+            match response.WhichOneof("event"):
+                case "progress":
+                    progress(response.progress.done, response.progress.total)
+                case "ingested":
+                    outcome = _outcome(response.ingested)
+                case None:  # an event of a newer contract
+                    continue
+    finally:
+        call.cancel()  # Ctrl-C: the service stops too
+    return outcome
+
+
+def _outcome(ingested: knowledge_pb2.Ingested) -> Outcome:
+    count = ingested.document.passage_count
+    note = f"{count} {'passage' if count == 1 else 'passages'}"
+    if ingested.unchanged:
+        return Outcome("unchanged", note)
+    return Outcome("replaced" if ingested.replaced else "new", note)

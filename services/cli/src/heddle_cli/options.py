@@ -1,0 +1,40 @@
+"""Options that several commands share."""
+
+from typing import Annotated
+
+import typer
+
+TOOLS = "127.0.0.1:9102"
+ORCHESTRATOR = "127.0.0.1:9101"
+CONNECTOR = "127.0.0.1:9103"
+MIGRATION = "127.0.0.1:9104"
+
+ToolsAddress = Annotated[
+    str,
+    typer.Option(
+        "--tools-address", envvar="HEDDLE_TOOLS_ADDRESS", help="Where the tools service is."
+    ),
+]
+OrchestratorAddress = Annotated[
+    str,
+    typer.Option(
+        "--orchestrator-address",
+        envvar="HEDDLE_ORCHESTRATOR_ADDRESS",
+        help="Where the orchestrator is.",
+    ),
+]
+ConnectorAddress = Annotated[
+    str,
+    typer.Option(
+        "--connector-address", envvar="HEDDLE_CONNECTOR_ADDRESS", help="Where the connector is."
+    ),
+]
+MigrationAddress = Annotated[
+    str,
+    typer.Option(
+        "--migration-address",
+        envvar="HEDDLE_MIGRATION_ADDRESS",
+        help="Where the migration service is, which keeps the assistants.",
+    ),
+]
+CollectionName = Annotated[str, typer.Option("--collection", help="The collection's name.")]

@@ -1,0 +1,101 @@
+"""A run, as a person reads it."""
+
+from typing import TYPE_CHECKING
+
+from heddle.chat.v1 import chat_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2
+from heddle_runtime.errors import from_status
+
+from heddle_cli.failures import sentence
+from heddle_cli.terminal import notes, out, plain
+
+if TYPE_CHECKING:
+    from heddle.tool.v1 import tool_pb2
+
+
+class Transcript:
+    """Shows events as they come and keeps what is shown at the end."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self._sources: dict[tuple[str, str], tool_pb2.Source] = {}
+        self._trace: orchestrator_pb2.Trace | None = None
+        self._open_line = False
+        self._cut = False
+
+    def show(self, event: orchestrator_pb2.RunEvent) -> None:
+        """Show one event, or keep it for the end."""
+        match event.WhichOneof("event"):
+            case "status":
+                self._note(event.status.message)
+            case "tool_started":
+                self._note(f"{event.tool_started.binding_id}: started")
+            case "tool_finished":
+                self._show_finished(event.tool_finished)
+            case "text_delta":
+                self._write(event.text_delta)
+            case "tool_call":
+                self._note(f"asks for {event.tool_call.name}({event.tool_call.arguments_json})")
+            case _:  # nothing that a reader waits for
+                self._keep(event)
+
+    def _keep(self, event: orchestrator_pb2.RunEvent) -> None:
+        for source in event.sources.sources:
+            self._sources.setdefault((source.title, source.uri), source)
+        if event.HasField("trace"):
+            self._trace = event.trace
+        if event.HasField("done"):
+            self.done = True
+            self._cut = event.done.finish_reason == chat_pb2.FINISH_REASON_LENGTH
+
+    def end_line(self) -> None:
+        """Make sure that what comes next begins a line."""
+        if self._open_line:
+            out.print()
+        self._open_line = False
+
+    def close(self) -> None:
+        """Show what comes after the answer."""
+        self.end_line()
+        if self._cut:
+            self._note("The answer ends at the model's limit of tokens.")
+        if self._sources:
+            out.print("\nSources", style="bold")
+        for number, source in enumerate(self._sources.values(), start=1):
+            place = f" <{source.uri}>" if source.uri else ""
+            out.print(plain(f"{number}. {source.title}{place}"))
+        if self._trace is not None:
+            show_trace(self._trace)
+
+    def _show_finished(self, finished: orchestrator_pb2.ToolFinished) -> None:
+        for warning in finished.warnings:
+            self._note(f"{finished.binding_id}: {warning}", "yellow")
+        if finished.HasField("error"):
+            self._note(f"{finished.binding_id}: {sentence(from_status(finished.error))}", "yellow")
+            return
+        took = finished.elapsed.ToTimedelta().total_seconds()
+        self._note(f"{finished.binding_id}: done in {took:.2f} s")
+
+    def _note(self, text: str, style: str = "dim") -> None:
+        self.end_line()
+        notes.print(plain(text), style=style)
+
+    def _write(self, text: str) -> None:
+        out.print(plain(text), end="")
+        self._open_line = not text.endswith("\n")
+
+
+def show_trace(trace: orchestrator_pb2.Trace) -> None:
+    """Show what was done."""
+    notes.print("\nTrace", style="bold")
+    for step in trace.steps:
+        took = step.elapsed.ToTimedelta().total_seconds()
+        result = step.error_reason or f"{step.output_chars} characters"
+        notes.print(plain(f"{step.name}: {took:.2f} s, {result}"), style="dim")
+    for message in trace.prompt:
+        role = chat_pb2.Role.Name(message.role).removeprefix("ROLE_").lower()
+        text = "\n".join(
+            part.text if part.HasField("text") else f"[{part.WhichOneof('kind')}]"
+            for part in message.parts
+        )
+        notes.print(plain(f"\n[{role}]\n{text}"), style="dim")

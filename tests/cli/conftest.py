@@ -1,0 +1,36 @@
+"""The command among services that answer over real gRPC."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from cli.serving import Services, serving
+from heddle_cli.__main__ import main
+from heddle_runtime.settings import ServiceSettings
+
+Run = Callable[..., tuple[int, str, str]]
+ADDRESSES = ("TOOLS", "ORCHESTRATOR", "CONNECTOR", "MIGRATION")
+
+
+@pytest.fixture
+def services(monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
+    """Services, and an environment that leads the command to them."""
+    monkeypatch.delenv("HEDDLE_IDENTITY_SECRET", raising=False)
+    with serving(Services(), ServiceSettings(drain_wait=0)) as found:
+        for name in ADDRESSES:
+            monkeypatch.setenv(f"HEDDLE_{name}_ADDRESS", found.address)
+        yield found
+
+
+@pytest.fixture
+def heddle(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command and return its exit code, its output and its notes."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main(list(arguments))
+        printed = capsys.readouterr()
+        code = left.value.code
+        assert isinstance(code, int)
+        return code, printed.out, printed.err
+
+    return run

@@ -1,0 +1,181 @@
+"""Small services for the command to talk to, behind the real boundary of every service."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
+from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
+from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
+from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_runtime.errors import (
+    AlreadyExistsError,
+    HeddleError,
+    InvalidRequestError,
+    NotFoundError,
+    Violation,
+)
+from heddle_runtime.paging import page
+from heddle_runtime.structs import from_struct, to_struct
+
+
+@dataclass
+class Knowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
+    """Collections in memory. A document that contains `garbled` cannot be read."""
+
+    collections: dict[str, dict[str, str]] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
+    media_types: dict[str, str] = field(default_factory=dict)
+    failure: HeddleError | None = None
+    """What every ingestion fails with."""
+
+    async def CreateCollection(
+        self, request: knowledge_pb2.CreateCollectionRequest, context: object
+    ) -> knowledge_pb2.CreateCollectionResponse:
+        wanted = request.collection
+        if wanted.name in self.collections:
+            raise AlreadyExistsError(f"There is a collection {wanted.name!r} already.")
+        self.collections[wanted.name] = {}
+        self.titles[wanted.name] = wanted.title
+        return knowledge_pb2.CreateCollectionResponse(collection=wanted)
+
+    async def GetCollection(
+        self, request: knowledge_pb2.GetCollectionRequest, context: object
+    ) -> knowledge_pb2.GetCollectionResponse:
+        return knowledge_pb2.GetCollectionResponse(collection=self._collection(request.name))
+
+    async def ListCollections(
+        self, request: knowledge_pb2.ListCollectionsRequest, context: object
+    ) -> knowledge_pb2.ListCollectionsResponse:
+        found, token = page(self.collections, str, 2, request.page_token)  # small, to have pages
+        return knowledge_pb2.ListCollectionsResponse(
+            collections=[self._collection(name) for name in found], next_page_token=token
+        )
+
+    async def DeleteCollection(
+        self, request: knowledge_pb2.DeleteCollectionRequest, context: object
+    ) -> knowledge_pb2.DeleteCollectionResponse:
+        self.collections.pop(request.name, None)
+        return knowledge_pb2.DeleteCollectionResponse()
+
+    async def IngestDocument(
+        self, request: knowledge_pb2.IngestDocumentRequest, context: object
+    ) -> AsyncIterator[knowledge_pb2.IngestDocumentResponse]:
+        if self.failure is not None:
+            raise self.failure
+        if b"garbled" in request.data:
+            raise InvalidRequestError("The document cannot be read as text.")
+        documents = self.collections[request.collection]
+        digest = hashlib.sha256(request.data).hexdigest()
+        known = documents.get(request.name)
+        documents[request.name] = digest
+        self.media_types[request.name] = request.media_type
+        yield knowledge_pb2.IngestDocumentResponse(
+            progress=knowledge_pb2.IngestProgress(done=1, total=2)
+        )
+        yield knowledge_pb2.IngestDocumentResponse(
+            ingested=knowledge_pb2.Ingested(
+                document=knowledge_pb2.Document(name=request.name, passage_count=2),
+                replaced=known not in (None, digest),
+                unchanged=known == digest,
+            )
+        )
+
+    async def SearchCollection(
+        self, request: knowledge_pb2.SearchCollectionRequest, context: object
+    ) -> knowledge_pb2.SearchCollectionResponse:
+        passage = knowledge_pb2.Passage(
+            text=f"{request.query}?\nYes.\x1b[31m",
+            similarity=0.8125,
+            document="guide.pdf",
+            headings=["Weaving", "Heddles"],
+            page=3,
+        )
+        return knowledge_pb2.SearchCollectionResponse(passages=[passage] * request.top_k)
+
+    def _collection(self, name: str) -> knowledge_pb2.Collection:
+        if name not in self.collections:
+            raise NotFoundError(f"No collection is named {name!r}.")
+        return knowledge_pb2.Collection(
+            name=name,
+            title=self.titles.get(name, ""),
+            backend="embedded",
+            document_count=len(self.collections[name]),
+        )
+
+
+class Tools(tool_pb2_grpc.ToolServiceServicer):
+    """One tool, which wants `top_k` to be a positive number, and a plugin that is broken."""
+
+    async def ListTools(
+        self, request: tool_pb2.ListToolsRequest, context: object
+    ) -> tool_pb2.ListToolsResponse:
+        return tool_pb2.ListToolsResponse(
+            tools=[
+                tool_pb2.Tool(
+                    name="simple_rag", category="rag", origin="builtin", description="Finds."
+                )
+            ],
+            problems=[tool_pb2.PluginProblem(origin="folder:odd.py", message="line 1: no tool")],
+        )
+
+    async def ValidateToolConfig(
+        self, request: tool_pb2.ValidateToolConfigRequest, context: object
+    ) -> tool_pb2.ValidateToolConfigResponse:
+        if request.name != "simple_rag":
+            raise NotFoundError(f"No tool is named {request.name!r}.")
+        config = {"threshold": 0.5} | from_struct(request.config)
+        if config.get("top_k", 1) < 1:
+            violation = {"field": "config.top_k", "description": "must be 1 or more"}
+            return tool_pb2.ValidateToolConfigResponse(violations=[violation])
+        return tool_pb2.ValidateToolConfigResponse(effective_config=to_struct(config))
+
+
+class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
+    """One model, and a provider that is down."""
+
+    async def ListModels(
+        self, request: connector_pb2.ListModelsRequest, context: object
+    ) -> connector_pb2.ListModelsResponse:
+        ref = assistant_pb2.ModelRef(connector=request.connector or "openai", model="m1")
+        return connector_pb2.ListModelsResponse(
+            models=[connector_pb2.Model(ref=ref, title="Model one")],
+            problems=[connector_pb2.ConnectorProblem(connector="ollama", message="is down")],
+        )
+
+
+class Assistants(assistant_pb2_grpc.AssistantServiceServicer):
+    """One assistant."""
+
+    async def ListAssistants(
+        self, request: assistant_pb2.ListAssistantsRequest, context: object
+    ) -> assistant_pb2.ListAssistantsResponse:
+        summary = assistant_pb2.AssistantSummary(id="bio", name="biology", title="Biology 101")
+        return assistant_pb2.ListAssistantsResponse(assistants=[summary])
+
+
+@dataclass
+class Orchestrator(orchestrator_pb2_grpc.OrchestratorServiceServicer):
+    """Plays the events of a script; then waits, if it is told to, until nobody listens."""
+
+    script: list[orchestrator_pb2.RunEvent] = field(default_factory=list)
+    waits: bool = False
+    seen: list[orchestrator_pb2.RunCompletionRequest] = field(default_factory=list)
+    abandoned: bool = False
+
+    async def RunCompletion(
+        self, request: orchestrator_pb2.RunCompletionRequest, context: object
+    ) -> AsyncIterator[orchestrator_pb2.RunCompletionResponse]:
+        self.seen.append(request)
+        if request.assistant_reference == "nobody":
+            violations = [Violation("assistant_reference", "names nobody")]
+            raise InvalidRequestError("No such assistant.", violations, retry_after=2.0)
+        try:
+            for event in self.script:
+                yield orchestrator_pb2.RunCompletionResponse(events=[event])
+            if self.waits:
+                await asyncio.sleep(60)
+        finally:
+            self.abandoned = self.waits

@@ -1,0 +1,85 @@
+"""A real server in a thread, for a client that is not asynchronous."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+
+from cli import fakes
+from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
+from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
+from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
+from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.settings import ServiceSettings
+from structlog.testing import capture_logs
+
+
+@dataclass
+class Services:
+    """The services behind one address."""
+
+    address: str = ""
+    knowledge: fakes.Knowledge = field(default_factory=fakes.Knowledge)
+    orchestrator: fakes.Orchestrator = field(default_factory=fakes.Orchestrator)
+
+
+@contextmanager
+def serving(services: Services, settings: ServiceSettings) -> Iterator[Services]:
+    """Serve `services` until the block is left."""
+    ready = threading.Event()
+    loop = asyncio.new_event_loop()
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        async with running(_app(services), settings) as server:
+            services.address = server.address
+            ready.set()
+            await stop.wait()
+
+    def main() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(serve())
+
+    thread = threading.Thread(target=main)
+    with capture_logs():  # they would mix with what the command prints
+        thread.start()
+        try:
+            assert ready.wait(20)
+            yield services
+        finally:
+            loop.call_soon_threadsafe(stop.set)
+            thread.join(20)
+
+
+@asynccontextmanager
+async def _app(services: Services) -> AsyncIterator[Sequence[Binding]]:
+    yield [
+        bind(
+            knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
+            knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
+            services.knowledge,
+        ),
+        bind(
+            tool_pb2.DESCRIPTOR.services_by_name["ToolService"],
+            tool_pb2_grpc.add_ToolServiceServicer_to_server,
+            fakes.Tools(),  # type: ignore[abstract] # it does not offer every method
+        ),
+        bind(
+            connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"],
+            connector_pb2_grpc.add_ConnectorServiceServicer_to_server,
+            fakes.Connectors(),  # type: ignore[abstract] # it does not offer every method
+        ),
+        bind(
+            assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
+            assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
+            fakes.Assistants(),  # type: ignore[abstract] # it does not offer every method
+        ),
+        bind(
+            orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"],
+            orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server,
+            services.orchestrator,
+        ),
+    ]

@@ -1,0 +1,84 @@
+"""What every call carries, and how a failed one is told."""
+
+import subprocess
+import sys
+
+import pytest
+from cli.conftest import Run
+from cli.serving import Services, serving
+from heddle_runtime.identity import Identity, TokenVerifier
+from heddle_runtime.settings import ServiceSettings
+
+SECRET = "a-secret-of-at-least-32-characters"
+GUARDED = ServiceSettings(drain_wait=0, HEDDLE_IDENTITY_SECRET=SECRET)  # type: ignore[call-arg] # the alias is the variable's name
+
+
+def test_a_secret_in_the_environment_signs_the_calls(
+    monkeypatch: pytest.MonkeyPatch, heddle: Run
+) -> None:
+    with serving(Services(), GUARDED) as services:
+        monkeypatch.setenv("HEDDLE_TOOLS_ADDRESS", services.address)
+        monkeypatch.delenv("HEDDLE_IDENTITY_SECRET", raising=False)
+        refused = heddle("tools", "list")
+        monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
+        allowed = heddle("tools", "list")
+
+    assert refused == (
+        1,
+        "",
+        (
+            "heddle: The call carries no valid token. "
+            "Set HEDDLE_IDENTITY_SECRET to the secret of the services.\n"
+        ),
+    )
+    assert allowed[0] == 0
+
+
+def test_a_service_that_is_not_there_is_named_by_its_address(heddle: Run) -> None:
+    code, out, notes = heddle("models", "--connector-address", "127.0.0.1:1")
+
+    assert (code, out) == (1, "")
+    assert notes == "heddle: Nothing answers at 127.0.0.1:1. Is the service running there?\n"
+
+
+@pytest.mark.usefixtures("services")
+def test_a_refusal_is_one_sentence_with_everything_that_is_wrong(heddle: Run) -> None:
+    assert heddle("chat", "nobody", "Why?") == (
+        1,
+        "",
+        "heddle: No such assistant. assistant_reference: names nobody. Try again in 2 s.\n",
+    )
+
+
+def test_a_token_stands_for_whom_it_was_made(monkeypatch: pytest.MonkeyPatch, heddle: Run) -> None:
+    monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
+
+    code, out, _ = heddle(
+        "token", "--subject", "ann", "--organization", "school", "--scope", "a", "--scope", "b"
+    )
+
+    assert code == 0
+    identity = TokenVerifier(SECRET).identity(out.strip())
+    assert identity == Identity("ann", "school", ("a", "b"))
+
+
+@pytest.mark.parametrize("secret", ["", "too short"])
+def test_a_token_needs_a_secret(monkeypatch: pytest.MonkeyPatch, heddle: Run, secret: str) -> None:
+    monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", secret)
+
+    code, out, notes = heddle("token")
+
+    assert (code, out) == (1, "")
+    assert notes.startswith("heddle: HEDDLE_IDENTITY_SECRET must hold the secret")
+
+
+def test_the_module_runs_like_the_command() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "heddle_cli", "--help"],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert "Usage: heddle" in ran.stdout

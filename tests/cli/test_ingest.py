@@ -1,0 +1,148 @@
+"""`heddle ingest`: what becomes of every file, and what it costs to run it again."""
+
+from pathlib import Path
+
+import pytest
+from cli.conftest import Run
+from cli.serving import Services
+from heddle_runtime.errors import HeddleError, UnavailableError
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "corpus"
+    (folder / "more").mkdir(parents=True)
+    (folder / "a.md").write_text("# A")
+    (folder / "b.RST").write_text("B\n=")
+    (folder / "more" / "c.html").write_text("<p>C")
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    (folder / ".hidden.md").write_text("no")
+    return folder
+
+
+def test_a_folder_becomes_documents_of_a_new_collection(
+    services: Services, heddle: Run, corpus: Path
+) -> None:
+    code, out, _ = heddle(
+        "ingest", str(corpus), "--collection", "kb", "--title", "All", "--recursive"
+    )
+
+    assert code == 0
+    assert out.splitlines() == [
+        "new         a.md: 2 passages",
+        "new         b.RST: 2 passages",
+        "new         more/c.html: 2 passages",
+        "kb: 3 documents (3 new)",
+    ]
+    assert services.knowledge.titles == {"kb": "All"}
+    assert services.knowledge.media_types == {
+        "a.md": "text/markdown",
+        "b.RST": "text/plain",
+        "more/c.html": "text/html",
+    }
+
+
+def test_folders_in_folders_wait_for_the_option(
+    services: Services, heddle: Run, corpus: Path
+) -> None:
+    assert heddle("ingest", str(corpus), "--collection", "kb")[0] == 0
+
+    assert set(services.knowledge.collections["kb"]) == {"a.md", "b.RST"}
+
+
+def test_a_second_run_tells_what_changed(services: Services, heddle: Run, corpus: Path) -> None:
+    heddle("ingest", str(corpus), "--collection", "kb")
+    (corpus / "a.md").write_text("# A, again")
+
+    code, out, notes = heddle("ingest", str(corpus), "--collection", "kb", "--title", "Other")
+
+    assert code == 0
+    assert out.splitlines() == [
+        "replaced    a.md: 2 passages",
+        "unchanged   b.RST: 2 passages",
+        "kb: 2 documents (1 replaced, 1 unchanged)",
+    ]
+    assert notes == "The collection exists; its title stays as it is.\n"
+    assert services.knowledge.titles == {"kb": ""}
+
+
+@pytest.mark.usefixtures("services")
+def test_an_unreadable_file_is_told_with_its_reason_and_does_not_stop_the_rest(
+    heddle: Run, corpus: Path
+) -> None:
+    (corpus / "a.md").write_text("garbled")
+    (corpus / "aa.md").write_text("")
+
+    code, out, _ = heddle("ingest", str(corpus), "--collection", "kb")
+
+    assert code == 1
+    assert out.splitlines() == [
+        "unreadable  a.md: The document cannot be read as text.",
+        "unreadable  aa.md: is empty",
+        "new         b.RST: 2 passages",
+        "kb: 3 documents (2 unreadable, 1 new)",
+    ]
+
+
+@pytest.mark.usefixtures("services")
+def test_a_file_that_the_disk_refuses_is_unreadable(heddle: Run, corpus: Path) -> None:
+    with (corpus / "large.txt").open("wb") as large:
+        large.truncate(31 * 1024 * 1024)
+
+    code, out, _ = heddle("ingest", str(corpus / "large.txt"), "--collection", "kb")
+
+    assert code == 1
+    assert "unreadable  large.txt: is larger than 30 MiB" in out
+
+
+def test_a_link_does_not_lead_out_of_a_folder(
+    services: Services, heddle: Run, corpus: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    (corpus / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (corpus / "up").symlink_to(tmp_path)
+
+    heddle("ingest", str(corpus), "--collection", "kb", "--recursive")
+
+    assert set(services.knowledge.collections["kb"]) == {"a.md", "b.RST", "more/c.html"}
+
+
+@pytest.mark.usefixtures("services")
+def test_two_files_of_one_name_do_not_replace_each_other(heddle: Run, corpus: Path) -> None:
+    (corpus / "more" / "a.md").write_text("# Other A")
+
+    code, out, _ = heddle(
+        "ingest", str(corpus / "a.md"), str(corpus / "more" / "a.md"), "--collection", "kb"
+    )
+
+    assert code == 1
+    assert f"failed      a.md: has the same name as {corpus / 'a.md'}" in out
+
+
+@pytest.mark.parametrize(
+    ("failure", "lines"),
+    [
+        (UnavailableError("The store is closed."), 0),
+        (HeddleError("The service failed."), 3),
+    ],
+)
+def test_a_run_ends_early_only_if_the_next_document_would_fail_too(
+    services: Services, heddle: Run, corpus: Path, failure: HeddleError, lines: int
+) -> None:
+    services.knowledge.failure = failure
+
+    code, out, notes = heddle("ingest", str(corpus), "--collection", "kb")
+
+    assert code == 1
+    assert len(out.splitlines()) == lines
+    assert failure.message in (notes if lines == 0 else out)
+
+
+def test_nothing_to_ingest_is_a_failure(services: Services, heddle: Run, tmp_path: Path) -> None:
+    code, _, notes = heddle("ingest", str(tmp_path), "--collection", "kb")
+
+    assert code == 1
+    assert notes == (
+        "heddle: There is nothing to ingest. Folders in folders are read with --recursive.\n"
+    )
+    assert services.knowledge.collections == {}

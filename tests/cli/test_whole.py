@@ -1,0 +1,90 @@
+"""The command and a whole Heddle: real documents, real tools, a real interruption."""
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from integration.whole import Whole, whole
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DOCUMENTS = 8
+
+
+def manual(folder: Path) -> Path:
+    """Lay out a real corpus: help texts that the wheel of Mercurial carries."""
+    spec = find_spec("mercurial")
+    assert spec is not None
+    assert spec.origin is not None
+    texts = sorted((Path(spec.origin).parent / "helptext").glob("*.txt"), key=_size)
+    corpus = folder / "manual"
+    corpus.mkdir()
+    for text in texts[:DOCUMENTS]:
+        shutil.copy(text, corpus)
+    return corpus
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+async def start(running: Whole, *arguments: str) -> asyncio.subprocess.Process:
+    """Start the command with the addresses of `running`."""
+    addresses = {
+        "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
+        "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
+        "HEDDLE_CONNECTOR_ADDRESS": running.stack.connector,
+        "HEDDLE_MIGRATION_ADDRESS": running.stack.migration,
+        "PYTHONUNBUFFERED": "1",
+    }
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "heddle_cli",
+        *arguments,
+        env=dict(os.environ) | addresses,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def finish(process: asyncio.subprocess.Process) -> tuple[int | None, str, str]:
+    """Return the exit code, the output and the notes."""
+    out, notes = await asyncio.wait_for(process.communicate(), 100)
+    return process.returncode, out.decode(), notes.decode()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
+async def test_an_interrupted_ingestion_goes_on_where_it_was_and_is_found(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES, tmp_path, dirs_exist_ok=True)
+    ingest = ("ingest", str(manual(tmp_path)), "--collection", "manual")
+
+    async with whole(tmp_path) as running:
+        first = await start(running, *ingest)
+        assert first.stdout is not None
+        told = [await first.stdout.readline() for _ in range(2)]
+        first.send_signal(signal.SIGINT)
+        code, rest, notes = await finish(first)
+        second, out, _ = await finish(await start(running, *ingest))
+        found = await finish(
+            await start(running, "search", "What is a changeset?", "--collection", "manual")
+        )
+        answered = await finish(await start(running, "chat", "show_prompt", "What is a heddle?"))
+
+    assert code == 130
+    assert "Traceback" not in notes
+    done = Counter(line.split()[0] for line in [*told, *rest.encode().splitlines()])
+    states = Counter(line.split()[0] for line in out.splitlines())
+    assert second == 0
+    assert states["new"] + states["unchanged"] == DOCUMENTS
+    assert 2 <= done[b"new"] <= states["unchanged"] < DOCUMENTS
+    assert found[0] == 0
+    assert found[1].startswith("1. ")
+    assert answered[0] == 0
+    assert "The message has 4 words." in answered[1]
+    assert "counting words" in answered[2]

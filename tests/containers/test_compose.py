@@ -1,0 +1,153 @@
+"""The compose file: that Compose accepts it, and that it keeps what it promises."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from containers.files import REQUIRED, ROOT, SERVICES, command, read_compose, service
+
+
+def compose(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run Compose itself, which checks the file with its schema before it does anything."""
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("HEDDLE_")}
+    return subprocess.run(  # noqa: S603 - our own arguments
+        [command("docker-compose"), "--file", str(ROOT / "docker-compose.yml"), *arguments],
+        capture_output=True,
+        check=False,
+        env=outside | environment,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_compose_accepts_the_file_with_every_profile() -> None:
+    ran = compose("--profile", "*", "config", "--format", "json", **REQUIRED)
+
+    assert ran.stderr == ""
+    assert ran.returncode == 0
+    found = set(json.loads(ran.stdout)["services"])
+    assert found == {*SERVICES, "postgres", "openwebui", "ollama"}
+
+
+def test_the_profiles_are_options() -> None:
+    ran = compose("config", "--services", **REQUIRED)
+
+    assert set(ran.stdout.split()) == set(SERVICES)
+
+
+@pytest.mark.parametrize("missing", REQUIRED)
+def test_compose_asks_for_each_secret_by_name(missing: str) -> None:
+    ran = compose(
+        "config", "--quiet", **{name: REQUIRED[name] for name in REQUIRED.keys() - {missing}}
+    )
+
+    assert ran.returncode != 0
+    assert f"{missing} is missing a value: set it to" in ran.stderr
+
+
+@pytest.mark.parametrize("name", read_compose()["services"])
+def test_every_service_has_a_health_check_and_no_capabilities(name: str) -> None:
+    found = service(name)
+
+    assert found["healthcheck"]["test"][0] == "CMD"
+    assert found["healthcheck"]["timeout"] == "5s"
+    assert found["cap_drop"] == ["ALL"]
+    assert found["security_opt"] == ["no-new-privileges:true"]
+    assert "privileged" not in found
+    assert "network_mode" not in found
+
+
+@pytest.mark.parametrize("name", [*SERVICES, "postgres"])
+def test_our_services_run_as_nobody_on_a_file_system_that_stays_as_it_is(name: str) -> None:
+    found = service(name)
+
+    user, group = found["user"].split(":")
+    assert int(user) > 0
+    assert int(group) > 0
+    assert found["read_only"] is True
+    assert "/tmp" in found["tmpfs"]  # noqa: S108 - a mount of a container
+    assert found["init"] is True
+
+
+def test_only_the_gateway_can_be_reached_and_only_from_this_machine() -> None:
+    services = read_compose()["services"]
+    published = {name: found["ports"] for name, found in services.items() if "ports" in found}
+
+    assert published == {"gateway": ["127.0.0.1:8080:8080"], "openwebui": ["127.0.0.1:3000:8080"]}
+    assert read_compose()["networks"]["inside"] == {"internal": True}
+    assert all("inside" in found["networks"] for found in services.values())
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_waits_until_those_it_calls_are_healthy(name: str) -> None:
+    found = service(name)
+    called = {
+        value.partition(":")[0]
+        for key, value in found["environment"].items()
+        if key.endswith("_ADDRESS") and not value.startswith("0.0.0.0:")
+    }
+    depends = found.get("depends_on", {})
+
+    assert called == set(depends)
+    assert all(condition == {"condition": "service_healthy"} for condition in depends.values())
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_addresses_ports_and_health_checks_agree(name: str) -> None:
+    found = service(name)
+    listening = {value.rpartition(":")[2] for value in values(name) if value.startswith("0.0.0.0:")}
+    (port,) = listening
+    checked = found["healthcheck"]["test"][-1]
+
+    assert found["build"]["args"]["HEALTH"] == checked
+    assert re.fullmatch(rf"(?:http://)?127\.0\.0\.1:{port}(?:/status)?", checked)
+    pattern = re.compile(rf"{name}:(\d+)")
+    for other in SERVICES:
+        for value in values(other):
+            if match := pattern.fullmatch(value):
+                assert match[1] == port
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_variable_is_a_setting_of_the_service(name: str) -> None:
+    found = service(name)
+    ran = subprocess.run(  # noqa: S603 - our own interpreter and modules
+        [sys.executable, "-m", found["build"]["args"]["MODULE"], "--help"],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    known = set(re.findall(r"^  (HEDDLE_\w+)", ran.stdout, re.MULTILINE))
+
+    assert set(found["environment"]) <= known
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_the_image_is_that_of_the_member_of_the_same_name(name: str) -> None:
+    arguments: dict[str, Any] = service(name)["build"]["args"]
+
+    assert arguments["MEMBER"] == f"heddle-{name}"
+    assert arguments["MODULE"] == arguments["MEMBER"].replace("-", "_")
+
+
+def test_what_is_kept_lies_in_volumes_and_what_is_given_is_read_only() -> None:
+    written = []
+    for name in SERVICES:
+        folders = {value for value in values(name) if value.startswith("/")}
+        mounts = [mount.split(":") for mount in service(name).get("volumes", [])]
+
+        assert {mount[1] for mount in mounts} == folders
+        for source, _, *rights in mounts:
+            assert source.startswith("./") == (rights == ["ro"])
+            written += [source] * (rights != ["ro"])
+    assert written == ["knowledge"]
+
+
+def values(name: str) -> list[str]:
+    """Return the values that the file itself gives to variables of a service."""
+    return [value for value in service(name)["environment"].values() if value is not None]

@@ -1,0 +1,64 @@
+"""The Dockerfile: what the image is made of, and who runs it."""
+
+import re
+import tomllib
+
+from containers.files import ROOT, Instruction, stages
+
+BUILDER, FINAL = stages()
+
+
+def texts(stage: list[Instruction], name: str) -> list[str]:
+    return [instruction.text for instruction in stage if instruction.name == name]
+
+
+def test_uv_is_the_version_that_the_makefile_uses() -> None:
+    pinned = re.search(r"^UV_VERSION := (\S+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+    assert pinned is not None
+    assert f"uv=={pinned[1]}" in texts(BUILDER, "RUN")[0]
+
+
+def test_the_environment_is_made_of_the_lock_file_without_what_developers_need() -> None:
+    installs = [text for text in texts(BUILDER, "RUN") if "uv sync" in text]
+
+    assert len(installs) == 2
+    for text in installs:
+        assert {"--frozen", "--no-dev", "--no-editable", "--package"} <= set(text.split())
+    assert "--no-install-workspace" in installs[0]
+    assert "--no-install-workspace" not in installs[1]
+
+
+def test_every_member_of_the_workspace_is_copied() -> None:
+    workspace = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]
+    members = {
+        path.relative_to(ROOT).as_posix()
+        for pattern in workspace["members"]
+        for path in ROOT.glob(pattern)
+        if (path / "pyproject.toml").is_file()
+    }
+    copies = texts(BUILDER, "COPY")
+
+    for member in members:
+        assert f"{member}/pyproject.toml {member}/" in copies
+        assert f"{member.partition('/')[0]} {member.partition('/')[0]}" in copies
+
+
+def test_nothing_but_the_sources_is_sent_to_the_builder() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    rules = [line for line in lines if line and not line.startswith("#")]
+    copied = {part.split("/")[0] for text in texts(BUILDER, "COPY") for part in text.split()[:-1]}
+
+    assert rules[0] == "*"
+    assert {rule.removeprefix("!") for rule in rules if rule.startswith("!")} == copied
+
+
+def test_the_image_is_run_by_a_user_without_rights_and_without_tools_to_install_more() -> None:
+    assert texts(FINAL, "USER") == ["10001:10001"]
+    assert any("pip uninstall" in text for text in texts(FINAL, "RUN"))
+    assert texts(FINAL, "COPY") == ["--from=builder /opt/heddle /opt/heddle"]
+
+
+def test_the_image_starts_its_module_and_asks_it_whether_it_is_well() -> None:
+    assert texts(FINAL, "CMD") == ['exec python -m "$MODULE"']
+    assert texts(FINAL, "HEALTHCHECK")[0].endswith('CMD python -m heddle_runtime.health "$HEALTH"')

@@ -1,0 +1,65 @@
+"""Every image's install and start commands, as its Dockerfile writes them, in a clean folder."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from containers.files import SERVICES, stages
+from containers.image import Image, build, started
+
+# The shared libraries that python:3.11-slim holds, of those that compiled packages ask for.
+SLIM = {
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+    "libc.so.6",
+    "libdl.so.2",
+    "libgcc_s.so.1",
+    "libm.so.6",
+    "libpthread.so.0",
+    "librt.so.1",
+    "libstdc++.so.6",
+    "libutil.so.1",
+    "libz.so.1",
+    "linux-vdso.so.1",
+}
+INSTALLED = {"libgomp1": "libgomp.so.1"}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_an_image_installs_starts_is_healthy_and_stops(name: str, tmp_path: Path) -> None:
+    extra = {"EXTRA": "local"} if name == "connector" else {}
+
+    image = build(name, tmp_path / "image", **extra)
+
+    assert missing_libraries(image) <= available()
+    assert not list(image.environment.glob("lib/*/site-packages/pytest"))
+    home = tmp_path / "home"
+    home.mkdir()
+    with started(image, name, home) as address:
+        assert image.healthy(address)
+        assert not image.healthy(re.sub(r":\d+", ":1", address))
+
+
+def available() -> set[str]:
+    """Return the libraries of the final stage."""
+    (install,) = (found.text for found in stages()[1] if "apt-get install" in found.text)
+    return SLIM | {library for package, library in INSTALLED.items() if package in install.split()}
+
+
+def missing_libraries(image: Image) -> set[str]:
+    """Return the libraries that the image's packages expect of the system."""
+    if sys.platform != "linux":
+        return set()
+    objects = [str(path) for path in image.environment.rglob("*.so*") if path.is_file()]
+    ran = subprocess.run(  # noqa: S603 - our own arguments
+        ["/usr/bin/ldd", *objects], capture_output=True, check=False, text=True, timeout=60
+    )
+    wanted: set[str] = set()
+    for line in ran.stdout.splitlines():
+        if line.startswith("\t") and not line.startswith("\tstatically linked"):
+            name, _, found = line.strip().partition(" => ")
+            if str(image.environment) not in found:
+                wanted.add(Path(name.split()[0]).name)
+    return wanted
