@@ -138,13 +138,16 @@ class Completions:
             whole=request.whole,
         )
         call = self.connectors.GenerateMessage(generation, **onward(context))
+        done = False
         async with streaming(call) as responses:
+            # Read to the very end: a call that is left after its last event counts as cancelled.
             async for response in responses:
-                if events := [event for e in response.events if (event := _forwarded(e))]:
+                events = [event for e in response.events if (event := _forwarded(e))]
+                if events and not done:
+                    done = events[-1].HasField("done")
                     yield events
-                    if events[-1].HasField("done"):
-                        return
-        raise ProviderGarbledError("The connector's answer was cut off.")
+        if not done:
+            raise ProviderGarbledError("The connector's answer was cut off.")
 
 
 def _forwarded(event: connector_pb2.GenerationEvent) -> pb.RunEvent | None:

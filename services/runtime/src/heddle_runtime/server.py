@@ -1,6 +1,7 @@
 """Running a gRPC server the way every container does."""
 
 import asyncio
+import gc
 import signal
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -23,6 +24,7 @@ from heddle_runtime.local import LocalChannel
 from heddle_runtime.settings import ServiceSettings
 
 log = structlog.get_logger(__name__)
+_YOUNG_OBJECTS = 20_000
 OPTIONS = [
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
@@ -102,8 +104,20 @@ def run(app: App, settings: ServiceSettings, service: str) -> None:
     uvloop.run(main())
 
 
+def settle() -> None:
+    """Tell the garbage collector that what is loaded now stays.
+
+    Otherwise it walks through a hundred thousand objects of imported modules again and again,
+    which costs a small request about a tenth of its time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
+
+
 async def stopped() -> None:
-    """Wait for SIGTERM or SIGINT."""
+    """Wait for SIGTERM or SIGINT, with everything started."""
+    settle()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):

@@ -1,0 +1,91 @@
+"""The limits that a release has to keep. All are ratios within one run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.gateway.summary import Spread, Summary
+from benchmarks.gateway.systems import ONE, SEPARATE
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What one figure of one system has to be."""
+
+    scenario: str
+    system: str
+    figure: str
+    """A ratio of `Summary`."""
+    bound: float
+    says: str
+    at_least: bool = False
+
+    def judge(self, summaries: Sequence[Summary]) -> "Verdict":
+        """Compare the limit with what was measured."""
+        for one in summaries:
+            if (one.scenario, one.system) == (self.scenario, self.system):
+                spread: Spread | None = getattr(one, self.figure)
+                return Verdict(self, spread.median if spread else None, one.errors)
+        return Verdict(self, None, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How one limit was kept."""
+
+    limit: Limit
+    measured: float | None
+    errors: int
+
+    @property
+    def kept(self) -> bool:
+        """Whether all is well. What was not measured, or not rightly, is not."""
+        if self.measured is None or self.errors:
+            return False
+        if self.limit.at_least:
+            return self.measured >= self.limit.bound
+        return self.measured <= self.limit.bound
+
+    def __str__(self) -> str:
+        sign = ">=" if self.limit.at_least else "<="
+        found = "not measured" if self.measured is None else f"{self.measured:.2f}"
+        errors = f", {self.errors} errors" if self.errors else ""
+        word = "kept  " if self.kept else "MISSED"
+        return f"{word}  {self.limit.says} {sign} {self.limit.bound:g}: {found}{errors}"
+
+
+LIMITS = (
+    Limit(
+        "unary_c16",
+        SEPARATE,
+        "cpu_to_reference",
+        10.0,
+        "separate processes, 16 clients: CPU per request, times the reference's",
+    ),
+    Limit(
+        "paced_c64",
+        SEPARATE,
+        "cpu_to_reference",
+        9.0,
+        "separate processes, 64 paced streams: CPU per token, times the reference's",
+    ),
+    Limit(
+        "paced_c64",
+        SEPARATE,
+        "delivered",
+        0.8,
+        "separate processes, 64 paced streams: tokens delivered, of the direct rate",
+        at_least=True,
+    ),
+    Limit(
+        "unary_c16",
+        ONE,
+        "cpu_to_reference",
+        2.0,
+        "one process, 16 clients: CPU per request, times the reference's",
+    ),
+)
+
+
+def judge(summaries: Sequence[Summary]) -> list[Verdict]:
+    """Judge every limit."""
+    return [limit.judge(summaries) for limit in LIMITS]

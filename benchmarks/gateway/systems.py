@@ -1,0 +1,105 @@
+"""The systems that are measured, and how each is started.
+
+All that is known about Heddle stands here: its modules, its settings, one assistant.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.gateway.processes import Command, Process, free_ports, started
+
+DIRECT, REFERENCE, SEPARATE, ONE = "direct", "reference", "separate", "one process"
+NAMES = (DIRECT, REFERENCE, SEPARATE, ONE)
+_ASSISTANT = "id: bench\nname: bench\nmodel: {connector: openai, model: fake}\n"
+_ASSISTANT_MODEL = "lamb_assistant.bench"
+_SERVICES = (
+    "heddle_gateway",
+    "heddle_orchestrator",
+    "heddle_tools_service",
+    "heddle_connector",
+    "heddle_migration_service",
+)
+_PORTS = len(_SERVICES)
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A running system."""
+
+    name: str
+    port: int
+    """Where it takes completion requests."""
+    model: str
+    processes: tuple[Process, ...]
+    """What its costs are summed over. Empty for `direct`: the upstream is not a cost."""
+
+    @property
+    def pids(self) -> list[int]:
+        """The ids of its processes."""
+        return [process.popen.pid for process in self.processes]
+
+
+@contextmanager
+def running(names: Sequence[str], folder: Path) -> Iterator[list[System]]:
+    """Run the upstream and the systems of `names`. Nobody has checked yet that they answer."""
+    logs = folder / "logs"
+    logs.mkdir()
+    upstream, *free = free_ports(1 + _PORTS * len(names))
+    with ExitStack() as stack:
+        own = Command("benchmarks.gateway.upstream", (str(upstream),))
+        stack.enter_context(started([own], logs))
+        systems = []
+        for number, name in enumerate(names):
+            ports = free[number * _PORTS :][:_PORTS]
+            commands = _commands(name, ports, upstream, folder)
+            processes = tuple(stack.enter_context(started(commands, logs)))
+            model = _ASSISTANT_MODEL if name in (SEPARATE, ONE) else "fake"
+            port = upstream if name == DIRECT else ports[0]
+            systems.append(System(name, port, model, processes))
+        yield systems
+
+
+def heddle_environment(ports: Sequence[int], upstream: int, folder: Path) -> dict[str, str]:
+    """Return the settings of every Heddle service; each reads those with its own prefix.
+
+    Log levels, limits and checks stay as they are by default, which is what users run.
+    """
+    data, assistants = folder / "data", folder / "assistants"
+    data.mkdir(parents=True)
+    assistants.mkdir()
+    (assistants / "bench.yaml").write_text(_ASSISTANT)
+    gateway, orchestrator, tools, connector, migration = (f"127.0.0.1:{port}" for port in ports)
+    return {
+        "HEDDLE_GATEWAY_ADDRESS": gateway,
+        "HEDDLE_GATEWAY_DEVELOPMENT": "1",
+        "HEDDLE_GATEWAY_ORCHESTRATOR_ADDRESS": orchestrator,
+        "HEDDLE_GATEWAY_TOOLS_ADDRESS": tools,
+        "HEDDLE_GATEWAY_CONNECTOR_ADDRESS": connector,
+        "HEDDLE_GATEWAY_ASSISTANTS_ADDRESS": migration,
+        "HEDDLE_ORCHESTRATOR_ADDRESS": orchestrator,
+        "HEDDLE_ORCHESTRATOR_TOOLS_ADDRESS": tools,
+        "HEDDLE_ORCHESTRATOR_CONNECTOR_ADDRESS": connector,
+        "HEDDLE_ORCHESTRATOR_ASSISTANTS_ADDRESS": migration,
+        "HEDDLE_TOOLS_ADDRESS": tools,
+        "HEDDLE_TOOLS_CONNECTOR_ADDRESS": connector,
+        "HEDDLE_TOOLS_DATA_DIR": str(data / "knowledge"),
+        "HEDDLE_TOOLS_FILES_DIR": str(data / "files"),
+        "HEDDLE_TOOLS_RUBRICS_DIR": str(data / "rubrics"),
+        "HEDDLE_CONNECTOR_ADDRESS": connector,
+        "HEDDLE_CONNECTOR_OPENAI_BASE_URL": f"http://127.0.0.1:{upstream}/v1",
+        "HEDDLE_CONNECTOR_OPENAI_API_KEY": "benchmark",
+        "HEDDLE_MIGRATION_ADDRESS": migration,
+        "HEDDLE_MIGRATION_ASSISTANTS_DIR": str(assistants),
+    }
+
+
+def _commands(name: str, ports: Sequence[int], upstream: int, folder: Path) -> list[Command]:
+    if name == DIRECT:
+        return []
+    if name == REFERENCE:
+        return [Command("benchmarks.gateway.reference", (str(ports[0]), str(upstream)))]
+    modules = _SERVICES if name == SEPARATE else ("heddle_devstack",)
+    settings = heddle_environment(ports, upstream, folder / name.replace(" ", "-"))
+    return [Command(module, environment=settings) for module in modules]

@@ -1,0 +1,59 @@
+"""The body of a request in the dialect of OpenAI's chat completions."""
+
+from typing import Any
+
+import msgspec
+
+from heddle_connector.call import Call, Options
+
+# Where the contract has a field, the field alone counts.
+_MODELLED = frozenset(
+    {"model", "messages", "stream", "temperature", "top_p", "max_tokens", "stop", "seed", "tools"}
+)
+# Members by which a request could send the operator's key elsewhere (CVE-2024-6587). We never read
+# them, and no proxy behind us shall.
+_FORBIDDEN = frozenset({"api_base", "api_key", "base_url"})
+
+
+def completion_body(call: Call, *, stream: bool) -> dict[str, Any]:
+    """Return the request for `call`; everything that the client sent is in it."""
+    body: dict[str, Any] = {
+        "model": call.model,
+        "messages": call.messages,
+        **_chosen(call.options),
+        **{
+            name: value
+            for name, value in call.options.extra.items()
+            if name not in _MODELLED and name not in _FORBIDDEN
+        },
+    }
+    if "max_completion_tokens" in body:  # the newer name of the same limit; providers refuse both
+        body.pop("max_tokens", None)
+    if call.functions:
+        body["tools"] = call.functions
+    given = body.pop("stream_options", None)  # refused where nothing is streamed
+    if stream:
+        body["stream"] = True
+        body["stream_options"] = {**_members(given), "include_usage": True}
+    return body
+
+
+def _chosen(options: Options) -> dict[str, Any]:
+    """Return the options that the request sets."""
+    chosen = {
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "max_tokens": options.max_tokens,
+        "stop": options.stop or None,
+        "seed": options.seed,
+    }
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _members(value: msgspec.Raw | None) -> dict[str, msgspec.Raw]:
+    if value is None:
+        return {}
+    try:
+        return msgspec.json.decode(value, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError:  # null, or nothing of use
+        return {}

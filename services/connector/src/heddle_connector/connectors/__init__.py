@@ -1,0 +1,1 @@
+"""The connectors of Heddle. Each file knows the SDK only."""

@@ -1,0 +1,142 @@
+"""Everything that speaks the chat completions of OpenAI."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Literal
+
+import msgspec
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from heddle_connector.sdk import (
+    BAD_JSON,
+    BaseUrl,
+    Call,
+    CompletionReader,
+    Connector,
+    Event,
+    Example,
+    Http,
+    Model,
+    ProviderGarbledError,
+    Request,
+    SseDecoder,
+    UnavailableError,
+    completion_body,
+    connector,
+    read_completion,
+)
+
+_OPENAI = "https://api.openai.com/v1"
+_KINDS: dict[str, Literal["image", "audio", "file"]] = {
+    "image": "image",
+    "audio": "audio",
+    "file": "file",
+}
+
+
+class OpenAiSettings(BaseSettings):
+    """Settings of the `openai` connector."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="HEDDLE_CONNECTOR_OPENAI_", env_ignore_empty=True, frozen=True
+    )
+
+    base_url: BaseUrl = Field(
+        default=_OPENAI, description="Where the provider is; `/chat/completions` is added."
+    )
+    api_key: SecretStr | None = Field(
+        default=None, description="The key. Providers on this machine usually need none."
+    )
+    models: str = Field(
+        default="",
+        description="The models to offer, separated by commas. If empty, the provider is asked.",
+    )
+
+
+class _Modality(msgspec.Struct):
+    input_modalities: list[str] = []
+
+
+class _ListedModel(msgspec.Struct):
+    id: str
+    name: str | None = None
+    architecture: _Modality | None = None
+
+
+class _ModelList(msgspec.Struct):
+    data: list[_ListedModel]
+
+
+_EXAMPLE = Example(
+    model="gpt-4o-mini",
+    answer="Hello, world",
+    settings={"base_url": "{provider}/v1"},
+    reply=b'data: {"model":"gpt-4o-mini","choices":[{"index":0,"delta":{"role":"assistant",'
+    b'"content":"Hello"},"finish_reason":null}]}\n\n'
+    b'data: {"choices":[{"index":0,"delta":{"content":", world"},"finish_reason":"stop"}]}\n\n'
+    b'data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3}}\n\n'
+    b"data: [DONE]\n\n",
+)
+
+
+@connector("openai", settings=OpenAiSettings, example=_EXAMPLE)
+class OpenAi(Connector[OpenAiSettings]):
+    """OpenAI, and every provider or server with the same chat completions API.
+
+    Members of the request that Heddle does not know reach the provider as they came.
+    """
+
+    def __init__(self, settings: OpenAiSettings, http: Http) -> None:
+        super().__init__(settings, http)
+        self._headers = {"content-type": "application/json"}
+        self._secret = settings.api_key.get_secret_value().strip() if settings.api_key else ""
+        if self._secret:
+            self._headers["authorization"] = f"Bearer {self._secret}"
+
+    async def models(self, seconds: float) -> Sequence[Model]:
+        """Return the models of the settings, or else those that the provider lists."""
+        names = [name.strip() for name in self.settings.models.split(",") if name.strip()]
+        if names:
+            return [Model(name) for name in names]
+        self._require_key()
+        url = f"{self.settings.base_url}/models"
+        body = await self.http.whole(Request(url, self._headers, seconds))
+        try:
+            listed = msgspec.json.decode(body, type=_ModelList).data
+        except BAD_JSON:
+            raise ProviderGarbledError("The provider's list of models is not one.") from None
+        return [_model(item) for item in listed]
+
+    async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
+        """Ask for a chat completion, streamed unless nobody reads it before it is complete."""
+        self._require_key()
+        body = msgspec.json.encode(completion_body(call, stream=not call.whole))
+        url = f"{self.settings.base_url}/chat/completions"
+        request = Request(url, self._headers, call.seconds, body)
+        if call.whole:
+            yield read_completion(await self.http.whole(request), self._secret)
+            return
+        async with self.http.stream(request) as pieces:
+            decoder, reader = SseDecoder(), CompletionReader(self._secret)
+            async for piece in pieces:
+                if events := reader.read(decoder.feed(piece)):
+                    yield events
+                if reader.over:
+                    break
+            else:  # some leave out the end mark; the reader knows whether the answer is complete
+                if events := reader.end(decoder.end()):
+                    yield events
+            reader.check()
+            await pieces.rest()
+
+    def _require_key(self) -> None:
+        if self.settings.base_url == _OPENAI and not self._secret:
+            raise UnavailableError(
+                "No provider is set up: set HEDDLE_CONNECTOR_OPENAI_API_KEY, or "
+                "HEDDLE_CONNECTOR_OPENAI_BASE_URL for a provider that needs no key."
+            )
+
+
+def _model(listed: _ListedModel) -> Model:
+    given = listed.architecture.input_modalities if listed.architecture else []
+    return Model(listed.id, listed.name or "", [_KINDS[kind] for kind in given if kind in _KINDS])

@@ -1,0 +1,104 @@
+"""What a connector yields: the events of an answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next piece of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """The next piece of the model's reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A complete call that the model asks for."""
+
+    id: str
+    name: str
+    arguments: str
+    """Exactly what the model wrote. Usually a JSON object, but nobody has checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logprobs:
+    """Log probabilities of the text since the last such event, as the provider's JSON text."""
+
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer consumed, in tokens."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    """Part of `prompt_tokens`."""
+    reasoning_tokens: int = 0
+    """Part of `completion_tokens`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The answer is complete. The last event, exactly once."""
+
+    finish_reason: FinishReason
+    usage: Usage | None = None
+    model: str = ""
+    """The model that answered, as the provider names it."""
+    provider_metadata: Mapping[str, Any] = field(default_factory=dict)
+    """What else the provider told; any JSON values."""
+
+
+Event = TextDelta | ReasoningDelta | ToolCall | Logprobs | Done
+
+
+class Batch:
+    """Collects the events that are ready at the same time, and joins neighbouring deltas."""
+
+    __slots__ = ("_events", "_kind", "_pieces")
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._kind: type[TextDelta | ReasoningDelta] = TextDelta
+        self._pieces: list[str] = []
+
+    def text(self, piece: str) -> None:
+        """Add a piece of text."""
+        if self._kind is not TextDelta:
+            self._join(TextDelta)
+        self._pieces.append(piece)
+
+    def reasoning(self, piece: str) -> None:
+        """Add a piece of reasoning."""
+        if self._kind is not ReasoningDelta:
+            self._join(ReasoningDelta)
+        self._pieces.append(piece)
+
+    def add(self, event: Event) -> None:
+        """Add any other event."""
+        self._join(self._kind)
+        self._events.append(event)
+
+    def events(self) -> list[Event]:
+        """Return what was added, in order."""
+        self._join(self._kind)
+        return self._events
+
+    def _join(self, following: type[TextDelta | ReasoningDelta]) -> None:
+        if self._pieces:
+            self._events.append(self._kind("".join(self._pieces)))
+            self._pieces = []
+        self._kind = following
