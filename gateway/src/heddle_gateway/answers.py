@@ -1,0 +1,63 @@
+"""Parts that streamed and whole answers have in common."""
+
+from typing import Any
+
+import msgspec
+from heddle.chat.v1 import chat_pb2
+from heddle.chat.v1.chat_pb2 import Done, ToolCall, Usage
+
+_REASONS = {
+    chat_pb2.FINISH_REASON_STOP: "stop",
+    chat_pb2.FINISH_REASON_LENGTH: "length",
+    chat_pb2.FINISH_REASON_TOOL_CALLS: "tool_calls",
+    chat_pb2.FINISH_REASON_CONTENT_FILTER: "content_filter",
+}
+# What a provider tells about its answer is shown by name, because a chunk's other members have
+# a meaning to clients.
+_SHOWN = ("system_fingerprint", "service_tier")
+
+
+def finish_reason(done: Done, calls: int) -> str:
+    """Return OpenAI's word for why the answer ended.
+
+    Clients run the functions only if the word is `tool_calls`; some providers say `stop`.
+    """
+    reason = _REASONS.get(done.finish_reason, "stop")
+    return "tool_calls" if calls and reason == "stop" else reason
+
+
+def usage(counted: Usage) -> dict[str, Any]:
+    """Return what the answer consumed. Zeros if the provider did not tell."""
+    return {
+        "prompt_tokens": counted.prompt_tokens,
+        "completion_tokens": counted.completion_tokens,
+        "total_tokens": counted.prompt_tokens + counted.completion_tokens,
+        "prompt_tokens_details": {"cached_tokens": counted.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": counted.reasoning_tokens},
+    }
+
+
+def tool_call(call: ToolCall) -> dict[str, Any]:
+    """Return the call of a client's function."""
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments_json},
+    }
+
+
+def provider_metadata(done: Done) -> dict[str, str]:
+    """Return the members of the provider's own report that OpenAI's clients know."""
+    told = members(done.provider_metadata_json)
+    return {name: told[name] for name in _SHOWN if isinstance(told.get(name), str)}
+
+
+def members(text: str) -> dict[str, Any]:
+    """Return the members of a JSON object that another service sent, none if it is not one."""
+    if not text:
+        return {}
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,134 @@
+"""Puts the gateway together."""
+
+from typing import TYPE_CHECKING
+
+import structlog
+from heddle_runtime.calls import CALLER, Caller, Stopwatch
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.identity import Identity
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import Receive, Scope, Send
+
+from heddle_gateway import problems
+from heddle_gateway.auth import Gate, Keyring, read_keys
+from heddle_gateway.bodies import ClientGoneError
+from heddle_gateway.exchange import Exchange, Reply
+from heddle_gateway.health import Health
+from heddle_gateway.peers import Peers, connect
+from heddle_gateway.problems import Problem, RefusedError
+from heddle_gateway.routes import Access, Route, find
+from heddle_gateway.settings import GatewaySettings
+from heddle_gateway.state import State
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+__all__ = ["Gateway", "GatewaySettings", "Peers", "app", "connect"]
+
+log = structlog.get_logger(__name__)
+_HIDDEN = "The gateway failed. The cause is in its log, under the request id."
+_CLIENT_GONE = 499  # what nginx logs for it
+
+
+class Gateway:
+    """The gateway as an ASGI application."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._application: ASGIApp = self._serve
+        if state.settings.cors_origins:
+            self._application = CORSMiddleware(
+                self._serve,
+                allow_origins=state.settings.cors_origins,
+                allow_methods=["GET", "POST"],
+                allow_headers=["*"],
+                expose_headers=["x-request-id", "retry-after"],
+            )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "http":
+            await self._application(scope, receive, send)
+
+    def drain(self) -> None:
+        """Say on `/health` that new requests should go elsewhere."""
+        self._state.stopping = True
+
+    def end_streams(self) -> None:
+        """End the answers that are under way with an error that tells why."""
+        self._state.lifelines.cut_all()
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        watch = Stopwatch()
+        exchange = Exchange(scope, receive, send)
+        CALLER.set(Caller(exchange.request_id))
+        name = "unknown"
+        try:
+            route = _route(exchange)
+            name = route.name
+            reply = await self._answer(route, exchange)
+            if reply is not None:
+                await exchange.answer(reply)
+        finally:
+            code = _CLIENT_GONE if exchange.gone else exchange.status
+            log.info("request", method=name, code=code, seconds=round(watch.seconds(), 6))
+
+    async def _answer(self, route: Route, exchange: Exchange) -> Reply | None:
+        """Return the answer of a route, also if it fails. None if there is nothing to send."""
+        gate = self._state.gate
+        try:
+            if route.access is Access.OPEN:
+                gate.enter(exchange)
+            else:
+                gate.admit(exchange, required=route.access is Access.KEY)
+            return await route.endpoint(self._state, exchange)
+        except HeddleError as error:
+            return problems.of(error).reply()
+        except RefusedError as error:
+            return error.reply()
+        except ClientGoneError:
+            exchange.gone = True
+            return None
+        except Exception:
+            log.exception("unexpected failure", method=route.name)
+            if exchange.status:
+                raise  # the server closes the connection: the client sees that something is missing
+            return Problem(500, _HIDDEN, problems.SERVER, code="internal_error").reply()
+
+
+def app(settings: GatewaySettings, peers: Peers) -> Gateway:
+    """Return the gateway.
+
+    Raises:
+        ValueError: The file of API keys is wrong.
+    """
+    owners = read_keys(settings.api_keys) if settings.api_keys else {}
+    if settings.api_key:
+        owners[settings.api_key.get_secret_value()] = Identity("operator")
+    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
+    gate = Gate(
+        Keyring(owners), secret, development=settings.development, origins=settings.cors_origins
+    )
+    return Gateway(State(settings, peers, gate, Health(peers)))
+
+
+def _route(exchange: Exchange) -> Route:
+    """Return the route of a request, or one that refuses it."""
+    methods, exchange.parameter = find(exchange.scope["path"])
+    if methods is None:
+        return Route("unknown", _no_such_path, Access.OPEN)
+    found = methods.get(exchange.scope["method"])
+    return found or Route("unknown", _no_such_method, Access.OPEN)
+
+
+async def _no_such_path(_: State, exchange: Exchange) -> Reply:
+    message = f"There is nothing at {exchange.scope['path'][:200]!r}."
+    return Problem(404, message, code="unknown_url").reply()
+
+
+async def _no_such_method(_: State, exchange: Exchange) -> Reply:
+    methods, _parameter = find(exchange.scope["path"])
+    allowed = ", ".join(methods or ())
+    message = f"{exchange.scope['method'][:20]} is not possible here, only {allowed}."
+    reply = Problem(405, message, code="method_not_allowed").reply()
+    return Reply(reply.status, reply.body, (*reply.headers, (b"allow", allowed.encode())))

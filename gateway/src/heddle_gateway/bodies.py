@@ -1,0 +1,60 @@
+"""Reading request bodies without believing what they announce."""
+
+import asyncio
+
+from heddle_gateway.exchange import Exchange
+from heddle_gateway.problems import Problem, RefusedError
+
+# A slow line may take longer than the time-out, as long as it delivers.
+SLOWEST_BYTES_PER_SECOND = 256 * 1024
+# What is read beyond the limit before the refusal goes out. A client that is still sending when
+# the connection closes often loses the answer.
+_PATIENCE_FACTOR = 4
+
+
+class ClientGoneError(Exception):
+    """The client closed the connection before it had sent its request."""
+
+
+async def read_body(exchange: Exchange, most: int, timeout: float) -> bytes:  # noqa: ASYNC109 - it grows with what arrives
+    """Return the body, at most `most` bytes.
+
+    `timeout` is the seconds that the body may take, in addition to the time that its bytes need
+    on a slow line.
+
+    Raises:
+        RefusedError: The body is too large or comes too slowly.
+        ClientGoneError: The client closed the connection.
+    """
+    announced = exchange.header("content-length")
+    if exchange.header("expect") and announced.isdecimal() and int(announced) > most:
+        raise _too_large(most)  # the client waits for leave to send, so it is not sending
+    started = asyncio.get_running_loop().time()
+    pieces: list[bytes] = []
+    length = 0
+    try:
+        async with asyncio.timeout(timeout) as limit:
+            while True:
+                message = await exchange.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGoneError
+                piece = message.get("body", b"")
+                length += len(piece)
+                if length <= most:
+                    pieces.append(piece)
+                elif length > most * _PATIENCE_FACTOR:
+                    raise _too_large(most)
+                if not message.get("more_body", False):
+                    break
+                limit.reschedule(started + timeout + length / SLOWEST_BYTES_PER_SECOND)
+    except TimeoutError:
+        problem = Problem(408, "The request's body did not arrive in time.", code="body_timeout")
+        raise RefusedError(problem, close=True) from None
+    if length > most:
+        raise _too_large(most)
+    return b"".join(pieces) if len(pieces) > 1 else pieces[0]
+
+
+def _too_large(most: int) -> RefusedError:
+    message = f"The request's body is larger than {most} bytes."
+    return RefusedError(Problem(413, message, code="request_too_large"), close=True)

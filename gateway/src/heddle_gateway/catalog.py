@@ -1,0 +1,162 @@
+"""LAMB's lists of what assistants can be made of."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import msgspec
+from heddle.connector.v1.connector_pb2 import ListConnectorsRequest, ListModelsRequest
+from heddle.orchestrator.v1.orchestrator_pb2 import (
+    ListPromptProcessorsRequest,
+    ListStrategiesRequest,
+)
+from heddle.tool.v1.tool_pb2 import (
+    GetToolRequest,
+    ListToolsRequest,
+    Tool,
+    ValidateToolConfigRequest,
+)
+from heddle_runtime.calls import outgoing
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, from_rpc
+from heddle_runtime.structs import to_struct
+
+from heddle_gateway import answers, problems
+from heddle_gateway.bodies import read_body
+from heddle_gateway.exchange import Exchange, Reply
+from heddle_gateway.json_text import parse
+from heddle_gateway.models import LIST_TIMEOUT
+from heddle_gateway.peers import every
+
+if TYPE_CHECKING:
+    from heddle_gateway.state import State
+
+# Names that assistants made before tools had theirs use for the same things.
+LEGACY_NAMES = {
+    "no_tool": "no_rag",
+    "rubric": "rubric_rag",
+    "single_file": "single_file_rag",
+}
+
+
+async def tools(state: "State", _: Exchange) -> Reply:
+    """Answer `GET …/tools`."""
+    found = await _tools(state)
+    return Reply.json({"tools": found, "count": len(found)})
+
+
+async def tool(state: "State", exchange: Exchange) -> Reply:
+    """Answer `GET …/tools/{name}`."""
+    request = GetToolRequest(name=exchange.parameter)
+    try:
+        found = await state.peers.tools.GetTool(request, **outgoing(LIST_TIMEOUT))
+    except grpc.aio.AioRpcError as error:
+        return _failed(exchange.parameter, error)
+    return Reply.json(definition(found.tool))
+
+
+async def validate(state: "State", exchange: Exchange) -> Reply:
+    """Answer `POST …/tools/{name}/validate`: the body is the configuration."""
+    settings = state.settings
+    body = await read_body(exchange, settings.max_body_bytes, settings.body_timeout)
+    given, _ = parse(body)
+    try:
+        config = to_struct(given)
+    except ValueError:
+        raise InvalidRequestError("The configuration has a number that is too large.") from None
+    request = ValidateToolConfigRequest(name=exchange.parameter, config=config)
+    try:
+        found = await state.peers.tools.ValidateToolConfig(request, **outgoing(LIST_TIMEOUT))
+    except grpc.aio.AioRpcError as error:
+        return _failed(exchange.parameter, error)
+    errors = [f"{item.field}: {item.description}" for item in found.violations]
+    return Reply.json({"valid": not errors, "errors": errors})
+
+
+async def strategies(state: "State", _: Exchange) -> Reply:
+    """Answer `GET …/orchestrators`."""
+    request = ListStrategiesRequest(page_size=200)
+    found = [
+        {"name": item.name, "description": item.description}
+        async for page in every(state.peers.orchestrator.ListStrategies, request, LIST_TIMEOUT)
+        for item in page.strategies
+    ]
+    return Reply.json({"orchestrators": found})
+
+
+async def parts(state: "State", _: Exchange) -> Reply:
+    """Answer `GET …/list`: everything that an editor of assistants offers."""
+    processors, connectors, found = await asyncio.gather(
+        _prompt_processors(state), _connectors(state), _tools(state)
+    )
+    names = [item["name"] for item in found]
+    aliases = [LEGACY_NAMES[name] for name in names if name in LEGACY_NAMES]
+    return Reply.json(
+        {
+            "prompt_processors": processors,
+            "connectors": connectors,
+            "rag_processors": names + [alias for alias in aliases if alias not in names],
+            "tools": found,
+        }
+    )
+
+
+def definition(found: Tool) -> dict[str, Any]:
+    """Return a tool under the names that both of LAMB's clients read."""
+    return {
+        "name": found.name,
+        "display_name": found.title or found.name,
+        "description": found.description,
+        "placeholder": found.default_slot,
+        "category": found.category,
+        "config_schema": answers.members(found.config_schema_json),
+        "version": found.version,
+        "function_name": found.name,
+    }
+
+
+async def _tools(state: "State") -> list[dict[str, Any]]:
+    request = ListToolsRequest(page_size=200)
+    return [
+        definition(item)
+        async for page in every(state.peers.tools.ListTools, request, LIST_TIMEOUT)
+        for item in page.tools
+    ]
+
+
+async def _prompt_processors(state: "State") -> list[str]:
+    method = state.peers.orchestrator.ListPromptProcessors
+    request = ListPromptProcessorsRequest(page_size=200)
+    return [
+        item.name
+        async for page in every(method, request, LIST_TIMEOUT)
+        for item in page.prompt_processors
+    ]
+
+
+async def _connectors(state: "State") -> dict[str, dict[str, Any]]:
+    """Return the connectors with their models. One whose provider is silent has none."""
+    found: dict[str, dict[str, Any]] = {}
+    peer = state.peers.connectors
+    installed = ListConnectorsRequest(page_size=200)
+    async for page in every(peer.ListConnectors, installed, LIST_TIMEOUT):
+        for item in page.connectors:
+            found[item.name] = {"name": item.name, "available_llms": [], "models": []}
+    ready = ListModelsRequest(page_size=1000)
+    async for page in every(peer.ListModels, ready, LIST_TIMEOUT):
+        for item in page.models:
+            if (connector := found.get(item.ref.connector)) is not None:
+                connector["available_llms"].append(item.ref.model)
+                connector["models"].append(
+                    {"id": item.ref.model, "name": item.title or item.ref.model}
+                )
+    return found
+
+
+def _failed(name: str, error: grpc.aio.AioRpcError) -> Reply:
+    """Return the failure of a call about one tool, a missing one also in LAMB's form."""
+    known = from_rpc(error)
+    problem = problems.of(known)
+    if not isinstance(known, NotFoundError):
+        return problem.reply()
+    body = {**msgspec.json.decode(problem.json()), "detail": f"Tool '{name}' not found"}
+    return Reply.json(body, problem.status)

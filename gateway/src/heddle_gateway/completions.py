@@ -1,0 +1,154 @@
+"""The chat endpoints: one pipeline for streamed and whole answers."""
+
+import secrets
+import time
+from typing import TYPE_CHECKING, cast, get_args
+
+import grpc
+from heddle_runtime.calls import outgoing
+from heddle_runtime.client import ResponseStream, streaming
+from heddle_runtime.errors import (
+    HeddleError,
+    InvalidRequestError,
+    ProviderGarbledError,
+    ResourceExhaustedError,
+    UnavailableError,
+    Violation,
+    from_rpc,
+)
+
+from heddle_gateway import problems
+from heddle_gateway.bodies import read_body
+from heddle_gateway.eventstream import EventStream
+from heddle_gateway.exchange import Exchange, Reply
+from heddle_gateway.fold import Answer
+from heddle_gateway.lifeline import End, EndedError, Lifeline
+from heddle_gateway.sse import Frames, View, failure
+from heddle_gateway.translate import Order, order
+
+if TYPE_CHECKING:
+    from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionResponse
+
+    from heddle_gateway.state import State
+
+    Run = ResponseStream[RunCompletionResponse]
+
+EVENTS_HEADER = "x-heddle-events"
+_VIEWS = get_args(View)
+_CUT = "The answer ended before it was complete."
+_STOPPING = "The gateway is being stopped. Try again."
+
+
+async def chat(state: "State", exchange: Exchange) -> Reply | None:
+    """Answer `POST /v1/chat/completions`."""
+    return await _complete(state, exchange, "")
+
+
+async def lamb_chat(state: "State", exchange: Exchange) -> Reply | None:
+    """Answer `POST /lamb/v1/completions/?assistant=ID`."""
+    assistant = exchange.query("assistant")
+    if not assistant:
+        raise InvalidRequestError(
+            "The query parameter 'assistant' is required.", [Violation("assistant", "is required")]
+        )
+    return await _complete(state, exchange, assistant)
+
+
+async def _complete(state: "State", exchange: Exchange, assistant: str) -> Reply | None:
+    settings = state.settings
+    view = _view(exchange, settings.events)
+    body = await read_body(exchange, settings.max_body_bytes, settings.body_timeout)
+    ordered = order(body, assistant)
+    if len(state.lifelines) >= settings.max_concurrent_calls:
+        raise ResourceExhaustedError("The gateway is busy. Try again.", retry_after=1.0)
+    try:
+        with state.lifelines.watching(exchange) as lifeline:
+            call = state.peers.orchestrator.RunCompletion(
+                ordered.request, **outgoing(settings.deadline)
+            )
+            async with streaming(cast("Run", call)) as run:
+                if not ordered.stream:
+                    return await _whole(ordered, view, run)
+                return await _stream(state, exchange, ordered, view, run, lifeline)
+    except EndedError as error:
+        exchange.gone = error.end is End.CLIENT_GONE
+        return None if exchange.gone else await _stop(exchange)
+
+
+async def _stop(exchange: Exchange) -> Reply | None:
+    """Tell the client that the gateway stops, in whatever form is still possible."""
+    problem = problems.of(UnavailableError(_STOPPING, retry_after=1.0))
+    if exchange.status == 0:
+        return problem.reply()
+    await exchange.write(failure(problem), last=True)
+    return None
+
+
+async def _stream(
+    state: "State",
+    exchange: Exchange,
+    ordered: Order,
+    view: View,
+    run: "Run",
+    lifeline: Lifeline,
+) -> Reply | None:
+    frames = Frames(_identifier(), int(time.time()), ordered.model, view, usage=ordered.usage)
+    out = EventStream(exchange, state.settings.keep_alive)
+    try:
+        try:
+            async for response in run:
+                found = frames.batch(response.events)
+                if frames.finished:
+                    lifeline.release()  # the server reports a complete answer as a disconnect
+                if found:
+                    await out.write(found, last=frames.finished)
+            if frames.finished:
+                return None
+            raise ProviderGarbledError(_CUT)
+        except (HeddleError, grpc.aio.AioRpcError) as error:
+            problem = _problem(error, ran=frames.tools_ran)
+    finally:
+        out.close()
+    if frames.finished:
+        return None  # the client has all of it; the call's log line tells the rest
+    if not out.started:
+        return problem.reply()
+    lifeline.release()
+    await out.write(frames.failure(problem), last=True)
+    return None
+
+
+async def _whole(ordered: Order, view: View, run: "Run") -> Reply:
+    answer = Answer()
+    try:
+        async for response in run:
+            answer.take(response.events)
+        if answer.done is None:
+            raise ProviderGarbledError(_CUT)
+    except (HeddleError, grpc.aio.AioRpcError) as error:
+        return _problem(error, ran=answer.tools_ran).reply()
+    body = answer.body(_identifier(), int(time.time()), ordered.model, sources=view == "openwebui")
+    return Reply(200, body)
+
+
+def _view(exchange: Exchange, default: View) -> View:
+    wanted = exchange.header(EVENTS_HEADER)
+    if not wanted:
+        return default
+    if wanted not in _VIEWS:
+        what = f"must be one of {', '.join(_VIEWS)}"
+        raise InvalidRequestError(
+            f"The header {EVENTS_HEADER} {what}.", [Violation(EVENTS_HEADER, what)]
+        )
+    return cast("View", wanted)
+
+
+def _problem(error: Exception, *, ran: bool) -> problems.Problem:
+    known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
+    assert isinstance(known, HeddleError)  # noqa: S101 - the callers catch these two
+    problem = problems.of(known, model=True)
+    return problem.final() if ran else problem
+
+
+def _identifier() -> str:
+    return f"chatcmpl-{secrets.token_hex(12)}"

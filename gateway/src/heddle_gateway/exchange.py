@@ -1,0 +1,81 @@
+"""One HTTP request and what it is answered with."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qs
+
+import msgspec
+from heddle_runtime.calls import REQUEST_ID, TRACE, new_request_id
+from starlette.types import Receive, Scope, Send
+
+Headers = tuple[tuple[bytes, bytes], ...]
+JSON: Headers = ((b"content-type", b"application/json"),)
+# The id is written to logs and metadata, so nothing but harmless characters may be in it.
+_SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole answer."""
+
+    status: int
+    body: bytes
+    headers: Headers = JSON
+
+    @classmethod
+    def json(cls, value: object, status: int = 200) -> "Reply":
+        """Return `value` as an answer."""
+        return cls(status, msgspec.json.encode(value))
+
+
+class Exchange:
+    """A request, read from an ASGI server, and the way back to its client."""
+
+    __slots__ = ("gone", "headers", "parameter", "receive", "request_id", "scope", "send", "status")
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.parameter = ""
+        """The part of the path that the route leaves open."""
+        self.gone = False
+        """Whether the client closed the connection before it had its answer."""
+        self.status = 0
+        """The status that was sent, 0 before that."""
+        given = self.header(REQUEST_ID)
+        self.request_id = given if _SANE_ID.fullmatch(given) else new_request_id()
+
+    def header(self, name: str) -> str:
+        """Return the value of a header, the last one if it was sent twice, or an empty string."""
+        return self.headers.get(name.encode(), b"").decode("latin-1")
+
+    def query(self, name: str) -> str:
+        """Return the first value of a query parameter, or an empty string."""
+        found = parse_qs(self.scope["query_string"].decode("latin-1")).get(name)
+        return found[0] if found else ""
+
+    def traceparent(self) -> str:
+        """Return the W3C trace context that the client sent, or an empty string."""
+        given = self.header(TRACE)
+        return given if _TRACEPARENT.fullmatch(given) else ""
+
+    async def start(self, status: int, headers: Headers) -> None:
+        """Send the head of the answer."""
+        self.status = status
+        own = (REQUEST_ID.encode(), self.request_id.encode())
+        await self.send(
+            {"type": "http.response.start", "status": status, "headers": [*headers, own]}
+        )
+
+    async def write(self, body: bytes, *, last: bool = False) -> None:
+        """Send a piece of the answer's body."""
+        await self.send({"type": "http.response.body", "body": body, "more_body": not last})
+
+    async def answer(self, reply: Reply) -> None:
+        """Send a whole answer."""
+        length = (b"content-length", str(len(reply.body)).encode())
+        await self.start(reply.status, (*reply.headers, length))
+        await self.write(reply.body, last=True)

@@ -1,0 +1,107 @@
+"""Run events as one whole chat completion."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from heddle.chat.v1.chat_pb2 import Done, ToolCall
+from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources
+
+from heddle_gateway import answers, openwebui
+
+
+class Answer:
+    """Collects what becomes the answer."""
+
+    def __init__(self) -> None:
+        self.tools_ran = False
+        """Whether a repetition of the request would run tools again."""
+        self.done: Done | None = None
+        self._texts: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: list[ToolCall] = []
+        self._names: dict[str, str] = {}
+        self._sources: list[Sources] = []
+        self._logprobs: dict[str, Any] | None = None
+
+    def take(self, events: Iterable[RunEvent]) -> None:
+        """Add events. Kinds that do not show in a whole answer, or are not known, are skipped."""
+        for event in events:
+            match event.WhichOneof("event"):
+                case "text_delta":
+                    self._texts.append(event.text_delta)
+                case "reasoning_delta":
+                    self._reasoning.append(event.reasoning_delta)
+                case "tool_call":
+                    self._calls.append(event.tool_call)
+                case "tool_finished":
+                    self.tools_ran = True
+                    self._names[event.tool_finished.binding_id] = event.tool_finished.tool
+                case "sources":
+                    self.tools_ran = True
+                    self._sources.append(event.sources)
+                case "logprobs_json":
+                    self._logprobs = _joined(self._logprobs, event.logprobs_json)
+                case "done":
+                    self.done = event.done
+                case _:
+                    continue
+
+    def body(self, identifier: str, created: int, model: str, *, sources: bool) -> bytes:
+        """Return the completion. `sources` adds them in Open WebUI's form."""
+        done = self.done or Done()
+        answer: dict[str, Any] = {
+            "id": identifier,
+            "object": "chat.completion",
+            "created": created,
+            "model": model,
+            "choices": [
+                {
+                    "index": 0,
+                    "message": self._message(),
+                    "logprobs": self._logprobs,
+                    "finish_reason": answers.finish_reason(done, len(self._calls)),
+                }
+            ],
+            "usage": answers.usage(done.usage),
+            **answers.provider_metadata(done),
+        }
+        if sources and self._sources:
+            answer["sources"] = [
+                openwebui.group(
+                    found.binding_id,
+                    self._names.get(found.binding_id) or found.binding_id,
+                    found.sources,
+                )
+                for found in self._sources
+            ]
+        return msgspec.json.encode(answer)
+
+    def _message(self) -> dict[str, Any]:
+        text = "".join(self._texts)
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": text if text or not self._calls else None,
+            "refusal": None,
+        }
+        if self._reasoning:
+            message["reasoning_content"] = "".join(self._reasoning)
+        if self._calls:
+            message["tool_calls"] = [answers.tool_call(call) for call in self._calls]
+        all_sources = [item for found in self._sources for item in found.sources]
+        if cited := openwebui.annotations(all_sources):
+            message["annotations"] = cited
+        return message
+
+
+def _joined(known: dict[str, Any] | None, more_json: str) -> dict[str, Any] | None:
+    """Return log probabilities with the lists of a later piece appended."""
+    more = answers.members(more_json)
+    if known is None or not more:
+        return more or known
+    for name, values in more.items():
+        if isinstance(values, list) and isinstance(known.get(name), list):
+            known[name] = [*known[name], *values]
+        else:
+            known.setdefault(name, values)
+    return known

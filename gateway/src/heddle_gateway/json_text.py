@@ -1,0 +1,133 @@
+"""JSON as clients send it: read strictly, and to be had again byte for byte."""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, NoReturn
+
+import msgspec
+from heddle_runtime.errors import InvalidRequestError, Violation
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+# One escape of a JSON string; pairs of surrogates and single ones are told apart.
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_items = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class _AmbiguousError(ValueError):
+    pass
+
+
+class Exact:
+    """JSON text whose parts can be had as they were written."""
+
+    def __init__(self, text: "str | msgspec.Raw") -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text if isinstance(self._text, str) else bytes(self._text).decode()
+
+    @cached_property
+    def members(self) -> dict[str, "Exact"]:
+        """The members of an object."""
+        return {name: Exact(value) for name, value in _members.decode(self._text).items()}
+
+    @cached_property
+    def items(self) -> list["Exact"]:
+        """The items of an array."""
+        return [Exact(item) for item in _items.decode(self._text)]
+
+
+class Place:
+    """A place in a request's body."""
+
+    __slots__ = ("_body", "_path")
+
+    def __init__(self, body: Exact, path: tuple[str | int, ...] = ()) -> None:
+        self._body = body
+        self._path = path
+
+    def __truediv__(self, step: str | int) -> "Place":
+        return Place(self._body, (*self._path, step))
+
+    def __str__(self) -> str:
+        """Return the place as OpenAI writes it, for example `messages[0].content`."""
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self._path)
+        return "".join(steps).removeprefix(".")
+
+    def text(self) -> str:
+        """Return what stands there, byte for byte."""
+        found = self._body
+        for step in self._path:
+            found = found.items[step] if isinstance(step, int) else found.members[step]
+        return str(found)
+
+    def wrong(self, what: str) -> InvalidRequestError:
+        """Return the error that says what is wrong here."""
+        return InvalidRequestError(f"{self} {what}.", [Violation(str(self), what)])
+
+
+def parse(body: bytes) -> tuple[dict[str, Any], Exact]:
+    """Return the members of a JSON object, and the same object as text.
+
+    Stricter than `json.loads`: what two readers could understand differently is refused. Halves
+    of surrogate pairs, which clients make by cutting text, become U+FFFD.
+
+    Raises:
+        InvalidRequestError: The body is not one well-formed JSON object.
+    """
+    try:
+        text = body.decode()
+        if _SURROGATE.search(text):
+            text = _ESCAPE.sub(_mend, text)
+        value = _decoder.decode(text)
+    except _AmbiguousError as error:
+        raise InvalidRequestError(f"The body is not valid JSON: {error}.") from None
+    except json.JSONDecodeError as error:
+        raise InvalidRequestError(
+            f"The body is not valid JSON: {error.msg} at character {error.pos}."
+        ) from None
+    except RecursionError:
+        raise InvalidRequestError("The body is nested too deeply.") from None
+    except ValueError:  # not UTF-8, or a number of thousands of digits
+        raise InvalidRequestError("The body is not valid JSON in UTF-8.") from None
+    if not isinstance(value, dict):
+        raise InvalidRequestError("The body must be a JSON object.")
+    return value, Exact(text)
+
+
+def rest(value: Mapping[str, Any], place: Place, known: frozenset[str]) -> str:
+    """Return the members of the object at `place` that are not `known`, as JSON text.
+
+    Members that are null are left out, and an empty string stands for no members at all.
+    """
+    members = [
+        f"{json.dumps(name)}:{(place / name).text()}"
+        for name, item in value.items()
+        if item is not None and name not in known
+    ]
+    return f"{{{','.join(members)}}}" if members else ""
+
+
+def _mend(escape: re.Match[str]) -> str:
+    return r"\ufffd" if escape[1] else escape[0]
+
+
+def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) != len(members):
+        raise _AmbiguousError("an object has two members of the same name")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    message = f"{name} is not JSON"
+    raise _AmbiguousError(message)
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)

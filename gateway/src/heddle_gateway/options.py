@@ -1,0 +1,101 @@
+"""How to generate, and with which functions of the client, as the request says."""
+
+from typing import Any
+
+from heddle.chat.v1.chat_pb2 import FunctionDeclaration, GenerationOptions
+
+from heddle_gateway import fields
+from heddle_gateway.json_text import Place, rest
+
+MAX_FUNCTIONS = 512
+MAX_STOPS = 4
+_INT32 = 2**31 - 1
+_INT64 = 2**63
+# Members that become typed fields, and those that are no business of a provider: which address to
+# call with which key is decided here, and the old way of declaring functions is not offered.
+_KNOWN = frozenset(
+    {
+        *("model", "messages", "prompt", "stream", "stream_options", "n", "tools"),
+        *("temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed"),
+        *("functions", "function_call"),
+        *("api_base", "base_url", "api_key", "api_version", "api_type", "custom_llm_provider"),
+    }
+)
+_PENALTIES = ("frequency_penalty", "presence_penalty")
+
+
+def options(given: dict[str, Any], place: Place, used: frozenset[str]) -> GenerationOptions:
+    """Return how to generate. Members in `used` were understood elsewhere."""
+    found = GenerationOptions()
+    if (value := given.get("temperature")) is not None:
+        found.temperature = fields.number(value, place / "temperature", 0, 2)
+    if (value := given.get("top_p")) is not None:
+        found.top_p = fields.number(value, place / "top_p", 0, 1)
+    for name in ("max_tokens", "max_completion_tokens"):  # the later and newer one wins
+        if (value := given.get(name)) is not None:
+            found.max_tokens = fields.whole(value, place / name, 1, _INT32)
+    if (value := given.get("stop")) is not None:
+        found.stop.extend(_stops(value, place / "stop"))
+    if (value := given.get("seed")) is not None:
+        found.seed = fields.whole(value, place / "seed", -_INT64, _INT64 - 1)
+    _check(given, place)
+    found.extra_json = rest(given, place, used | _hidden(given))
+    return found
+
+
+def functions(value: object, place: Place) -> list[FunctionDeclaration]:
+    """Return the client's own functions."""
+    if value is None:
+        return []
+    found = []
+    names = set()
+    for index, item in enumerate(fields.items(value, place, MAX_FUNCTIONS)):
+        at = place / index
+        declared = _function(fields.mapping(item, at), at)
+        if declared.name and declared.name in names:
+            raise (at / "function" / "name").wrong("is declared twice")
+        names.add(declared.name)
+        found.append(declared)
+    return found
+
+
+def _function(tool: dict[str, Any], place: Place) -> FunctionDeclaration:
+    kind = fields.text(tool.get("type", "function"), place / "type")
+    if kind != "function":
+        return FunctionDeclaration(foreign_json=place.text())
+    at = place / "function"
+    given = fields.mapping(tool.get("function"), at)
+    declared = FunctionDeclaration(
+        name=fields.text(given.get("name"), at / "name", empty=False),
+        description=fields.text(given.get("description") or "", at / "description"),
+    )
+    if (parameters := given.get("parameters")) is not None:
+        fields.mapping(parameters, at / "parameters")
+        declared.parameters_schema_json = (at / "parameters").text()
+    if (strict := given.get("strict")) is not None:
+        declared.strict = fields.flag(strict, at / "strict")
+    return declared
+
+
+def _stops(value: object, place: Place) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    found = fields.items(value, place, MAX_STOPS)
+    return [fields.text(item, place / index) for index, item in enumerate(found)]
+
+
+def _check(given: dict[str, Any], place: Place) -> None:
+    """Check members that are handed on as they are, where OpenAI would check them, too."""
+    for name in _PENALTIES:
+        if (value := given.get(name)) is not None:
+            fields.number(value, place / name, -2, 2)
+    if (value := given.get("top_logprobs")) is not None:
+        fields.whole(value, place / "top_logprobs", 0, 20)
+    if (value := given.get("n")) is not None and fields.whole(value, place / "n", 1, 128) != 1:
+        raise (place / "n").wrong("must be 1: an assistant gives one answer to a request")
+
+
+def _hidden(given: dict[str, Any]) -> frozenset[str]:
+    """Return the members that providers do not get: what is known, and what looks like ours."""
+    private = [name for name in given if name.startswith("__")]
+    return _KNOWN.union(private) if private else _KNOWN

@@ -1,0 +1,130 @@
+"""The services behind the gateway."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from google.protobuf.descriptor import ServiceDescriptor
+from grpc_health.v1 import health_pb2
+from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
+from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
+from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_runtime.calls import outgoing
+from heddle_runtime.client import channel
+from heddle_runtime.errors import ResourceExhaustedError, from_rpc
+
+from heddle_gateway.settings import GatewaySettings
+
+if TYPE_CHECKING:  # grpc's generated stubs have their asynchronous form only in the type files
+    from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
+    from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
+    from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceAsyncStub
+    from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
+
+Check = Callable[[], Awaitable[bool]]
+MOST_PAGES = 100
+CHECK_TIMEOUT = 2.0
+SERVICES: dict[str, ServiceDescriptor] = {
+    "orchestrator": orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"],
+    "tools": tool_pb2.DESCRIPTOR.services_by_name["ToolService"],
+    "connector": connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"],
+    "assistants": assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """The services that the gateway calls."""
+
+    orchestrator: "OrchestratorServiceAsyncStub"
+    tools: "ToolServiceAsyncStub"
+    connectors: "ConnectorServiceAsyncStub"
+    assistants: "AssistantServiceAsyncStub"
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    """By a service's name, whether it is up."""
+
+    @classmethod
+    def over(
+        cls,
+        orchestrator: Any,  # noqa: ANN401 - a channel to another process or within this one
+        tools: Any,  # noqa: ANN401 - as above
+        connector: Any,  # noqa: ANN401 - as above
+        assistants: Any,  # noqa: ANN401 - as above
+    ) -> "Peers":
+        """Return the peers at the ends of these channels, of `grpc.aio` or `LocalChannel`."""
+        channels = dict(zip(SERVICES, (orchestrator, tools, connector, assistants), strict=True))
+        return cls(
+            orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator),
+            tool_pb2_grpc.ToolServiceStub(tools),
+            connector_pb2_grpc.ConnectorServiceStub(connector),
+            assistant_pb2_grpc.AssistantServiceStub(assistants),
+            {
+                name: _check(found) if isinstance(found, grpc.aio.Channel) else _here
+                for name, found in channels.items()
+            },
+        )
+
+
+@asynccontextmanager
+async def connect(settings: GatewaySettings) -> AsyncGenerator[Peers]:
+    """Yield the peers at the addresses of `settings`."""
+    addresses = (
+        settings.orchestrator_address,
+        settings.tools_address,
+        settings.connector_address,
+        settings.assistants_address,
+    )
+    async with AsyncExitStack() as open_channels:
+        yield Peers.over(
+            *[
+                await open_channels.enter_async_context(channel(address, service))
+                for address, service in zip(addresses, SERVICES.values(), strict=True)
+            ]
+        )
+
+
+async def every(
+    method: Callable[..., Awaitable[Any]],
+    request: Any,  # noqa: ANN401 - the request of any List call
+    timeout: float,  # noqa: ASYNC109 - the deadline of the calls
+) -> AsyncGenerator[Any]:
+    """Yield all pages of a `List…` call.
+
+    Raises:
+        HeddleError: A call failed, or the list does not end.
+    """
+    for _ in range(MOST_PAGES):
+        try:
+            page = await method(request, **outgoing(timeout))
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error) from error
+        yield page
+        if not page.next_page_token:
+            return
+        request = type(request)(page_size=request.page_size, page_token=page.next_page_token)
+    raise ResourceExhaustedError("The list is too long.")
+
+
+async def _here() -> bool:
+    """Say that a service of this process is up."""
+    return True
+
+
+def _check(connection: grpc.aio.Channel) -> Check:
+    ask: Callable[..., Awaitable[health_pb2.HealthCheckResponse]] = connection.unary_unary(
+        "/grpc.health.v1.Health/Check",
+        health_pb2.HealthCheckRequest.SerializeToString,
+        health_pb2.HealthCheckResponse.FromString,
+    )
+
+    async def check() -> bool:
+        try:
+            found = await ask(health_pb2.HealthCheckRequest(), timeout=CHECK_TIMEOUT)
+        except grpc.aio.AioRpcError:
+            return False
+        return found.status == health_pb2.HealthCheckResponse.SERVING
+
+    return check

@@ -1,0 +1,78 @@
+"""uvicorn's HTTP protocol with two limits that it lacks: how long and large a head may be."""
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MAX_HEAD_BYTES = 64 * 1024
+_END = b"connection: close\r\ncontent-length: 0\r\n\r\n"
+_TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\n" + _END
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + _END
+
+
+class CarefulProtocol(HttpToolsProtocol):
+    """Closes connections that begin a request and do not come to its body."""
+
+    head_timeout = 15.0
+    """Seconds from the first byte, or the connection, to the end of the head."""
+    _in_head = True
+    _head_bytes = 0
+    _head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn types it
+        """Wait for the first request, not for ever."""
+        super().connection_made(transport)
+        self._head_timer = self.loop.call_later(self.head_timeout, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the timer."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Begin to count the head of a request."""
+        self._in_head = True
+        self._head_bytes = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Stop counting."""
+        self._in_head = False
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        """Read, and judge the head if it is not complete by then."""
+        super().data_received(data)
+        if not self._in_head:
+            if self._head_timer is not None:
+                self._stop_timer()
+            return
+        self._head_bytes += len(data)
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse(_TOO_LARGE)
+        elif self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.head_timeout, self._too_slow)
+
+    def _too_slow(self) -> None:
+        self._refuse(_TOO_SLOW if self._head_bytes else b"")
+
+    def _refuse(self, answer: bytes) -> None:
+        self._stop_timer()
+        if not self.transport.is_closing():
+            self.transport.write(answer)
+            self.transport.close()
+
+    def _stop_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+
+def careful(head_timeout: float) -> type[CarefulProtocol]:
+    """Return the protocol with its time-out in seconds."""
+
+    class Careful(CarefulProtocol):
+        pass
+
+    Careful.head_timeout = head_timeout
+    return Careful

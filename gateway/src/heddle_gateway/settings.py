@@ -1,0 +1,93 @@
+"""Settings of the gateway."""
+
+from pathlib import Path
+from typing import Self
+
+from heddle_runtime.settings import ServiceSettings, is_local
+from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import SettingsConfigDict
+
+from heddle_gateway.auth import SHORTEST_KEY
+from heddle_gateway.sse import View
+
+
+class GatewaySettings(ServiceSettings):
+    """Settings of the gateway."""
+
+    model_config = SettingsConfigDict(env_prefix="HEDDLE_GATEWAY_")
+
+    address: str = Field(
+        default="127.0.0.1:8080", description="Where the HTTP server listens: host:port."
+    )
+    orchestrator_address: str = Field(
+        default="127.0.0.1:9101", description="Where the orchestrator service is."
+    )
+    tools_address: str = Field(default="127.0.0.1:9102", description="Where the tool service is.")
+    connector_address: str = Field(
+        default="127.0.0.1:9103", description="Where the connector service is."
+    )
+    assistants_address: str = Field(
+        default="127.0.0.1:9104", description="Where the assistant service is."
+    )
+    api_key: SecretStr | None = Field(
+        default=None,
+        min_length=SHORTEST_KEY,
+        description="One API key that may do everything. For several keys use the file.",
+    )
+    api_keys: Path | None = Field(
+        default=None,
+        description="A YAML or JSON file that maps API keys, or sha256:<hex> of them, to their "
+        "owners: subject, organization, scopes.",
+    )
+    development: bool = Field(
+        default=False,
+        description="Ask for no API key. Only on an address that no other machine can reach.",
+    )
+    deadline: float = Field(
+        default=120.0, gt=0, description="Seconds after which an answer is given up."
+    )
+    max_body_bytes: int = Field(
+        default=25 * 1024 * 1024, gt=0, description="The largest body of a request."
+    )
+    body_timeout: float = Field(
+        default=15.0,
+        gt=0,
+        description="Seconds that the head of a request may take, and its body beyond the time "
+        "that a slow line needs for it (256 KiB a second).",
+    )
+    idle_timeout: int = Field(
+        default=75, gt=0, description="Seconds that an idle connection is kept open."
+    )
+    keep_alive: float = Field(
+        default=10.0,
+        gt=0,
+        description="Seconds of silence after which a stream sends a comment, so that nothing "
+        "on the way takes it for dead.",
+    )
+    events: View = Field(
+        default="openwebui",
+        description="How progress and sources are streamed unless the header X-Heddle-Events "
+        "says otherwise: openwebui (as it shows them), reasoning (as reasoning text), none.",
+    )
+    cors_origins: tuple[str, ...] = Field(
+        default=(), description="Web origins whose pages may call the gateway, as a JSON array."
+    )
+
+    @model_validator(mode="after")
+    def _ask_for_keys(self) -> Self:
+        if self.development and not is_local(self.address):
+            message = (
+                f"development asks for no API key, but {self.address} can be reached from other "
+                "machines: listen on 127.0.0.1, or set HEDDLE_GATEWAY_API_KEY instead"
+            )
+            raise ValueError(message)
+        if not (self.development or self.api_key or self.api_keys):
+            message = (
+                "set HEDDLE_GATEWAY_API_KEY or HEDDLE_GATEWAY_API_KEYS, or "
+                "HEDDLE_GATEWAY_DEVELOPMENT=true to try Heddle on this machine without a key"
+            )
+            raise ValueError(message)
+        if self.address.startswith("unix:"):
+            message = "the gateway listens on host:port"
+            raise ValueError(message)
+        return self

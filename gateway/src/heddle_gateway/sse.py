@@ -1,0 +1,210 @@
+"""Run events as the server-sent events of a streamed chat completion."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
+
+from heddle_gateway import answers, openwebui
+from heddle_gateway.problems import Problem
+
+if TYPE_CHECKING:
+    from heddle.tool.v1.tool_pb2 import Source
+
+View = Literal["openwebui", "reasoning", "none"]
+END = b"data: [DONE]\n\n"
+_encode = msgspec.json.encode
+# JSON needs no escapes for these, but naive clients break lines at them.
+_LINE_BREAKS = (
+    (b"\xc2\x85", b"\\u0085"),
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+)
+
+
+def escaped(text: str) -> bytes:
+    """Return `text` as a JSON string without any line break."""
+    found = _encode(text)
+    return found if text.isascii() else one_line(found)
+
+
+def one_line(json: bytes) -> bytes:
+    """Return JSON text without any line break."""
+    for character, escape in _LINE_BREAKS:
+        json = json.replace(character, escape)
+    return json
+
+
+def failure(problem: Problem) -> bytes:
+    """Return the frame that ends a stream which failed. No `[DONE]` follows it."""
+    return b"data: " + one_line(problem.json()) + b"\n\n"
+
+
+class Frames:
+    """Turns batches of events into frames.
+
+    All that the frames of one answer have in common is written once; a piece of text is put
+    between two byte strings.
+    """
+
+    def __init__(
+        self, identifier: str, created: int, model: str, view: View, *, usage: bool
+    ) -> None:
+        self.finished = False
+        """Whether `done` was among the events."""
+        self.tools_ran = False
+        """Whether a repetition of the request would run tools again."""
+        self._view = view
+        self._usage = usage
+        self._envelope = (
+            b'data: {"id":%b,"object":"chat.completion.chunk","created":%d,"model":%b,"choices":['
+            % (_encode(identifier), created, escaped(model))
+        )
+        self._head = self._envelope + b'{"index":0,"delta":'
+        self._close = b',"usage":null}\n\n' if usage else b"}\n\n"
+        self._tail = b',"logprobs":null,"finish_reason":null}]' + self._close
+        self._text_head = self._head + b'{"content":'
+        self._text_tail = b"}" + self._tail
+        self._opening = self._chunk(b'{"role":"assistant","content":"","refusal":null}')
+        self._texts: list[str] = []
+        self._started: list[str] = []
+        self._names: dict[str, str] = {}
+        self._line = ""
+        self._sources: list[Source] = []
+        self._calls = 0
+        self._writers: dict[str | None, Callable[[Any], bytes]] = {
+            "reasoning_delta": self._reasoning,
+            "status": self._status,
+            "tool_finished": self._tool_finished,
+            "sources": self._found,
+            "tool_call": self._call,
+            "done": self._done,
+        }
+
+    def batch(self, events: Iterable[RunEvent]) -> bytes:
+        """Return the frames of events that came together. Kinds that are not known are skipped."""
+        frames: list[bytes] = []
+        for event in events:
+            kind = event.WhichOneof("event")
+            if kind == "text_delta":
+                self._texts.append(event.text_delta)
+                continue
+            if kind == "tool_started":
+                self._names[event.tool_started.binding_id] = event.tool_started.tool
+                self._started.append(event.tool_started.tool)
+                continue
+            if kind == "logprobs_json":
+                frames.append(self._text(event.logprobs_json))
+                continue
+            self._flush(frames)
+            if (write := self._writers.get(kind)) is not None and kind is not None:
+                frames.append(write(getattr(event, kind)))
+        self._flush(frames)
+        found = b"".join(frames)
+        if found and self._opening:
+            found, self._opening = self._opening + found, b""
+        return found
+
+    def failure(self, problem: Problem) -> bytes:
+        """Return the frames that end a stream which failed."""
+        return self._settle() + failure(problem)
+
+    def _flush(self, frames: list[bytes]) -> None:
+        if self._started:
+            self.tools_ran = True
+            frames.append(self._progress("run", f"running {', '.join(self._started)}"))
+            self._started.clear()
+        if self._texts:
+            frames.append(self._text(""))
+
+    def _text(self, logprobs_json: str) -> bytes:
+        """Return the text that was collected, with its probabilities if there are some."""
+        text = "".join(self._texts)
+        self._texts.clear()
+        line = self._settle() if self._line else b""
+        if not logprobs_json:
+            return line + self._text_head + escaped(text) + self._text_tail
+        logprobs = one_line(_encode(answers.members(logprobs_json) or None))
+        return (
+            line
+            + self._text_head
+            + escaped(text)
+            + b'},"logprobs":%b,"finish_reason":null}]' % logprobs
+            + self._close
+        )
+
+    def _chunk(self, delta: bytes, more: bytes = b"") -> bytes:
+        """Return a chunk with `delta`, and `more` members beside its choices."""
+        rest = b',"logprobs":null,"finish_reason":null}]'
+        return b"".join((self._head, delta, rest, more, self._close))
+
+    def _event(self, event: bytes) -> bytes:
+        # The role stands in each of these because some client libraries keep unknown members
+        # only of chunks that have one.
+        return self._chunk(b'{"role":"assistant","content":""}', b',"event":' + one_line(event))
+
+    def _progress(self, about: str, description: str) -> bytes:
+        if self._view == "none":
+            return b""
+        if self._view == "reasoning":
+            return self._reasoning(f"{description}\n")
+        self._line = description
+        return self._event(openwebui.status(f"heddle.{about}", description, done=False))
+
+    def _settle(self) -> bytes:
+        """Return the frame that ends the progress, if there was some: it would shimmer for ever."""
+        if not self._line:
+            return b""
+        tools = ", ".join(dict.fromkeys(self._names.values()))
+        line, self._line = self._line, ""
+        description = f"used {tools}" if tools else line
+        return self._event(openwebui.status("heddle.run", description, done=True, hidden=not tools))
+
+    def _reasoning(self, text: str) -> bytes:
+        return self._settle() + self._chunk(b'{"reasoning_content":%b}' % escaped(text))
+
+    def _status(self, status: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        about = self._names.get(status.binding_id) or status.binding_id or "run"
+        return self._progress(about, status.message)
+
+    def _tool_finished(self, finished: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        self.tools_ran = True
+        self._names.setdefault(finished.binding_id, finished.tool)
+        lines = list(finished.warnings)
+        if finished.HasField("error"):
+            lines.insert(0, finished.error.message or "no reason given")
+        return b"".join(self._progress(finished.tool, f"{finished.tool}: {line}") for line in lines)
+
+    def _found(self, found: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        self.tools_ran = True
+        self._sources.extend(found.sources)
+        if self._view != "openwebui" or not found.sources:
+            return b""
+        name = self._names.get(found.binding_id) or found.binding_id
+        return self._event(openwebui.source(found.binding_id, name, found.sources))
+
+    def _call(self, call: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        delta = {"tool_calls": [{"index": self._calls, **answers.tool_call(call)}]}
+        self._calls += 1
+        return self._settle() + self._chunk(one_line(_encode(delta)))
+
+    def _done(self, done: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        self.finished = True
+        cited = openwebui.annotations(self._sources)
+        more = b"".join(
+            b",%b:%b" % (_encode(name), escaped(value))
+            for name, value in answers.provider_metadata(done).items()
+        )
+        frames = [
+            self._settle(),
+            self._head,
+            one_line(_encode({"annotations": cited})) if cited else b"{}",
+            b',"logprobs":null,"finish_reason":"%b"}]'
+            % answers.finish_reason(done, self._calls).encode(),
+            more,
+            self._close,
+        ]
+        if self._usage:
+            frames += [self._envelope, b'],"usage":', _encode(answers.usage(done.usage)), b"}\n\n"]
+        return b"".join([*frames, END])

@@ -1,0 +1,225 @@
+"""The services behind the gateway, small and scripted, over real gRPC or within the process."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from google.rpc.error_details_pb2 import BadRequest
+from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
+from heddle.chat.v1.chat_pb2 import FINISH_REASON_STOP, Done, Usage
+from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
+from heddle.orchestrator.v1.orchestrator_pb2 import (
+    RunCompletionRequest,
+    RunCompletionResponse,
+    RunEvent,
+    Status,
+)
+from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_gateway.peers import SERVICES, Peers
+from heddle_runtime.calls import Caller, caller
+from heddle_runtime.client import channel
+from heddle_runtime.errors import NotFoundError
+from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.settings import ServiceSettings
+
+Step = Sequence[RunEvent] | float | Exception
+DONE = RunEvent(
+    done=Done(
+        finish_reason=FINISH_REASON_STOP,
+        usage=Usage(prompt_tokens=7, completion_tokens=3),
+        model="fake-1",
+    )
+)
+HELLO: tuple[Step, ...] = (
+    [RunEvent(status=Status(message="thinking"))],
+    [RunEvent(text_delta="Hel")],
+    [RunEvent(text_delta="lo"), DONE],
+)
+
+
+def text(value: str) -> RunEvent:
+    return RunEvent(text_delta=value)
+
+
+class Orchestrator(orchestrator_pb2_grpc.OrchestratorServiceServicer):
+    """Answers every run with its script: batches of events, seconds to wait, failures."""
+
+    def __init__(self) -> None:
+        self.script: Sequence[Step] = HELLO
+        self.requests: list[RunCompletionRequest] = []
+        self.callers: list[Caller] = []
+        self.running = 0
+        self.cancelled: dict[str, float] = {}
+        """When the run of an assistant was cancelled."""
+
+    async def RunCompletion(self, request: Any, context: Any) -> AsyncGenerator[Any]:
+        self.requests.append(request)
+        self.callers.append(caller())
+        self.running += 1
+        try:
+            for step in self.script:
+                match step:
+                    case float():
+                        await asyncio.sleep(step)
+                    case Exception():
+                        raise step
+                    case _:
+                        yield RunCompletionResponse(events=step)
+        except (asyncio.CancelledError, GeneratorExit):
+            self.cancelled[request.assistant_reference] = asyncio.get_running_loop().time()
+            raise
+        finally:
+            self.running -= 1
+
+    async def ListStrategies(self, request: Any, context: Any) -> Any:
+        found = [
+            orchestrator_pb2.Strategy(name="parallel", description="All at once."),
+            orchestrator_pb2.Strategy(name="sequential", description="One by one."),
+        ]
+        return orchestrator_pb2.ListStrategiesResponse(strategies=found)
+
+    async def ListPromptProcessors(self, request: Any, context: Any) -> Any:
+        found = [orchestrator_pb2.PromptProcessor(name="simple_augment")]
+        return orchestrator_pb2.ListPromptProcessorsResponse(prompt_processors=found)
+
+
+class Tools(tool_pb2_grpc.ToolServiceServicer):
+    """Has three tools and one broken plugin."""
+
+    tools = tuple(
+        tool_pb2.Tool(
+            name=name,
+            title=title,
+            description=f"Does {title}.",
+            default_slot=slot,
+            config_schema_json='{"type":"object","properties":{"b":{},"a":{}}}',
+            version="1.0",
+            category="rag",
+        )
+        for name, title, slot in (
+            ("rubric", "Rubric", "rubric"),
+            ("simple_rag", "Knowledge base", "context"),
+            ("single_file", "One file", "file"),
+        )
+    )
+
+    async def ListTools(self, request: Any, context: Any) -> Any:
+        first = 0 if not request.page_token else int(request.page_token)
+        return tool_pb2.ListToolsResponse(  # one tool a page, so that pages are followed
+            tools=self.tools[first : first + 1],
+            next_page_token=str(first + 1) if first + 1 < len(self.tools) else "",
+            problems=[] if first else [tool_pb2.PluginProblem(origin="folder:x.py", message="?")],
+        )
+
+    async def GetTool(self, request: Any, context: Any) -> Any:
+        for tool in self.tools:
+            if tool.name == request.name:
+                return tool_pb2.GetToolResponse(tool=tool)
+        raise NotFoundError(f"No tool is named {request.name!r}.")
+
+    async def ValidateToolConfig(self, request: Any, context: Any) -> Any:
+        await self.GetTool(request, context)
+        wrong = [
+            BadRequest.FieldViolation(field=f"config.{name}", description="is not known")
+            for name in request.config.fields
+        ]
+        return tool_pb2.ValidateToolConfigResponse(violations=wrong)
+
+
+class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
+    """Has two connectors, one of them with models."""
+
+    async def ListConnectors(self, request: Any, context: Any) -> Any:
+        found = [connector_pb2.Connector(name=name) for name in ("bypass", "openai")]
+        return connector_pb2.ListConnectorsResponse(connectors=found)
+
+    async def ListModels(self, request: Any, context: Any) -> Any:
+        ref = assistant_pb2.ModelRef(connector="openai", model="gpt-x")
+        found = [connector_pb2.Model(ref=ref, title="GPT X")]
+        return connector_pb2.ListModelsResponse(models=found)
+
+
+class Assistants(assistant_pb2_grpc.AssistantServiceServicer):
+    """Keeps two assistants."""
+
+    kept = tuple(
+        assistant_pb2.Assistant(
+            id=number,
+            name=f"tutor_{number}",
+            title=title,
+            description="Helps.",
+            capabilities=assistant_pb2.Capabilities(vision=True),
+            create_time=Timestamp(seconds=1_700_000_000),
+        )
+        for number, title in (("1", "Biology tutor"), ("2", ""))
+    )
+
+    async def GetAssistant(self, request: Any, context: Any) -> Any:
+        for assistant in self.kept:
+            if request.reference in (assistant.id, f"lamb_assistant.{assistant.id}"):
+                return assistant_pb2.GetAssistantResponse(assistant=assistant)
+        raise NotFoundError(f"No assistant is named {request.reference!r}.")
+
+    async def ListAssistants(self, request: Any, context: Any) -> Any:
+        found = [
+            assistant_pb2.AssistantSummary(
+                id=kept.id,
+                name=kept.name,
+                title=kept.title,
+                description=kept.description,
+                capabilities=kept.capabilities,
+                create_time=kept.create_time,
+            )
+            for kept in self.kept
+        ]
+        return assistant_pb2.ListAssistantsResponse(assistants=found)
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """All services, in one server."""
+
+    orchestrator: Orchestrator = field(default_factory=Orchestrator)
+    tools: Tools = field(default_factory=Tools)
+    connectors: Connectors = field(default_factory=Connectors)
+    assistants: Assistants = field(default_factory=Assistants)
+
+    def bindings(self) -> list[Binding]:
+        registers: tuple[Callable[[Any, Any], None], ...] = (
+            orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server,
+            tool_pb2_grpc.add_ToolServiceServicer_to_server,
+            connector_pb2_grpc.add_ConnectorServiceServicer_to_server,
+            assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
+        )
+        servicers = (self.orchestrator, self.tools, self.connectors, self.assistants)
+        return [
+            bind(contract, register, servicer)
+            for contract, register, servicer in zip(
+                SERVICES.values(), registers, servicers, strict=True
+            )
+        ]
+
+
+@asynccontextmanager
+async def serving_neighbours(
+    neighbours: Neighbours, transport: str, secret: str | None = None
+) -> AsyncGenerator[Peers]:
+    """Yield the peers, over gRPC (`rpc`) or called directly (`local`)."""
+
+    @asynccontextmanager
+    async def app() -> AsyncGenerator[Sequence[Binding]]:
+        yield neighbours.bindings()
+
+    settings = ServiceSettings.model_validate(
+        {"HEDDLE_IDENTITY_SECRET": secret, "drain_wait": 0.0, "shutdown_grace": 0.2}
+    )
+    async with running(app(), settings) as service:
+        if transport == "local":
+            yield Peers.over(*[service.local] * 4)
+            return
+        async with channel(service.address, *SERVICES.values()) as connection:
+            yield Peers.over(*[connection] * 4)

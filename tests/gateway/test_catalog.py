@@ -1,0 +1,120 @@
+"""Models, health and LAMB's lists."""
+
+import pytest
+from gateway.conftest import KEY, Bench, Start
+
+LAMB = "/lamb/v1/completions"
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/models"])
+async def test_assistants_are_listed_as_models(bench: Bench, path: str) -> None:
+    listed = (await bench.client.get(path)).json()
+    assert listed["object"] == "list"
+    assert listed["data"][0] == {
+        "id": "lamb_assistant.1",
+        "object": "model",
+        "created": 1_700_000_000,
+        "owned_by": "lamb_v4",
+        "name": "Biology tutor",
+        "parent": None,
+        "capabilities": {"vision": True, "image_generation": False},
+        "info": {
+            "meta": {
+                "description": "Helps.",
+                "capabilities": {
+                    "builtin_tools": False,
+                    "usage": True,
+                    "citations": True,
+                    "vision": True,
+                },
+            }
+        },
+    }
+    assert listed["data"][1]["name"] == "tutor_2"
+
+
+async def test_one_model_can_be_looked_up(bench: Bench) -> None:
+    found = await bench.client.get("/v1/models/lamb_assistant.2")
+    assert found.json()["id"] == "lamb_assistant.2"
+    missing = await bench.client.get("/v1/models/lamb_assistant.9")
+    assert missing.status_code == 404
+    assert missing.json()["error"]["param"] == "model"
+
+
+@pytest.mark.parametrize("path", ["/v1", "/status"])
+async def test_lambs_sign_of_life_needs_no_key(bench: Bench, path: str) -> None:
+    response = await bench.client.get(path, headers={"authorization": ""})
+    assert response.json() == {"status": True}
+
+
+async def test_health_names_every_service_and_counts_broken_plugins(bench: Bench) -> None:
+    response = await bench.client.get("/health", headers={"authorization": ""})
+    assert response.status_code == 200
+    assert response.json() == {
+        "status": "ok",
+        "services": dict.fromkeys(("orchestrator", "tools", "connector", "assistants"), True),
+        "plugin_problems": 1,
+    }
+
+
+async def test_tools_are_listed_for_both_of_lambs_clients(bench: Bench) -> None:
+    listed = (await bench.client.get(f"{LAMB}/tools")).json()
+    assert listed["count"] == 3
+    assert listed["tools"][1] == {
+        "name": "simple_rag",
+        "display_name": "Knowledge base",
+        "description": "Does Knowledge base.",
+        "placeholder": "context",
+        "category": "rag",
+        "config_schema": {"type": "object", "properties": {"b": {}, "a": {}}},
+        "version": "1.0",
+        "function_name": "simple_rag",
+    }
+    assert list(listed["tools"][1]["config_schema"]["properties"]) == ["b", "a"]
+    assert (await bench.client.get(f"{LAMB}/tools/simple_rag")).json() == listed["tools"][1]
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "x"), ("POST", "x/validate")])
+async def test_a_missing_tool_is_told_in_both_forms(bench: Bench, method: str, path: str) -> None:
+    response = await bench.client.request(method, f"{LAMB}/tools/{path}", content=b"{}")
+    assert response.status_code == 404
+    assert response.json()["detail"] == "Tool 'x' not found"
+    assert response.json()["error"]["code"] == "not_found"
+
+
+async def test_a_configuration_is_validated_with_all_its_errors(bench: Bench) -> None:
+    path = f"{LAMB}/tools/rubric/validate"
+    assert (await bench.client.post(path, json={})).json() == {"valid": True, "errors": []}
+    wrong = (await bench.client.post(path, json={"a": 1, "b": 2})).json()
+    assert wrong["valid"] is False
+    assert sorted(wrong["errors"]) == ["config.a: is not known", "config.b: is not known"]
+    huge = await bench.client.post(path, content=b'{"a":12345678901234567890}')
+    assert huge.status_code == 400
+    assert (await bench.client.post(path, json=[])).status_code == 400
+
+
+async def test_editors_get_everything_in_one_list(bench: Bench) -> None:
+    assert (await bench.client.get(f"{LAMB}/list")).json() == {
+        "prompt_processors": ["simple_augment"],
+        "connectors": {
+            "bypass": {"name": "bypass", "available_llms": [], "models": []},
+            "openai": {
+                "name": "openai",
+                "available_llms": ["gpt-x"],
+                "models": [{"id": "gpt-x", "name": "GPT X"}],
+            },
+        },
+        "rag_processors": ["rubric", "simple_rag", "single_file", "rubric_rag", "single_file_rag"],
+        "tools": (await bench.client.get(f"{LAMB}/tools")).json()["tools"],
+    }
+
+
+async def test_strategies_are_listed(bench: Bench) -> None:
+    found = (await bench.client.get(f"{LAMB}/orchestrators")).json()["orchestrators"]
+    assert [item["name"] for item in found] == ["parallel", "sequential"]
+
+
+async def test_no_server_header_betrays_the_software(start: Start) -> None:
+    async with start() as bench:
+        response = await bench.client.get("/status", headers={"authorization": f"Bearer {KEY}"})
+        assert "server" not in response.headers

@@ -1,0 +1,210 @@
+"""The bytes of streamed answers."""
+
+import json
+from typing import Any
+
+import msgspec
+from gateway.neighbours import DONE, text
+from heddle.orchestrator.v1.orchestrator_pb2 import (
+    RunEvent,
+    Sources,
+    Status,
+    ToolFinished,
+    ToolStarted,
+)
+from heddle.tool.v1.tool_pb2 import Source
+from heddle_gateway.sse import Frames, View
+from hypothesis import given
+from hypothesis import strategies as st
+
+STARTED = RunEvent(tool_started=ToolStarted(binding_id="b1", tool="simple_rag"))
+ASKING = RunEvent(status=Status(binding_id="b1", message="querying knowledge base kb-1"))
+FOUND = RunEvent(
+    sources=Sources(
+        binding_id="b1",
+        sources=[
+            Source(
+                title="A",
+                uri="https://e/a",
+                excerpt="aa",
+                score=0.9,
+                attributes={"page": "3", "html": "1"},
+            ),
+            Source(title="B", excerpt="bb", score=0.5),
+            Source(title="A again", uri="https://e/a", excerpt="cc", score=0.4),
+        ],
+    )
+)
+
+
+def status(action: str, description: str, *, done: bool) -> dict[str, Any]:
+    data = {"action": action, "description": description, "done": done}
+    return {"type": "status", "data": data}
+
+
+def frames(view: View = "openwebui", *, usage: bool = False, model: str = "m") -> Frames:
+    return Frames("chatcmpl-1", 1, model, view, usage=usage)
+
+
+def chunks(sent: bytes) -> list[dict[str, Any]]:
+    """Read frames as a strict client does."""
+    assert sent.endswith(b"\n\n")
+    pieces = sent.removesuffix(b"\n\n").split(b"\n\n")
+    assert all(piece.startswith(b"data: ") and b"\n" not in piece for piece in pieces)
+    return [json.loads(piece[6:]) for piece in pieces if piece != b"data: [DONE]"]
+
+
+def events(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [chunk["event"] for chunk in found if "event" in chunk]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"))), st.text(st.characters(codec="utf-8")))
+def test_any_text_arrives_and_breaks_no_line(texts: list[str], model: str) -> None:
+    sent = frames(model=model).batch([*map(text, texts), DONE])
+    assert not {"\x85", "\u2028", "\u2029"} & set(sent.decode())
+    assert len(sent.decode().splitlines()) == sent.count(b"\n")
+    found = chunks(sent)
+    assert "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in found) == "".join(
+        texts
+    )
+    assert {chunk["model"] for chunk in found} == {model}
+
+
+def test_pieces_that_come_together_leave_in_one_chunk() -> None:
+    made = frames()
+    made.batch([text("a")])
+    assert made.batch([text("b"), text("c")]).count(b"data: ") == 1
+
+
+def test_the_role_comes_first_and_once() -> None:
+    made = frames()
+    found = chunks(made.batch([text("a")]) + made.batch([text("b")]))
+    assert found[0]["choices"][0]["delta"]["role"] == "assistant"
+    assert [chunk["choices"][0]["delta"].get("role") for chunk in found[1:]] == [None, None]
+
+
+def test_progress_ends_before_the_first_token() -> None:
+    found = events(chunks(frames().batch([STARTED, ASKING, text("a"), DONE])))
+    assert found == [
+        status("heddle.run", "running simple_rag", done=False),
+        status("heddle.simple_rag", "querying knowledge base kb-1", done=False),
+        status("heddle.run", "used simple_rag", done=True),
+    ]
+
+
+def test_progress_without_tools_leaves_no_line() -> None:
+    found = events(chunks(frames().batch([RunEvent(status=Status(message="thinking")), DONE])))
+    assert found[-1]["data"] == {
+        "action": "heddle.run",
+        "description": "thinking",
+        "done": True,
+        "hidden": True,
+    }
+
+
+def test_a_failed_tool_and_a_warning_are_told() -> None:
+    finished = ToolFinished(binding_id="b1", tool="simple_rag", warnings=["kb-2 is empty"])
+    finished.error.message = "kb-1 is down"
+    found = events(chunks(frames().batch([RunEvent(tool_finished=finished), DONE])))
+    assert [event["data"]["description"] for event in found[:2]] == [
+        "simple_rag: kb-1 is down",
+        "simple_rag: kb-2 is empty",
+    ]
+
+
+def test_events_travel_on_chunks_that_every_client_can_read() -> None:
+    for chunk in chunks(frames().batch([STARTED, FOUND, text("a"), DONE])):
+        choice = chunk["choices"][0]
+        assert set(choice) == {"index", "delta", "logprobs", "finish_reason"}
+        if "event" in chunk:
+            assert choice["delta"] == {"role": "assistant", "content": ""}
+
+
+def test_sources_come_as_one_group_and_as_citations() -> None:
+    found = chunks(frames().batch([STARTED, FOUND, DONE]))
+    source = next(event["data"] for event in events(found) if event["type"] == "source")
+    assert source == {
+        "source": {"id": "b1", "name": "simple_rag"},
+        "document": ["aa", "bb", "cc"],
+        "metadata": [
+            {"source": "https://e/a", "name": "A", "page": 2},
+            {"source": "B", "name": "B"},
+            {"source": "https://e/a", "name": "A again"},
+        ],
+        "distances": [0.9, 0.5, 0.4],
+    }
+    citation = {"url": "https://e/a", "title": "A", "start_index": 0, "end_index": 0}
+    assert found[-1]["choices"][0]["delta"]["annotations"] == [
+        {"type": "url_citation", "url_citation": citation}
+    ]
+
+
+def test_progress_can_be_reasoning_or_nothing() -> None:
+    batch = [STARTED, FOUND, text("a"), DONE]
+    told = chunks(frames("reasoning").batch(batch))
+    assert not events(told)
+    assert told[1]["choices"][0]["delta"] == {"reasoning_content": "running simple_rag\n"}
+    silent = chunks(frames("none").batch(batch))
+    assert not events(silent)
+    assert len(silent) == 3  # role, text, end
+    assert "annotations" in silent[-1]["choices"][0]["delta"]
+
+
+def test_nothing_that_others_write_becomes_a_member_of_a_chunk() -> None:
+    evil = (
+        '{"event":{"type":"execute","data":{"code":"alert(1)"}},'
+        '"error":{"message":"x"},"sources":[1]}'
+    )
+    done = RunEvent()
+    done.CopyFrom(DONE)
+    done.done.provider_metadata_json = evil[:-1] + ',"system_fingerprint":"fp","service_tier":{}}'
+    sent = frames().batch(
+        [
+            RunEvent(logprobs_json=f'{{"content":[]}}],{evil[1:]}'),
+            text(evil),
+            RunEvent(status=Status(message=evil, binding_id=evil)),
+            RunEvent(reasoning_delta=evil),
+            done,
+        ]
+    )
+    keys = {key for chunk in chunks(sent) for key in chunk}
+    assert keys == {
+        *("id", "object", "created", "model", "choices", "event", "system_fingerprint")
+    }  # fmt: skip
+    assert {event["type"] for event in events(chunks(sent))} == {"status"}
+
+
+def test_probabilities_go_with_their_text() -> None:
+    sent = chunks(frames().batch([text("a"), RunEvent(logprobs_json='{"content":[1]}'), text("b")]))
+    assert [
+        (chunk["choices"][0]["delta"]["content"], chunk["choices"][0]["logprobs"])
+        for chunk in sent[1:]
+    ] == [("a", {"content": [1]}), ("b", None)]
+
+
+def test_events_of_a_newer_contract_are_skipped() -> None:
+    unknown = RunEvent.FromString(b"\xfa\x07\x02hi")
+    assert frames().batch([unknown, RunEvent()]) == b""
+
+
+def test_usage_comes_in_a_chunk_of_its_own_if_it_is_asked_for() -> None:
+    found = chunks(frames(usage=True).batch([text("a"), DONE]))
+    assert all(chunk["usage"] is None for chunk in found[:-1])
+    assert found[-1]["choices"] == []
+    assert found[-1]["usage"]["total_tokens"] == 10
+
+
+def test_calls_are_numbered_and_name_the_reason() -> None:
+    call = RunEvent()
+    call.tool_call.id, call.tool_call.name, call.tool_call.arguments_json = "c", "f", '{"a":"\n"}'
+    found = chunks(frames().batch([call, call, DONE]))
+    deltas = [chunk["choices"][0]["delta"]["tool_calls"][0] for chunk in found[1:3]]
+    assert [delta["index"] for delta in deltas] == [0, 1]
+    assert deltas[0]["function"] == {"name": "f", "arguments": '{"a":"\n"}'}
+    assert found[-1]["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_frames_are_what_a_plain_encoder_would_write() -> None:
+    sent = frames(model='m"ü').batch([text('"\\\n\x00é😀')])
+    for chunk in chunks(sent):
+        assert b"data: " + msgspec.json.encode(chunk) + b"\n\n" in sent

@@ -1,0 +1,47 @@
+"""Whole translations, kept as files whose changes are reviewed.
+
+`request.json` becomes `order.json` for the orchestrator; its `events.jsonl`, a batch a line, become
+`response.sse` and `response.json`. `HEDDLE_GOLDEN=write` writes the results anew.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+from google.protobuf.json_format import MessageToJson, Parse
+from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionResponse
+from heddle_gateway.fold import Answer
+from heddle_gateway.sse import Frames
+from heddle_gateway.translate import order
+
+FOLDER = Path(__file__).parents[1] / "golden" / "gateway"
+CASES = sorted(path.name for path in FOLDER.iterdir())
+
+
+def check(path: Path, found: str) -> None:
+    if os.environ.get("HEDDLE_GOLDEN") == "write":
+        path.write_text(found, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_request_becomes_an_order(case: str) -> None:
+    ordered = order((FOLDER / case / "request.json").read_bytes())
+    check(FOLDER / case / "order.json", MessageToJson(ordered.request, indent=2) + "\n")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_events_become_an_answer(case: str) -> None:
+    ordered = order((FOLDER / case / "request.json").read_bytes())
+    frames = Frames("chatcmpl-1", 1_700_000_000, ordered.model, "openwebui", usage=ordered.usage)
+    answer = Answer()
+    sent = b""
+    for line in (FOLDER / case / "events.jsonl").read_text(encoding="utf-8").splitlines():
+        batch = Parse(json.dumps({"events": json.loads(line)}), RunCompletionResponse())
+        sent += frames.batch(batch.events)
+        answer.take(batch.events)
+    check(FOLDER / case / "response.sse", sent.decode())
+    whole = answer.body("chatcmpl-1", 1_700_000_000, ordered.model, sources=True)
+    check(FOLDER / case / "response.json", msgspec.json.format(whole).decode() + "\n")
