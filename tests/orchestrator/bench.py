@@ -34,7 +34,7 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
     seen: list[tool_pb2.ExecuteToolsRequest] = field(default_factory=list)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def ExecuteTools(  # noqa: N802 - the contract's name
+    async def ExecuteTools(
         self, request: tool_pb2.ExecuteToolsRequest, context: Context
     ) -> AsyncIterator[tool_pb2.ExecuteToolsResponse]:
         self.seen.append(request)
@@ -85,7 +85,7 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
     batches: Sequence[Sequence[connector_pb2.GenerationEvent]] = ()
     seen: list[connector_pb2.GenerateMessageRequest] = field(default_factory=list)
 
-    async def GenerateMessage(  # noqa: N802 - the contract's name
+    async def GenerateMessage(
         self, request: connector_pb2.GenerateMessageRequest, context: Context
     ) -> AsyncIterator[connector_pb2.GenerateMessageResponse]:
         self.seen.append(request)
@@ -96,7 +96,7 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
 class Kept(assistant_pb2_grpc.AssistantServiceServicer):
     """One kept assistant, `1`."""
 
-    async def GetAssistant(  # noqa: N802 - the contract's name
+    async def GetAssistant(
         self, request: assistant_pb2.GetAssistantRequest, context: Context
     ) -> assistant_pb2.GetAssistantResponse:
         if request.reference != "1":
@@ -115,7 +115,7 @@ class Bench:
     async def batches(
         self,
         request: pb.RunCompletionRequest,
-        timeout: float = 10,  # noqa: ASYNC109 - the call's own
+        timeout: float = 10,
     ) -> list[list[pb.RunEvent]]:
         stub = pb_grpc.OrchestratorServiceStub(self.orchestrator)
         call = stub.RunCompletion(request, **outgoing(timeout))

@@ -97,7 +97,7 @@ async def test_a_failing_tool_is_told_and_ends_nothing(bench: Bench) -> None:
 async def test_the_binding_says_whether_the_model_learns_of_a_failure(
     bench: Bench,
     policy: "assistant_pb2.FailurePolicy.ValueType",
-    told: bool,  # noqa: FBT001 - a column of the table
+    told: bool,
 ) -> None:
     binding = tool("bad", fail=True)
     binding.on_failure = policy

@@ -1,9 +1,8 @@
 """`python -m heddle_devstack`, or `make up`."""
 
-import uvloop
 from heddle_gateway.server import serving
 from heddle_runtime import logs
-from heddle_runtime.server import stopped
+from heddle_runtime.server import start, stopped
 
 from heddle_devstack import StackSettings, stack
 
@@ -18,7 +17,7 @@ def main() -> None:
     """Serve with settings from the environment."""
     settings = StackSettings.read()
     logs.configure("devstack", settings.devstack.log_level)
-    uvloop.run(serve(settings))
+    start(serve(settings))
 
 
 if __name__ == "__main__":

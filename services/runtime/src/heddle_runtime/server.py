@@ -3,7 +3,8 @@
 import asyncio
 import gc
 import signal
-from collections.abc import AsyncGenerator, Callable, Sequence
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -78,7 +79,7 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
         reflection.enable_server_reflection(
             [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
         )
-        port = server.add_insecure_port(settings.address)
+        port = _listen(server, settings.address)
         await server.start()
         for name in ("", *names):
             await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
@@ -101,7 +102,16 @@ def run(app: App, settings: ServiceSettings, service: str) -> None:
         async with running(app, settings):
             await stopped()
 
-    uvloop.run(main())
+    start(main())
+
+
+def start(main: Coroutine[Any, Any, None]) -> None:
+    """Run the whole of a process; a wrong address or file ends it with one sentence."""
+    try:
+        uvloop.run(main)
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"{error}\n")
+        raise SystemExit(2) from None
 
 
 def settle() -> None:
@@ -130,6 +140,14 @@ def bind(
 ) -> Binding:
     """Return the binding of `servicer` to `contract`."""
     return Binding(contract, lambda server: register(servicer, server))
+
+
+def _listen(server: grpc.aio.Server, address: str) -> int:
+    try:
+        return server.add_insecure_port(address)
+    except RuntimeError as error:  # which says less than this
+        message = f"Cannot listen on {address}: it is taken, or no address of this machine."
+        raise OSError(message) from error
 
 
 def _reachable(address: str, port: int) -> str:
