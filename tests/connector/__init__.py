@@ -1,0 +1,1 @@
+"""Tests of the connector service, through its contract."""

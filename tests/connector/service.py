@@ -1,0 +1,115 @@
+"""The connector service behind real gRPC, and short ways to ask it."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+from heddle.assistant.v1.assistant_pb2 import ModelRef
+from heddle.chat.v1 import chat_pb2 as chat
+from heddle.connector.v1 import connector_pb2 as pb
+from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
+from heddle_connector.app import ConnectorSettings, app
+from heddle_runtime.calls import outgoing
+from heddle_runtime.client import channel
+from heddle_runtime.errors import HeddleError, from_rpc
+from heddle_runtime.server import running
+
+from connector.provider import Provider, Script, provider
+
+if TYPE_CHECKING:  # generated stubs have this class on paper only
+    from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
+
+    Stub = ConnectorServiceAsyncStub
+else:
+    Stub = pb_grpc.ConnectorServiceStub
+
+
+@asynccontextmanager
+async def service(**settings: Any) -> AsyncGenerator[Stub]:
+    """Run the service and yield a stub for it."""
+    chosen = ConnectorSettings(address="127.0.0.1:0", drain_wait=0, shutdown_grace=1, **settings)
+    async with running(app(chosen), chosen) as up, channel(up.address) as wire:
+        await wire.channel_ready()
+        yield pb_grpc.ConnectorServiceStub(wire)
+
+
+@asynccontextmanager
+async def openai_at(
+    script: Script, monkeypatch: pytest.MonkeyPatch, key: str = "sk-test-0123456789abcdef"
+) -> AsyncGenerator[tuple[Stub, Provider]]:
+    """Run the service with its `openai` connector pointed at a provider that does `script`."""
+    async with provider(script) as made:
+        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", f"{made.url}/v1")
+        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", key)
+        async with service() as stub:
+            yield stub, made
+
+
+def said(text: str, role: chat.Role.ValueType = chat.ROLE_USER) -> chat.Message:
+    """Return a message of one text."""
+    return chat.Message(role=role, parts=[chat.ContentPart(text=text)])
+
+
+def asked(
+    connector: str = "openai",
+    model: str = "gpt-x",
+    messages: Sequence[chat.Message] = (),
+    **fields: Any,
+) -> pb.GenerateMessageRequest:
+    """Return a request."""
+    return pb.GenerateMessageRequest(
+        model=ModelRef(connector=connector, model=model),
+        messages=messages or [said("Say hello.")],
+        **fields,
+    )
+
+
+async def batches(
+    stub: Stub, request: pb.GenerateMessageRequest, seconds: float = 10
+) -> list[list[pb.GenerationEvent]]:
+    """Return the events of each response."""
+    call = stub.GenerateMessage(request, **outgoing(seconds))
+    return [list(response.events) async for response in call]
+
+
+async def events(
+    stub: Stub, request: pb.GenerateMessageRequest, seconds: float = 10
+) -> list[pb.GenerationEvent]:
+    """Return all events, having checked that exactly one `done` comes last."""
+    found = [event for batch in await batches(stub, request, seconds) for event in batch]
+    kinds = [event.WhichOneof("event") for event in found]
+    assert kinds[-1] == "done"
+    assert kinds.count("done") == 1
+    return found
+
+
+async def failure(
+    stub: Stub, request: pb.GenerateMessageRequest, seconds: float = 10
+) -> HeddleError:
+    """Return the error that the call ends with."""
+    error, _ = await text_and_failure(stub, request, seconds)
+    return error
+
+
+async def text_and_failure(
+    stub: Stub, request: pb.GenerateMessageRequest, seconds: float = 10
+) -> tuple[HeddleError, str]:
+    """Return the error that the call ends with, and the text before it."""
+    found: list[pb.GenerationEvent] = []
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        async for response in stub.GenerateMessage(request, **outgoing(seconds)):
+            found += response.events
+    return from_rpc(caught.value), answer(found)
+
+
+def answer(found: Sequence[pb.GenerationEvent]) -> str:
+    """Return the text of events."""
+    return "".join(event.text_delta for event in found)
+
+
+def ask_local(tokens: int = 2000) -> pb.GenerateMessageRequest:
+    """Return a request that keeps the embedded model busy for a while."""
+    options = chat.GenerationOptions(temperature=0, max_tokens=tokens)
+    return asked("local", "smollm2-135m-instruct", [said("Tell a long story.")], options=options)

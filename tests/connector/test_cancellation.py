@@ -1,0 +1,90 @@
+"""Who goes away stops the provider."""
+
+import asyncio
+import time
+
+import pytest
+from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceStub
+from heddle_connector.app import ConnectorSettings, app
+from heddle_runtime.calls import outgoing
+from heddle_runtime.client import streaming
+from heddle_runtime.server import running
+
+from connector.provider import Exchange, provider, text
+from connector.service import Stub, asked, openai_at
+
+BOUND = 0.25
+
+
+@pytest.mark.parametrize("moment", ["before the answer", "in mid-answer", "in a whole answer"])
+async def test_fifty_cancelled_calls_close_fifty_connections(
+    moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[float] = []
+    reached = asyncio.Semaphore(0)
+
+    async def script(exchange: Exchange) -> None:
+        if moment == "in mid-answer":
+            exchange.begin()
+            await exchange.send(text("Hi"))
+        else:
+            reached.release()
+        closed.append(await exchange.gone())
+
+    async with openai_at(script, monkeypatch) as (stub, made):
+        late = 0.0
+        for number in range(50):
+            request = asked(whole=moment == "in a whole answer")
+            call = stub.GenerateMessage(request, **outgoing(30))
+            waiting = asyncio.ensure_future(anext(aiter(call)))
+            await (waiting if moment == "in mid-answer" else reached.acquire())
+            cancelled = time.monotonic()
+            call.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            while len(closed) <= number and time.monotonic() - cancelled < 2:
+                await asyncio.sleep(0.002)
+            assert len(closed) == number + 1, "a cancellation was lost"
+            late = max(late, closed[-1] - cancelled)
+    assert made.connections == 50
+    assert late < BOUND
+
+
+async def test_cancelling_many_calls_at_once_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[float] = []
+
+    async def script(exchange: Exchange) -> None:
+        exchange.begin()
+        await exchange.send(text("Hi"))
+        closed.append(await exchange.gone())
+
+    async with openai_at(script, monkeypatch) as (stub, _):
+        calls = [stub.GenerateMessage(asked(), **outgoing(30)) for _ in range(50)]
+        await asyncio.gather(*(anext(aiter(call)) for call in calls))
+        cancelled = time.monotonic()
+        for call in calls:
+            call.cancel()
+        while len(closed) < 50 and time.monotonic() - cancelled < 3:
+            await asyncio.sleep(0.005)
+    assert len(closed) == 50
+    assert max(closed) - cancelled < 1  # fifty at once on a busy machine
+
+
+async def test_a_caller_in_the_same_process_stops_the_provider_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    closed = asyncio.Event()
+
+    async def script(exchange: Exchange) -> None:
+        exchange.begin()
+        await exchange.send(text("Hi"))
+        await exchange.gone()
+        closed.set()
+
+    async with provider(script) as made:
+        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", made.url)
+        settings = ConnectorSettings(address="127.0.0.1:0", drain_wait=0)
+        async with running(app(settings), settings) as up:
+            stub: Stub = ConnectorServiceStub(up.local)
+            async with streaming(stub.GenerateMessage(asked(), **outgoing(30))) as call:
+                await anext(aiter(call))
+            await asyncio.wait_for(closed.wait(), BOUND)

@@ -1,0 +1,149 @@
+"""What every connector must fulfil. A new file in `connectors/` is tested without a new test."""
+
+import asyncio
+import inspect
+import re
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from google.protobuf.struct_pb2 import Struct
+from heddle.assistant.v1 import assistant_pb2 as assistants
+from heddle.chat.v1 import chat_pb2 as chat
+from heddle_connector.registry import installed
+from heddle_connector.sdk import Connector, Example, Plugin
+from heddle_runtime.calls import outgoing
+
+from connector.provider import Exchange, provider
+from connector.service import answer, asked, events, service
+
+PLUGINS = installed().found
+every = pytest.mark.parametrize("plugin", PLUGINS.values(), ids=PLUGINS)
+
+
+def example_of(plugin: Plugin) -> Example:
+    assert plugin.example is not None, "every connector of ours has an example"
+    return plugin.example
+
+
+@asynccontextmanager
+async def example_service(
+    plugin: Plugin, script: Any, monkeypatch: pytest.MonkeyPatch
+) -> AsyncGenerator[Any]:
+    prefix = plugin.settings.model_config.get("env_prefix", "")
+    async with provider(script) as made:
+        for name, value in example_of(plugin).settings.items():
+            monkeypatch.setenv(f"{prefix}{name}".upper(), value.format(provider=made.url))
+        async with service() as stub:
+            yield stub
+
+
+def request(plugin: Plugin, **fields: Any) -> Any:
+    options = chat.GenerationOptions(max_tokens=8, temperature=0)
+    return asked(plugin.name, example_of(plugin).model, options=options, **fields)
+
+
+@every
+def test_name_description_and_settings_are_complete(plugin: Plugin) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9_]{0,62}", plugin.name)
+    assert plugin.description.endswith(".")
+    fields = plugin.settings.model_fields
+    if fields:
+        prefix = plugin.settings.model_config.get("env_prefix", "")
+        assert prefix == f"HEDDLE_CONNECTOR_{plugin.name.upper()}_"
+    for name, field in fields.items():
+        assert field.description, f"{name} is not described"
+        assert not field.is_required(), f"{name} must have a default: nothing needs configuration"
+
+
+@every
+def test_it_is_a_connector_made_of_the_sdk_alone(plugin: Plugin) -> None:
+    assert inspect.isclass(plugin.make)
+    assert issubclass(plugin.make, Connector)
+    source = inspect.getsource(inspect.getmodule(plugin.make))  # type: ignore[arg-type] # it has a module
+    assert not re.search(r"^(from|import) (heddle\b|heddle_runtime|grpc)", source, re.MULTILINE)
+    assert set(re.findall(r"^from (heddle_connector\S*)", source, re.MULTILINE)) == {
+        "heddle_connector.sdk"
+    }
+
+
+# How the network cuts a reply matters only to those that get one.
+CUTS = [
+    pytest.param(plugin, size, id=f"{name}-{size}")
+    for name, plugin in PLUGINS.items()
+    for size in ([1, 7, 10_000] if plugin.example and plugin.example.reply else [1])
+]
+
+
+@pytest.mark.parametrize(("plugin", "size"), CUTS)
+async def test_its_example_runs_however_the_network_cuts_it(
+    plugin: Plugin, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = example_of(plugin)
+
+    async def script(exchange: Exchange) -> None:
+        exchange.begin()
+        for start in range(0, len(example.reply), size):
+            await exchange.send(example.reply[start : start + size])
+        await exchange.end()
+
+    async with example_service(plugin, script, monkeypatch) as stub:
+        found = await events(stub, request(plugin), 60)
+    if example.answer:
+        assert answer(found) == example.answer
+    assert found[-1].done.HasField("usage")
+    assert found[-1].done.model
+    assert found[-1].done.finish_reason != chat.FINISH_REASON_UNSPECIFIED
+
+
+@every
+async def test_it_takes_the_whole_assistant_and_its_tools(
+    plugin: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E06."""
+    config = Struct()
+    config.update({"collection": "kb-1"})
+    assistant = assistants.Assistant(
+        id="42",
+        owner="ada@example.org",
+        model=assistants.ModelRef(connector=plugin.name, model="x"),
+        tools=[assistants.ToolBinding(tool="simple_rag", config=config)],
+        extra_json='{"metadata":{"tools":["a","b"]}}',
+    )
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.stream(example_of(plugin).reply)
+
+    async with example_service(plugin, script, monkeypatch) as stub:
+        assert await events(stub, request(plugin, assistant=assistant), 60)
+
+
+@every
+async def test_it_stops_when_it_is_cancelled(
+    plugin: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_for, closed = asyncio.Event(), asyncio.Event()
+
+    async def script(exchange: Exchange) -> None:
+        exchange.begin()
+        asked_for.set()
+        await exchange.gone()
+        closed.set()
+
+    async with example_service(plugin, script, monkeypatch) as stub:
+        call = stub.GenerateMessage(request(plugin), **outgoing(30))
+        if example_of(plugin).reply:
+            waiting = asyncio.ensure_future(anext(aiter(call)))
+            await asked_for.wait()
+            begun = time.monotonic()
+            call.cancel()
+            await asyncio.wait_for(closed.wait(), 2)
+            assert time.monotonic() - begun < 0.25
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        else:
+            await anext(aiter(call))
+            call.cancel()
+            assert await events(stub, request(plugin), 60)  # and it still serves

@@ -1,0 +1,169 @@
+"""The embedded model, for real."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from heddle.chat.v1 import chat_pb2 as chat
+from heddle.connector.v1 import connector_pb2 as pb
+from heddle_connector.connectors import local
+from heddle_runtime.calls import outgoing
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, UnavailableError
+
+from connector.service import answer, asked, batches, events, failure, said, service
+
+MODEL = "smollm2-135m-instruct"
+pytestmark = pytest.mark.skipif(
+    find_spec("xllamacpp") is None, reason="heddle-connector[local] is not installed"
+)
+
+
+def ask(text: str = "Say hello.", tokens: int = 6, **fields: Any) -> pb.GenerateMessageRequest:
+    options = chat.GenerationOptions(temperature=0, max_tokens=tokens)
+    messages = fields.pop("messages", [said(text)])
+    return asked("local", MODEL, messages, options=options, **fields)
+
+
+async def test_the_embedded_model_answers_streamed_and_whole() -> None:
+    async with service() as stub:
+        streamed = await batches(stub, ask(), 60)
+        whole = await batches(stub, ask(whole=True), 60)
+    done = streamed[-1][-1].done
+    assert done.finish_reason == chat.FINISH_REASON_LENGTH
+    assert done.usage.completion_tokens == 6
+    assert done.usage.prompt_tokens > 6
+    assert done.model == MODEL
+    text = answer([event for batch in streamed for event in batch])
+    assert len(text) > 6
+    assert len(streamed) > 3  # it streams
+    (batch,) = whole
+    assert answer(batch) == text
+
+
+@pytest.mark.parametrize("moment", ["while it reads the prompt", "while it writes"])
+async def test_a_cancelled_answer_stops_the_engine(moment: str) -> None:
+    async with service() as stub:
+        await events(stub, ask(), 60)  # loaded
+        reads = moment == "while it reads the prompt"
+        request = ask("word " * 3500) if reads else ask("Tell a long story.", 3000)
+        call = stub.GenerateMessage(request, **outgoing(60))
+        waiting = asyncio.ensure_future(anext(aiter(call)))
+        await asyncio.sleep(0.5)
+        assert waiting.done() != reads
+        call.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await asyncio.sleep(1.5)
+        begun = os.times()
+        await asyncio.sleep(0.5)
+        ended = os.times()
+    assert (ended.user - begun.user) < 0.15  # working would use all of a core
+
+
+async def test_more_answers_than_slots_wait_their_turn() -> None:
+    async with service() as stub:
+        found = await asyncio.gather(*(events(stub, ask(), 60) for _ in range(5)))
+    assert all(answer(one) for one in found)
+
+
+async def test_a_prompt_that_does_not_fit_is_refused_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HEDDLE_CONNECTOR_LOCAL_CONTEXT", "256")
+    async with service() as stub:
+        error = await failure(stub, ask("word " * 400), 60)
+        assert type(error) is InvalidRequestError
+        assert "HEDDLE_CONNECTOR_LOCAL_CONTEXT" in error.message
+        assert "256" in error.message  # for each slot, not for all together
+        assert await events(stub, ask(), 60)  # and the engine goes on
+
+
+async def test_pictures_and_unknown_schemas_are_refused() -> None:
+    picture = chat.ContentPart(image=chat.Media(data=b"x", media_type="image/png"))
+    message = chat.Message(role=chat.ROLE_USER, parts=[chat.ContentPart(text="a"), picture])
+    schema = '{"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"x"}}}}'
+    wrong = ask()
+    wrong.options.extra_json = schema
+    async with service() as stub:
+        assert type(await failure(stub, ask(messages=[message]), 60)) is InvalidRequestError
+        assert type(await failure(stub, wrong, 60)) is InvalidRequestError
+
+
+async def test_a_developer_speaks_as_the_system() -> None:
+    messages = [said("You say yes.", chat.ROLE_DEVELOPER), said("Hello?")]
+    async with service() as stub:
+        assert answer(await events(stub, ask(messages=messages), 60))
+
+
+async def test_another_model_is_one_setting_away(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = local._installed(local.LocalSettings())  # noqa: SLF001 - where the file is, is ours to know
+    (tmp_path / "Other.Q4.gguf").symlink_to(path)
+    monkeypatch.setenv("HEDDLE_CONNECTOR_LOCAL_MODEL_PATH", str(tmp_path / "Other.Q4.gguf"))
+    async with service() as stub:
+        listed = await stub.ListModels(pb.ListModelsRequest(connector="local"), **outgoing(5))
+        assert [model.ref.model for model in listed.models] == ["Other.Q4"]
+        found = await events(stub, asked("local", "Other.Q4", options=ask().options), 60)
+        assert found[-1].done.model == "Other.Q4"
+        assert type(await failure(stub, ask())) is NotFoundError
+
+
+@pytest.mark.parametrize("content", [None, b"GGUF but not really"])
+async def test_a_model_that_cannot_be_loaded_is_unavailable_and_says_why(
+    content: bytes | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "bad.gguf"
+    if content is not None:
+        path.write_bytes(content)
+    monkeypatch.setenv("HEDDLE_CONNECTOR_LOCAL_MODEL_PATH", str(path))
+    async with service() as stub:
+        for _ in range(2):  # also when tried again
+            error = await failure(stub, asked("local", "bad"), 60)
+            assert type(error) is UnavailableError
+            assert str(tmp_path) not in error.message
+
+
+async def test_without_the_extra_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_ENGINE", "no_such_engine")
+    async with service() as stub:
+        error = await failure(stub, ask())
+        listed = await stub.ListModels(pb.ListModelsRequest(connector="local"), **outgoing(5))
+    assert type(error) is UnavailableError
+    assert "heddle-connector[local]" in error.message
+    assert "heddle-connector[local]" in listed.problems[0].message
+
+
+STOPPED_AT_WORK = """
+import asyncio, sys
+from connector.service import ask_local, service
+
+async def main() -> None:
+    async with service() as stub:
+        call = stub.GenerateMessage(ask_local(), timeout=60)
+        await anext(aiter(call))
+        if sys.argv[1] == "exit":
+            sys.exit(7)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(("how", "code"), [("stop", 0), ("exit", 7)])
+def test_stopping_in_mid_answer_never_crashes_the_process(how: str, code: int) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    begun = time.monotonic()
+    ended = subprocess.run(  # noqa: S603 - our own code
+        [sys.executable, "-c", STOPPED_AT_WORK, how],
+        env=environment,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert ended.returncode == code, ended.stderr.decode()[-2000:]
+    assert time.monotonic() - begun < 30
