@@ -51,6 +51,8 @@ class Greeter(pb_grpc.OrchestratorServiceServicer):
             match request.assistant_reference:
                 case "busy":
                     raise ResourceExhaustedError("Too many questions.", retry_after=7)
+                case "long":
+                    raise ResourceExhaustedError("é" * 20_000)
                 case "broken":
                     raise ValueError("postgresql://heddle:s3cret@db/heddle is down")
                 case "hang":

@@ -158,3 +158,12 @@ async def test_a_method_that_nobody_offers_is_told(service: grpc.aio.Channel) ->
     call = stub.ListPromptProcessors(pb.ListPromptProcessorsRequest(), **outgoing(5))
 
     assert isinstance(await failure(call), HeddleError)
+
+
+async def test_a_message_that_no_trailer_can_hold_is_shortened(service: grpc.aio.Channel) -> None:
+    stub = pb_grpc.OrchestratorServiceStub(service)
+
+    error = await failure(stub.RunCompletion(ask("long"), **outgoing(5)))
+
+    assert isinstance(error, ResourceExhaustedError)
+    assert error.message.startswith("é")

@@ -29,6 +29,7 @@ from heddle_runtime.errors import (
     InvalidRequestError,
     UnauthenticatedError,
     from_rpc,
+    shortened,
     to_status,
 )
 from heddle_runtime.identity import ANONYMOUS, Identity, TokenVerifier
@@ -210,4 +211,4 @@ def _known(error: BaseException) -> HeddleError | None:
 
 async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: HeddleError) -> None:
     status = to_status(error).SerializeToString()
-    await context.abort(error.code, error.message, ((DETAILS_KEY, status),))
+    await context.abort(error.code, shortened(error.message), ((DETAILS_KEY, status),))

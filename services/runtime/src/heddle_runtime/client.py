@@ -23,6 +23,8 @@ RETRY_POLICY = {
 OPTIONS = [
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    # Else a proxy in the environment would get our calls, even those within this machine.
+    ("grpc.enable_http_proxy", 0),
     # A peer that hangs is noticed by a ping without an answer. The second time-out must be set
     # too: it is the one that counts, and its default is a minute.
     ("grpc.keepalive_time_ms", KEEPALIVE_MS),

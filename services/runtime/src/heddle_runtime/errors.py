@@ -18,6 +18,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 DOMAIN = "heddle"
 DETAILS_KEY = "grpc-status-details-bin"
+_LONGEST_MESSAGE = 3_000  # bytes; it is sent twice, once with every foreign letter escaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +155,17 @@ _BARE = {
 
 def to_status(error: HeddleError) -> status_pb2.Status:
     """Return the form of `error` on the wire."""
-    status = status_pb2.Status(code=error.code.value[0], message=error.message)
+    status = status_pb2.Status(code=error.code.value[0], message=shortened(error.message))
     for detail in _details(error):
         packed = any_pb2.Any()
         packed.Pack(detail)
         status.details.append(packed)
     return status
+
+
+def shortened(message: str) -> str:
+    """Return a message that fits into gRPC's trailers, which hold 16 KiB in all."""
+    return message.encode()[:_LONGEST_MESSAGE].decode("utf-8", "ignore")
 
 
 def from_status(status: status_pb2.Status) -> HeddleError:

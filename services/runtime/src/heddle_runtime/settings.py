@@ -11,7 +11,12 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 class ServiceSettings(BaseSettings):
     """Base of each service's settings; reads `HEDDLE_<SERVICE>_*` environment variables."""
 
-    model_config = SettingsConfigDict(env_prefix="HEDDLE_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="HEDDLE_",
+        frozen=True,
+        extra="ignore",
+        env_ignore_empty=True,  # compose files pass variables that nobody set as empty ones
+    )
 
     address: str = Field(
         default="127.0.0.1:0", description="Where the server listens: host:port, or unix:/path."
