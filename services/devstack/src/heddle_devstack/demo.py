@@ -27,7 +27,7 @@ from rich.console import Console
 from heddle_devstack import StackSettings, stack
 from heddle_devstack.settings import DevstackSettings
 
-QUESTION = "What is the difference between a draft and a public changeset?"
+QUESTION = "What are the three phases of a changeset?"
 ASSISTANT = "lamb_assistant.1"
 COLLECTION = "mercurial-help"
 ANY_PORT = "127.0.0.1:0"
