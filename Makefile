@@ -51,7 +51,8 @@ lint: $(SYNCED) ## Check style, types, layers and contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cd protos && ../$(BIN)/buf lint && ../$(BIN)/buf format -d --exit-code
-	cd protos && ../$(BIN)/buf breaking --against released.binpb
+	cd protos && ../$(BIN)/buf build --exclude-source-info -o -\#format=binpb | ../$(BIN)/buf breaking -\#format=binpb \
+	  --against released.binpb --config '{"version": "v2", "breaking": {"use": ["FILE"]}}'
 	cd protos && ../$(BIN)/python generate.py --check
 
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible

@@ -45,7 +45,8 @@ async def _read_some(port: int) -> asyncio.StreamWriter:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     body = b'{"model":"1","stream":true,"messages":[{"role":"user","content":"hi"}]}'
     writer.write(
-        b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+        b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+        b"content-type: application/json\r\n"
         b"content-length: %d\r\n\r\n%b" % (len(body), body)
     )
     await reader.readuntil(b'"content":"0 ')
