@@ -1,0 +1,167 @@
+"""A tool service on a free port, with tools and neighbours of the test's choice."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import httpx
+from google.protobuf.struct_pb2 import Struct
+from heddle.assistant.v1 import assistant_pb2
+from heddle.chat.v1 import chat_pb2
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
+from heddle_runtime.calls import outgoing
+from heddle_runtime.client import channel
+from heddle_runtime.errors import HeddleError, from_rpc, from_status
+from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.settings import ServiceSettings
+from heddle_tools_service.knowledge.store import KnowledgeStore
+from heddle_tools_service.providers.files import FileFolder
+from heddle_tools_service.providers.kb_server import KnowledgeServer
+from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.registry import Registry
+from heddle_tools_service.sdk import Assistant, Tool
+from heddle_tools_service.servicer import ToolServicer
+from heddle_tools_service.surroundings import Generate
+from heddle_tools_service.threads import Threads
+from heddle_tools_service.workshop import Workshop
+
+CONTRACT = pb.DESCRIPTOR.services_by_name["ToolService"]
+SETTINGS = ServiceSettings(address="127.0.0.1:0", drain_wait=0)
+
+
+@dataclass(frozen=True)
+class Client:
+    """Calls a tool service."""
+
+    stub: "pb_grpc.ToolServiceAsyncStub"
+
+    async def run(
+        self,
+        name: str,
+        config: Mapping[str, Any] | None = None,
+        context: pb.RunContext | None = None,
+        *,
+        seconds: float = 10,
+    ) -> tuple[list[str], pb.ToolResult]:
+        """Return the statuses and the result of one tool, or raise its error."""
+        request = pb.ExecuteToolRequest(invocation=invocation("1", name, config), context=context)
+        try:
+            events = [event async for event in self.stub.ExecuteTool(request, **outgoing(seconds))]
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error) from error
+        *statuses, last = events
+        assert last.HasField("result")
+        return [event.status.message for event in statuses], last.result
+
+    async def run_all(
+        self,
+        invocations: Sequence[pb.ToolInvocation],
+        context: pb.RunContext | None = None,
+        *,
+        seconds: float = 10,
+    ) -> list[list[pb.ToolEvent]]:
+        """Return the responses of a batch, as lists of events."""
+        request = pb.ExecuteToolsRequest(invocations=invocations, context=context)
+        try:
+            return [
+                list(response.events)
+                async for response in self.stub.ExecuteTools(request, **outgoing(seconds))
+            ]
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error) from error
+
+
+async def no_store() -> KnowledgeStore:
+    raise AssertionError("the store is not part of this test")
+
+
+async def no_server(_: Assistant) -> KnowledgeServer | None:
+    return None
+
+
+@asynccontextmanager
+async def serving(
+    registry: Registry,
+    *,
+    folder: Path = Path("/nonexistent"),
+    knowledge: KnowledgeBases | None = None,
+    small_model: Generate | None = None,
+    patience: float = 5,
+    threads: int = 8,
+) -> AsyncGenerator[Client]:
+    """Serve a registry; `folder` holds `files` and `rubrics`."""
+
+    @asynccontextmanager
+    async def app() -> AsyncGenerator[list[Binding]]:
+        async with httpx.AsyncClient(trust_env=False) as http:
+            workshop = Workshop(
+                registry=registry,
+                http=http,
+                knowledge=knowledge or KnowledgeBases(no_store, no_server, http, 5),
+                files=FileFolder(folder / "files"),
+                rubrics=RubricFolder(folder / "rubrics"),
+                small_model=small_model,
+                threads=Threads(threads),
+                patience=patience,
+            )
+            register = pb_grpc.add_ToolServiceServicer_to_server
+            yield [bind(CONTRACT, register, ToolServicer(workshop))]
+
+    async with (
+        running(app(), SETTINGS) as service,
+        channel(service.address, CONTRACT) as connection,
+    ):
+        await connection.channel_ready()  # a call does not wait, and connecting can take a while
+        yield Client(pb_grpc.ToolServiceStub(connection))
+
+
+@asynccontextmanager
+async def serving_tools(*tools: Tool, **options: Any) -> AsyncGenerator[Client]:
+    """Serve just these tools."""
+    async with serving(Registry.of(*tools), **options) as client:
+        yield client
+
+
+def invocation(
+    identifier: str, name: str, config: Mapping[str, Any] | None = None, slot: str = ""
+) -> pb.ToolInvocation:
+    made = Struct()
+    made.update(config or {})
+    return pb.ToolInvocation(id=identifier, name=name, config=made, slot=slot)
+
+
+def said(
+    *words: str, owner: str = "", organization: str = "", identifier: str = ""
+) -> pb.RunContext:
+    """Return a context whose last message is the user's; the turns before alternate."""
+    roles = [chat_pb2.ROLE_USER, chat_pb2.ROLE_ASSISTANT]
+    messages = [
+        chat_pb2.Message(role=roles[index % 2], parts=[chat_pb2.ContentPart(text=word)])
+        for index, word in reversed(list(enumerate(reversed(words))))
+    ]
+    assistant = assistant_pb2.Assistant(
+        id=identifier,
+        owner=owner,
+        organization=organization,
+        model=assistant_pb2.ModelRef(connector="bypass", model="simple-bypass"),
+    )
+    return pb.RunContext(messages=messages, assistant=assistant)
+
+
+def outcome(
+    events: Sequence[Sequence[pb.ToolEvent]], identifier: str
+) -> "pb.ToolResult | HeddleError":
+    """Return how an invocation of a batch ended."""
+    [last] = [
+        e for batch in events for e in batch if e.id == identifier and not e.HasField("status")
+    ]
+    return last.result if last.HasField("result") else from_status(last.error)
+
+
+def text_of(result: pb.ToolResult) -> str:
+    return "".join(part.text for part in result.parts)

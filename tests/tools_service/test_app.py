@@ -1,0 +1,177 @@
+"""The service as it is put together: settings, both contracts, one process."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle.tool.v1 import tool_pb2_grpc
+from heddle_runtime.calls import outgoing
+from heddle_runtime.client import channel
+from heddle_runtime.errors import UnavailableError
+from heddle_runtime.server import Running, running
+from heddle_runtime.settings import describe, read
+from heddle_tools_service.app import ToolsSettings, app
+from heddle_tools_service.providers.stores import EmbeddedStore
+from pydantic import ValidationError
+from tools_service.kb_server import hit, kb_server
+from tools_service.serving import Client, said, text_of
+
+PLUGIN = '''
+from heddle_tools_service.sdk import ToolResult, tool
+
+@tool("fetch", title="Fetch", slot="fetched")
+async def fetch(call):
+    """Asks a server that sets a cookie and redirects."""
+    first = await call.http.get(call.query)
+    await call.http.get(call.query)
+    return ToolResult(str(first.status_code))
+'''
+
+
+def settings(folder: Path, **more: object) -> ToolsSettings:
+    return ToolsSettings(
+        address="127.0.0.1:0",
+        drain_wait=0,
+        data_dir=folder / "knowledge",
+        files_dir=folder / "files",
+        rubrics_dir=folder / "rubrics",
+        **more,  # type: ignore[arg-type] # each test its own
+    )
+
+
+@asynccontextmanager
+async def serving(given: ToolsSettings) -> AsyncGenerator[tuple[Client, Running]]:
+    async with running(app(given), given) as service, channel(service.address) as connection:
+        await connection.channel_ready()
+        yield Client(tool_pb2_grpc.ToolServiceStub(connection)), service
+
+
+async def test_both_contracts_are_served_and_a_document_reaches_a_tool(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path)) as (client, service):
+        async with channel(service.address) as connection:
+            knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(connection)
+            made = knowledge_pb2.Collection(name="looms")
+            await knowledge.CreateCollection(
+                knowledge_pb2.CreateCollectionRequest(collection=made), **outgoing(30)
+            )
+            request = knowledge_pb2.IngestDocumentRequest(
+                collection="looms", name="shed.md", data=b"A shed is the gap between threads."
+            )
+            [_ async for _ in knowledge.IngestDocument(request, **outgoing(60))]
+        _, result = await client.run(
+            "simple_rag", {"collections": ["looms"]}, said("What is a shed?"), seconds=60
+        )
+
+    assert text_of(result) == "A shed is the gap between threads."
+    assert not result.warnings
+
+
+async def test_the_service_answers_in_its_own_process_alike(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path)) as (client, service):
+        local = Client(tool_pb2_grpc.ToolServiceStub(service.local))
+        over_wire = await client.run("word_count", {}, said("one two"))
+        in_process = await local.run("word_count", {}, said("one two"))
+
+    for _, result in (over_wire, in_process):
+        result.ClearField("elapsed")
+    assert over_wire == in_process
+    assert text_of(in_process[1]) == "The message has 2 words."
+
+
+async def test_a_server_of_the_settings_is_asked_with_its_token(tmp_path: Path) -> None:
+    async with kb_server() as server:
+        server.answers = {"1": {"results": [hit("found")]}}
+        given = settings(tmp_path, kb_url=f"{server.url}/", kb_token="t-1")
+        async with serving(given) as (client, _):
+            _, result = await client.run("simple_rag", {"collections": ["1"]}, said("?"))
+
+    assert text_of(result) == "found"
+    assert server.headers[0]["Authorization"] == "Bearer t-1"
+    assert server.paths == ["/collections/1/query"]
+
+
+async def test_tools_share_no_cookies_and_follow_no_redirects(tmp_path: Path) -> None:
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "fetch.py").write_text(PLUGIN)
+    async with kb_server() as server:
+        server.answers = {"1": f"{server.url}/elsewhere"}
+        given = settings(tmp_path, plugins_dir=tmp_path / "plugins")
+        async with serving(given) as (client, _):
+            _, result = await client.run("fetch", {}, said(f"{server.url}/collections/1"))
+
+    assert text_of(result) == "307"
+    assert all("Cookie" not in headers for headers in server.headers)
+    assert server.paths == ["/collections/1", "/collections/1"]
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDDLE_TOOLS_DIR", "/plugins")
+    monkeypatch.setenv("HEDDLE_TOOLS_TOOL_TIMEOUT", "7")
+    monkeypatch.setenv("HEDDLE_TOOLS_KB_TOKEN", "s3cr3t")
+
+    given = read(ToolsSettings, [])
+
+    assert given.plugins_dir == Path("/plugins")
+    assert given.tool_timeout == 7
+    assert given.address == "127.0.0.1:9102"
+    assert "s3cr3t" not in repr(given)
+
+
+def test_every_setting_is_described() -> None:
+    described = describe(ToolsSettings)
+
+    assert "HEDDLE_TOOLS_DIR\n" in described
+    assert "None" not in described
+    assert all(field.description for field in ToolsSettings.model_fields.values())
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://x", "kb:9090", "http://", "http://u:p@kb", "http://kb?x=1", "file:///etc"]
+)
+def test_an_address_that_cannot_be_one_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        ToolsSettings(kb_url=url)
+
+    assert all(url not in error["msg"] for error in caught.value.errors())
+
+
+@pytest.mark.parametrize("model", ["smollm2", "/x", "local/"])
+def test_a_model_needs_a_connector(model: str) -> None:
+    with pytest.raises(ValidationError):
+        ToolsSettings(small_fast_model=model)
+
+
+async def test_the_list_names_every_tool(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path)) as (client, _):
+        listed = await client.stub.ListTools(pb.ListToolsRequest(), **outgoing(5))
+
+    assert len(listed.tools) == 7
+    assert not listed.problems
+
+
+async def test_a_store_that_is_there_already_is_opened_before_it_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    async with EmbeddedStore(tmp_path / "absent") as absent:
+        assert not (tmp_path / "absent").exists()
+        await absent.get()
+    async with EmbeddedStore(tmp_path / "absent") as present:
+        store = await asyncio.wait_for(present.get(), 30)
+        assert await store.list_collections() == []
+
+
+async def test_a_store_that_cannot_be_opened_ends_nothing_but_its_own_calls(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "knowledge").mkdir()
+    (tmp_path / "knowledge" / "locks").write_text("in the way")
+    async with serving(settings(tmp_path)) as (client, _):
+        _, result = await client.run("word_count", {}, said("one two"))
+        with pytest.raises(UnavailableError, match="cannot be made or written"):
+            await client.run("simple_rag", {"collections": ["a"]}, said("?"))
+
+    assert text_of(result) == "The message has 2 words."

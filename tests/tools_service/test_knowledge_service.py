@@ -1,0 +1,236 @@
+"""`heddle.knowledge.v1.KnowledgeService`, over real calls, on a real store."""
+
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+import pytest
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
+from heddle_runtime.calls import outgoing
+from heddle_runtime.client import channel
+from heddle_runtime.errors import (
+    AlreadyExistsError,
+    HeddleError,
+    InvalidRequestError,
+    NotFoundError,
+    from_rpc,
+)
+from heddle_runtime.server import Binding, bind, running
+from heddle_tools_service.knowledge.servicer import KnowledgeServicer
+from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
+from heddle_tools_service.knowledge.testing import HashingEmbedder
+from tools_service.serving import SETTINGS
+
+CONTRACT = pb.DESCRIPTOR.services_by_name["KnowledgeService"]
+ResponseT = TypeVar("ResponseT")
+GUIDE = b"# Looms\n\n## Sheds\n\nA shed is the gap between the threads.\n\n## Heddles\n\nA loop."
+
+
+@pytest.fixture
+async def stub(tmp_path: Path) -> AsyncGenerator["pb_grpc.KnowledgeServiceAsyncStub"]:
+    @asynccontextmanager
+    async def app() -> AsyncGenerator[list[Binding]]:
+        async with open_store(tmp_path, HashingEmbedder()) as store:
+
+            async def opened() -> KnowledgeStore:
+                return store
+
+            register = pb_grpc.add_KnowledgeServiceServicer_to_server
+            yield [bind(CONTRACT, register, KnowledgeServicer(opened))]
+
+    async with (
+        running(app(), SETTINGS) as service,
+        channel(service.address, CONTRACT) as connection,
+    ):
+        await connection.channel_ready()
+        yield pb_grpc.KnowledgeServiceStub(connection)
+
+
+async def answered(call: Awaitable[ResponseT]) -> ResponseT:
+    try:
+        return await call
+    except grpc.aio.AioRpcError as error:
+        raise from_rpc(error) from error
+
+
+async def create(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub", name: str, **fields: Any
+) -> pb.Collection:
+    request = pb.CreateCollectionRequest(collection=pb.Collection(name=name, **fields))
+    return (await answered(stub.CreateCollection(request, **outgoing(10)))).collection
+
+
+async def ingest(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub", name: str, data: bytes = GUIDE, **fields: Any
+) -> list[pb.IngestDocumentResponse]:
+    request = pb.IngestDocumentRequest(collection="looms", name=name, data=data, **fields)
+    try:
+        return [event async for event in stub.IngestDocument(request, **outgoing(30))]
+    except grpc.aio.AioRpcError as error:
+        raise from_rpc(error) from error
+
+
+async def test_a_document_is_ingested_with_progress_and_found(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    made = await create(stub, "looms", title="Looms")
+    assert (made.backend, made.document_count) == ("embedded", 0)
+    assert made.embedding_model == "hashed-words"
+
+    *progress, last = await ingest(stub, "guides/loom.md", uri="http://w/loom")
+    again = await ingest(stub, "guides/loom.md", uri="http://w/loom")
+    request = pb.SearchCollectionRequest(collection="looms", query="what is a shed", top_k=1)
+    found = await answered(stub.SearchCollection(request, **outgoing(10)))
+    got = await answered(stub.GetCollection(pb.GetCollectionRequest(name="looms"), **outgoing(10)))
+
+    assert [event.progress.done for event in progress] == sorted(e.progress.done for e in progress)
+    assert progress[-1].progress.done == progress[-1].progress.total
+    document = last.ingested.document
+    assert (document.name, document.title) == ("guides/loom.md", "Looms")
+    assert (document.uri, document.media_type) == ("http://w/loom", "text/markdown")
+    assert len(document.sha256) == 64
+    assert document.passage_count == progress[-1].progress.total
+    assert again[-1].ingested.unchanged
+    assert again[-1].ingested.document == document
+    [passage] = found.passages
+    assert "gap between the threads" in passage.text
+    assert (passage.document, passage.title, passage.uri) == (
+        "guides/loom.md",
+        "Looms",
+        "http://w/loom",
+    )
+    assert list(passage.headings)[-1] == "Sheds"
+    assert passage.similarity > 0
+    assert got.collection.document_count == 1
+
+
+async def test_a_new_version_replaces_the_old_one(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    await create(stub, "looms")
+    await ingest(stub, "a.txt", b"The first version.")
+
+    last = (await ingest(stub, "a.txt", b"The second version."))[-1]
+
+    assert last.ingested.replaced
+    assert not last.ingested.unchanged
+
+
+async def test_documents_and_collections_are_listed_in_pages(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    for name in ("looms", "a", "b"):
+        await create(stub, name)
+    for number in range(4):
+        await ingest(stub, f"d{number}.txt", b"A text.")
+
+    async def documents(token: str) -> tuple[list[str], str]:
+        request = pb.ListDocumentsRequest(collection="looms", page_size=2, page_token=token)
+        page = await answered(stub.ListDocuments(request, **outgoing(10)))
+        return [each.name for each in page.documents], page.next_page_token
+
+    async def collections(token: str) -> tuple[list[str], str]:
+        request = pb.ListCollectionsRequest(page_size=2, page_token=token)
+        page = await answered(stub.ListCollections(request, **outgoing(10)))
+        return [each.name for each in page.collections], page.next_page_token
+
+    first, token = await documents("")
+    second, end = await documents(token)
+    assert (first, second, end) == (["d0.txt", "d1.txt"], ["d2.txt", "d3.txt"], "")
+    first, token = await collections("")
+    second, end = await collections(token)
+    assert (first, second, end) == (["a", "b"], ["looms"], "")
+
+
+async def test_documents_and_collections_are_deleted(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    await create(stub, "looms")
+    await ingest(stub, "a.txt", b"A text.")
+    document = pb.DeleteDocumentRequest(collection="looms", name="a.txt")
+    collection = pb.DeleteCollectionRequest(name="looms")
+
+    await answered(stub.DeleteDocument(document, **outgoing(10)))
+    with pytest.raises(NotFoundError, match=r"a\.txt"):
+        await answered(stub.DeleteDocument(document, **outgoing(10)))
+    await answered(stub.DeleteCollection(collection, **outgoing(10)))
+    with pytest.raises(NotFoundError, match="looms"):
+        await answered(stub.DeleteCollection(collection, **outgoing(10)))
+
+
+async def test_a_collection_of_a_server_is_only_registered(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    made = await create(stub, "course", backend="lamb-kb", settings={"collection_id": "42"})
+
+    assert dict(made.settings) == {"collection_id": "42"}
+    request = pb.SearchCollectionRequest(collection="course", query="?")
+    with pytest.raises(InvalidRequestError, match="lamb-kb"):
+        await answered(stub.SearchCollection(request, **outgoing(10)))
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "field"),
+    [
+        ("a", {"backend": "elsewhere"}, "collection.backend"),
+        ("a", {"backend": "lamb-kb", "settings": {"token": "x"}}, "collection.settings.token"),
+        ("a", {"settings": {"collection_id": "x"}}, "collection.settings.collection_id"),
+        ("a", {"title": "x" * 301}, "collection.title"),
+        ("", {}, "collection.name"),
+    ],
+)
+async def test_a_collection_that_cannot_be_is_refused(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub", name: str, fields: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        await create(stub, name, **fields)
+
+    assert [violation.field for violation in caught.value.violations] == [field]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [({"top_k": 101}, "top_k"), ({"top_k": -1}, "top_k"), ({"threshold": 1.5}, "threshold")],
+)
+async def test_a_search_for_too_much_is_refused(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub", fields: dict[str, Any], field: str
+) -> None:
+    request = pb.SearchCollectionRequest(collection="looms", query="?", **fields)
+    with pytest.raises(InvalidRequestError) as caught:
+        await answered(stub.SearchCollection(request, **outgoing(10)))
+
+    assert [violation.field for violation in caught.value.violations] == [field]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "fields", "kind"),
+    [
+        ("a.pdf", b"no pdf", {}, InvalidRequestError),
+        ("a.bin", b"\x00\x01", {}, InvalidRequestError),
+        ("a.txt", b"   ", {}, InvalidRequestError),
+        ("a\n.txt", b"A text.", {}, InvalidRequestError),
+        ("x" * 513, b"A text.", {"media_type": "text/plain"}, InvalidRequestError),
+        ("a.txt", b"", {}, InvalidRequestError),
+    ],
+)
+async def test_a_document_that_cannot_be_read_is_refused(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+    name: str,
+    data: bytes,
+    fields: dict[str, Any],
+    kind: type[HeddleError],
+) -> None:
+    await create(stub, "looms")
+    with pytest.raises(kind):
+        await ingest(stub, name, data, **fields)
+
+
+async def test_what_is_there_or_not_is_told(stub: "pb_grpc.KnowledgeServiceAsyncStub") -> None:
+    with pytest.raises(NotFoundError):
+        await ingest(stub, "a.txt")
+    await create(stub, "looms")
+    with pytest.raises(AlreadyExistsError):
+        await create(stub, "looms")

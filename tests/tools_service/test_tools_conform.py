@@ -1,0 +1,174 @@
+"""What every tool must fulfil. A new tool is tested here without a line of code."""
+
+import asyncio
+import inspect
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import httpx
+import jsonschema
+import pytest
+from google.protobuf.json_format import MessageToDict
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_tools_service.conversation import Scene
+from heddle_tools_service.outcomes import phrase, result
+from heddle_tools_service.registry import Installed, Registry
+from heddle_tools_service.sdk import FileText, Findings, Passage, Rubric, ToolCall, ToolResult
+from tools_service.serving import said
+
+# Our own tools, installed ones, and those of a folder: the examples, or an author's.
+FOLDER = Path(os.environ.get("HEDDLE_TOOLS_DIR", Path(__file__).parents[2] / "examples/plugins"))
+REGISTRY = Registry.discover(FOLDER)
+TOOLS = list(REGISTRY)
+GOLDEN = Path(__file__).parents[1] / "golden" / "tools"
+IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
+CONTEXT = said("What is a shed?", "The gap.", "How wide is it?", owner="ana", identifier="1")
+
+
+class Answering:
+    """Knowledge, files, rubrics and a small model that always know something."""
+
+    async def search(self, *_: object, **__: object) -> Findings:
+        return Findings((Passage("A shed is a gap.", "Sheds", "http://w/", 0.5),))
+
+    async def read(self, *_: object) -> FileText:
+        return FileText("notes", truncated=False)
+
+    async def get(self, rubric_id: str) -> Rubric:
+        data = {"criteria": [{"name": "A", "levels": [{"score": 1}]}]}
+        return Rubric(rubric_id, "Essay", data)
+
+    async def __call__(self, *_: object, **__: object) -> str:
+        return "width of a shed"
+
+
+class Silent:
+    """The same, but none of them ever answers."""
+
+    async def search(self, *_: object, **__: object) -> Findings:
+        await _never()
+
+    async def read(self, *_: object) -> FileText:
+        await _never()
+
+    async def get(self, _: str) -> Rubric:
+        await _never()
+
+    async def __call__(self, *_: object, **__: object) -> str:
+        await _never()
+
+
+async def _never() -> NoReturn:
+    await asyncio.Event().wait()
+    raise AssertionError("nobody sets it")
+
+
+def example(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration that a schema's own examples and defaults make."""
+    return {
+        name: option["examples"][0] if "examples" in option else option["default"]
+        for name, option in schema.get("properties", {}).items()
+        if "examples" in option or name in schema.get("required", ())
+    }
+
+
+async def run(
+    installed: Installed, neighbours: Any, status: Callable[[str], None] = lambda _: None
+) -> object:
+    config, violations = installed.configs.read(example(installed.tool.schema))
+    assert not violations
+    scene = Scene(CONTEXT)
+    async with httpx.AsyncClient(trust_env=False) as http:
+        call = ToolCall(
+            config=config,
+            query=scene.query,
+            assistant=scene.assistant,
+            identity=scene.identity,
+            earlier=scene.earlier,
+            status=status,
+            http=http,
+            knowledge=neighbours,
+            files=neighbours,
+            rubrics=neighbours,
+            seconds=5,
+            build_request=scene.request,
+            small_model=neighbours,
+        )
+        found = installed.tool.run(call)
+        return await found if inspect.isawaitable(found) else found
+
+
+def test_nothing_was_skipped() -> None:
+    assert REGISTRY.problems == ()
+    assert {tool.name for tool in TOOLS} >= {
+        *("simple_rag", "context_aware_rag", "hierarchical_rag"),
+        *("rubric", "single_file", "no_tool", "word_count"),
+    }
+
+
+@pytest.mark.parametrize("installed", TOOLS, ids=lambda installed: installed.name)
+class TestEveryTool:
+    """Each installed tool."""
+
+    def test_name_and_slot_are_identifiers(self, installed: Installed) -> None:
+        assert IDENTIFIER.fullmatch(installed.tool.name)
+        assert IDENTIFIER.fullmatch(installed.tool.slot)
+
+    def test_description_is_one_sentence(self, installed: Installed) -> None:
+        assert re.fullmatch(r"[A-Z][^.\n]+\.", installed.tool.description)
+
+    def test_schema_is_valid_and_every_option_is_explained(self, installed: Installed) -> None:
+        schema = installed.tool.schema
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+        assert schema["additionalProperties"] is False
+        assert all(option.get("description") for option in schema["properties"].values())
+
+    def test_every_required_option_has_an_example_that_fits(self, installed: Installed) -> None:
+        jsonschema.validate(example(installed.tool.schema), installed.tool.schema)
+
+    async def test_its_example_runs(self, installed: Installed) -> None:
+        said_by_tool: list[str] = []
+
+        found = await run(installed, Answering(), said_by_tool.append)
+
+        assert isinstance(found, ToolResult)
+        sent = result(found, "", installed.tool.slot, 0.1)
+        assert sent.slot == installed.tool.slot
+        assert not sent.warnings
+        assert all(status == phrase(status) for status in said_by_tool)
+
+    async def test_it_stops_when_cancelled(self, installed: Installed) -> None:
+        if installed.tool.blocking:
+            pytest.skip("a thread cannot be cancelled")
+        running = asyncio.create_task(run(installed, Silent()))
+        await asyncio.sleep(0.05)
+        running.cancel()
+
+        done, _ = await asyncio.wait([running], timeout=1)
+
+        assert done
+
+    def test_its_definition_is_as_agreed(self, installed: Installed) -> None:
+        if REGISTRY.describe(installed).origin != "builtin":
+            pytest.skip("only our own tools have agreed definitions")
+        described = definition(REGISTRY.describe(installed))
+
+        golden = GOLDEN / f"{installed.name}.json"
+
+        assert described == json.loads(golden.read_text()), f"run {__file__} to write it anew"
+
+
+def definition(tool: pb.Tool) -> dict[str, Any]:
+    made = MessageToDict(tool, preserving_proto_field_name=True)
+    return {**made, "config_schema_json": json.loads(tool.config_schema_json)}
+
+
+if __name__ == "__main__":
+    for each in Registry.discover(None):
+        text = json.dumps(definition(REGISTRY.describe(each)), indent=2)
+        (GOLDEN / f"{each.name}.json").write_text(f"{text}\n")

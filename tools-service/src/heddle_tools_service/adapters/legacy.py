@@ -1,0 +1,136 @@
+"""What files of older shapes get and give, and how it becomes a `ToolCall` and a `ToolResult`."""
+
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from heddle_tools_service.sdk import Run, Source, ToolCall, ToolError, ToolResult
+
+_DEFAULT_TOP_K = 3
+_OURS = frozenset({"title", "name", "filename", "url", "path", "similarity", "score", "type"})
+
+Arguments = Callable[[ToolCall[dict[str, Any]]], tuple[Any, ...]]
+ToResult = Callable[[Any], ToolResult]
+
+
+@dataclass
+class LegacyAssistant:
+    """An assistant as LAMB's plugins know it, its columns included."""
+
+    id: int | str
+    name: str
+    description: str
+    owner: str
+    organization_id: str
+    system_prompt: str
+    prompt_template: str
+    RAG_collections: str
+    """Comma-separated, from the tool's configuration."""
+    RAG_Top_k: int
+    metadata: str
+    """The text of a JSON object, which LAMB also calls `api_callback`."""
+    api_callback: str
+    RAG_endpoint: str = ""
+    pre_retrieval_endpoint: str = ""
+    post_retrieval_endpoint: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, call: ToolCall[dict[str, Any]]) -> "LegacyAssistant":
+        """Return the assistant of a call, its tool's configuration in the old places."""
+        known, config = call.assistant, call.config
+        collections = config.get("collections", ())
+        model = {"connector": known.connector, "llm": known.model}
+        metadata = json.dumps({**model, **config}, ensure_ascii=False)
+        return cls(
+            id=int(known.id) if known.id.isascii() and known.id.isdecimal() else known.id,
+            name=known.name,
+            description=known.description,
+            owner=known.owner,
+            organization_id=known.organization,
+            system_prompt=known.system_prompt,
+            prompt_template=known.prompt_template,
+            RAG_collections=",".join(map(str, collections)),
+            RAG_Top_k=config.get("top_k", _DEFAULT_TOP_K),
+            metadata=metadata,
+            api_callback=metadata,
+        )
+
+
+def calling(process: Callable[..., Any], arguments: Arguments, to_result: ToResult) -> Run:
+    """Return a tool's function that calls `process`: async if that is, else one for a thread."""
+    if inspect.iscoroutinefunction(process):
+
+        async def run(call: ToolCall[dict[str, Any]]) -> ToolResult:
+            return to_result(await process(*arguments(call)))
+
+        return run
+
+    def run_in_thread(call: ToolCall[dict[str, Any]]) -> ToolResult:
+        return to_result(process(*arguments(call)))
+
+    return run_in_thread
+
+
+def to_result(given: object) -> ToolResult:
+    """Return what an older tool gave: a dict or an object, its members as in LAMB.
+
+    Raises:
+        ToolError: It tells an error and has no content.
+        TypeError: It is something else.
+    """
+    if isinstance(given, ToolResult):
+        return given
+    content = _member(given, "content")
+    if content is None:
+        content = _member(given, "context")
+    error = _member(given, "error")
+    if content is None and error is None:
+        message = f"the tool returned a {type(given).__name__} without content"
+        raise TypeError(message)
+    if error and not content:
+        raise ToolError(str(error))
+    metadata = _member(given, "metadata")
+    return ToolResult(
+        str(content or ""),
+        [_source(source) for source in _member(given, "sources") or ()],
+        dict(metadata) if isinstance(metadata, Mapping) else {},
+        [str(error)] if error else [],
+        str(_member(given, "placeholder") or ""),
+    )
+
+
+def stem(module: ModuleType) -> str:
+    """Return the name of the file that `module` was read from, without its ending."""
+    return module.__name__.rpartition(".")[2].removeprefix("heddle_plugin_")
+
+
+def title_of(name: object) -> str:
+    """Return a name for people."""
+    return str(name).replace("_", " ").title()
+
+
+def _member(given: object, name: str) -> Any:  # noqa: ANN401 - whatever the tool put there
+    return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
+
+
+def _source(given: object) -> Source:
+    if not isinstance(given, Mapping):
+        return Source(str(given))
+    score = given.get("similarity", given.get("score"))
+    return Source(
+        title=str(given.get("title") or given.get("name") or given.get("filename") or "Unknown"),
+        uri=str(given.get("url") or given.get("path") or ""),
+        score=float(score) if isinstance(score, int | float) else None,
+        kind=str(given.get("type") or "passage"),
+        attributes=dict(_attributes(given)),
+    )
+
+
+def _attributes(given: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in given.items():
+        if name not in _OURS and isinstance(value, str | int | float):
+            yield str(name), str(value)

@@ -1,0 +1,165 @@
+"""Puts the tool service together."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+from heddle.connector.v1 import connector_pb2
+from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
+from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_runtime.client import channel
+from heddle_runtime.server import Binding, bind
+from heddle_runtime.settings import ServiceSettings
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import SettingsConfigDict
+
+from heddle_tools_service.generation import Channel, SmallModel
+from heddle_tools_service.knowledge.servicer import KnowledgeServicer
+from heddle_tools_service.providers.files import FileFolder
+from heddle_tools_service.providers.kb_server import KnowledgeServer
+from heddle_tools_service.providers.knowledge_bases import KnowledgeBases, ServerOf
+from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.providers.stores import EmbeddedStore
+from heddle_tools_service.registry import Registry
+from heddle_tools_service.sdk import Assistant
+from heddle_tools_service.servicer import ToolServicer
+from heddle_tools_service.threads import Threads
+from heddle_tools_service.workshop import Workshop
+
+
+class ToolsSettings(ServiceSettings):
+    """Settings of the tool service."""
+
+    model_config = SettingsConfigDict(env_prefix="HEDDLE_TOOLS_", populate_by_name=True)
+
+    address: str = Field(
+        default="127.0.0.1:9102", description="Where the server listens: host:port, or unix:/path."
+    )
+    plugins_dir: Path | None = Field(
+        default=None,
+        validation_alias="HEDDLE_TOOLS_DIR",
+        description="Folder with tools of your own, one Python file each. They run with all rights "
+        "of the service.",
+    )
+    tool_timeout: float = Field(
+        default=20.0, gt=0, description="Seconds that a tool may take if its binding does not say."
+    )
+    http_timeout: float = Field(
+        default=10.0, gt=0, description="Seconds that a tool waits for another server."
+    )
+    threads_per_tool: int = Field(
+        default=8, ge=1, description="Calls at once of a tool that is not async."
+    )
+    data_dir: Path = Field(
+        default=Path(".heddle/knowledge"),
+        description="Folder of the knowledge store, on a local disk.",
+    )
+    files_dir: Path = Field(
+        default=Path(".heddle/files"), description="Folder that the tool single_file reads from."
+    )
+    rubrics_dir: Path = Field(
+        default=Path(".heddle/rubrics"),
+        description="Folder of assessment rubrics, one YAML or JSON file each.",
+    )
+    kb_url: str = Field(
+        default="",
+        description="Address of a LAMB knowledge-base server, for collections that the knowledge "
+        "store does not hold.",
+    )
+    kb_token: SecretStr = Field(
+        default=SecretStr(""), description="The token of that server. Sent to no other."
+    )
+    connector_address: str = Field(
+        default="127.0.0.1:9103", description="Where the connector service listens."
+    )
+    small_fast_model: str = Field(
+        default="",
+        pattern=r"^$|^[a-z][a-z0-9_]*/.+$",
+        description="Model that rewrites questions for context_aware_rag and hierarchical_rag, as "
+        "connector/model. Empty: questions are searched for as they are.",
+    )
+
+    @field_validator("kb_url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if url and (parts.scheme not in {"http", "https"} or not parts.hostname):
+            raise ValueError("must be an http or https address")
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise ValueError("must hold no credentials, query or fragment")
+        return url.rstrip("/")
+
+
+@asynccontextmanager
+async def app(
+    settings: ToolsSettings, connector: Channel | None = None
+) -> AsyncGenerator[Sequence[Binding]]:
+    """Yield what the tool service serves.
+
+    Args:
+        settings: How to serve it.
+        connector: A way to the connector service, if it runs in this process. Else its address
+            is among the settings.
+    """
+    async with AsyncExitStack() as resources:
+        http = await resources.enter_async_context(_http(settings))
+        store = await resources.enter_async_context(EmbeddedStore(settings.data_dir))
+        if connector is None and settings.small_fast_model:
+            contract = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
+            connector = await resources.enter_async_context(
+                channel(settings.connector_address, contract)
+            )
+        workshop = Workshop(
+            registry=Registry.discover(settings.plugins_dir),
+            http=http,
+            knowledge=KnowledgeBases(store.get, _servers(settings), http, settings.http_timeout),
+            files=FileFolder(settings.files_dir),
+            rubrics=RubricFolder(settings.rubrics_dir),
+            small_model=_small_model(settings, connector),
+            threads=Threads(settings.threads_per_tool),
+            patience=settings.tool_timeout,
+        )
+        tools = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
+        knowledge = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
+        yield [
+            bind(tools, tool_pb2_grpc.add_ToolServiceServicer_to_server, ToolServicer(workshop)),
+            bind(
+                knowledge,
+                knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
+                KnowledgeServicer(store.get),
+            ),
+        ]
+
+
+def _http(settings: ToolsSettings) -> httpx.AsyncClient:
+    """Return the client of all tools. One user's cookies must not become another's."""
+    return httpx.AsyncClient(
+        timeout=settings.http_timeout,
+        trust_env=False,
+        follow_redirects=False,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        limits=httpx.Limits(max_connections=200, max_keepalive_connections=50),
+    )
+
+
+def _small_model(settings: ToolsSettings, connector: Channel | None) -> SmallModel | None:
+    if connector is None or not settings.small_fast_model:
+        return None
+    return SmallModel(connector, settings.small_fast_model)
+
+
+def _servers(settings: ToolsSettings) -> ServerOf:
+    server = (
+        KnowledgeServer(settings.kb_url, settings.kb_token.get_secret_value())
+        if settings.kb_url
+        else None
+    )
+
+    async def server_of(_: Assistant) -> KnowledgeServer | None:
+        # One for all, until organisations have settings of their own.
+        return server
+
+    return server_of

@@ -1,0 +1,90 @@
+"""Says what is wrong with a configuration, without repeating a value: it may be a secret."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from heddle_runtime.errors import Violation
+from heddle_runtime.redaction import redact
+from jsonschema import ValidationError
+from pydantic import ValidationError as ModelError
+
+_LONGEST_NAME = 80
+REQUIRED = "is required"
+_UNKNOWN = "is not an option of this tool"
+_RULES: Mapping[str, Callable[[Any], str]] = {
+    "minimum": lambda limit: f"must be at least {limit}",
+    "maximum": lambda limit: f"must be at most {limit}",
+    "exclusiveMinimum": lambda limit: f"must be more than {limit}",
+    "exclusiveMaximum": lambda limit: f"must be less than {limit}",
+    "multipleOf": lambda step: f"must be a multiple of {step}",
+    "minLength": lambda limit: f"must have at least {limit} characters",
+    "maxLength": lambda limit: f"must have at most {limit} characters",
+    "minItems": lambda limit: f"must have at least {limit} items",
+    "maxItems": lambda limit: f"must have at most {limit} items",
+    "minProperties": lambda limit: f"must have at least {limit} members",
+    "maxProperties": lambda limit: f"must have at most {limit} members",
+    "uniqueItems": lambda _: "must not hold the same item twice",
+    "pattern": lambda pattern: f"must match the pattern {pattern}",
+    "type": lambda types: (
+        f"must be of type {_either([types] if isinstance(types, str) else types)}"
+    ),
+    "enum": lambda values: f"must be {_either(map(repr, values))}",
+    "const": lambda value: f"must be {value!r}",
+}
+
+
+def complaints(errors: Iterable[ValidationError]) -> list[Violation]:
+    """Return everything that a schema finds wrong, in the order of the paths."""
+    found = {violation: None for error in errors for violation in _of(error)}
+    return sorted(found, key=lambda violation: violation.field)
+
+
+def model_complaints(error: ModelError) -> list[Violation]:
+    """Return what a pydantic model finds wrong beyond its schema."""
+    return [
+        Violation(_path(item["loc"]), redact(item["msg"].removeprefix("Value error, ")))
+        for item in error.errors(include_input=False, include_url=False)
+    ]
+
+
+def _of(error: ValidationError) -> Iterator[Violation]:
+    path = error.absolute_path
+    schema, limit = cast("Mapping[str, Any]", error.schema), cast("Any", error.validator_value)
+    instance = cast("Mapping[str, Any]", error.instance)
+    match error.validator:
+        case "required":
+            # One error for each missing member, none of which says which: name them all.
+            for name in limit:
+                if name not in instance:
+                    yield Violation(_path([*path, name]), REQUIRED)
+        case "additionalProperties" | "unevaluatedProperties":
+            known = schema.get("properties", {})
+            patterns = schema.get("patternProperties", {})
+            for name in instance:
+                if name not in known and not any(re.search(text, name) for text in patterns):
+                    yield Violation(_path([*path, name]), _UNKNOWN)
+        case "anyOf" | "oneOf":
+            yield Violation(_path(path), _alternatives(limit))
+        case rule:
+            say = _RULES.get(str(rule))
+            broken = f"breaks the rule {rule!r} of the tool's schema"
+            yield Violation(_path(path), say(limit) if say else broken)
+
+
+def _alternatives(schemas: Iterable[Any]) -> str:
+    forms = list(schemas)
+    if all(isinstance(form, Mapping) and set(form) == {"type"} for form in forms):
+        return f"must be of type {_either(form['type'] for form in forms)}"
+    return "has none of the allowed forms"
+
+
+def _either(words: Iterable[str]) -> str:
+    return " or ".join(map(str, words))
+
+
+def _path(location: Iterable[str | int]) -> str:
+    path = "config"
+    for step in location:
+        path += f"[{step}]" if isinstance(step, int) else f".{step[:_LONGEST_NAME]}"
+    return path

@@ -1,0 +1,58 @@
+"""What a tool must say about itself. Each complaint tells the author what to mend."""
+
+import re
+from collections.abc import Iterator
+from typing import get_args
+
+from heddle_tools_service.sdk import Mode, Tool
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_NAME_RULE = "use 1 to 63 of a-z, 0-9 and _, a letter first"
+_LONGEST = {"title": 100, "description": 1_000, "version": 50, "category": 50}
+# The text of the user, and what assistants that work as tools will fill.
+_RESERVED_SLOTS = frozenset({"user_input", "tool_result"})
+_RESERVED_NAMES = frozenset({"assistant_tool"})
+
+
+class DefinitionError(ValueError):
+    """A tool that cannot be installed; the message says what to mend."""
+
+
+def is_slot(name: str) -> bool:
+    """Return whether a tool may fill a slot of this name."""
+    return bool(_NAME.fullmatch(name)) and name not in _RESERVED_SLOTS
+
+
+def check(tool: Tool) -> None:
+    """Refuse a tool whose definition clients could not use.
+
+    Raises:
+        DefinitionError: Names everything that is wrong.
+    """
+    if problems := list(_problems(tool)):
+        raise DefinitionError(
+            f"The tool {str(tool.name)[:80]!r} is not valid: {'; '.join(problems)}."
+        )
+
+
+def _problems(tool: Tool) -> Iterator[str]:
+    for kind, word, reserved in (
+        ("name", tool.name, _RESERVED_NAMES),
+        ("slot (placeholder)", tool.slot, _RESERVED_SLOTS),
+    ):
+        # An older file's definition can hold anything there.
+        if not _NAME.fullmatch(str(word)):
+            yield f"its {kind} cannot be {str(word)[:80]!r}: {_NAME_RULE}"
+        elif word in reserved:
+            yield f"the {kind} {word!r} is reserved, choose another"
+    for name, longest in _LONGEST.items():
+        value: object = getattr(tool, name)
+        if not isinstance(value, str) or not value.strip():
+            yield f"its {name} is missing, write one"
+        elif len(value) > longest:
+            yield f"its {name} is longer than {longest:,} characters, shorten it"
+    for mode in tool.modes:
+        if mode not in get_args(Mode):
+            yield f"there is no mode {mode!r}: use {', '.join(get_args(Mode))}"
+    if not tool.modes:
+        yield "it can be bound in no mode, name one"

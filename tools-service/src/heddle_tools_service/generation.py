@@ -1,0 +1,54 @@
+"""The small fast model that tools may ask, reached through the connector service."""
+
+from typing import TYPE_CHECKING
+
+import grpc
+from heddle.assistant.v1 import assistant_pb2
+from heddle.chat.v1 import chat_pb2
+from heddle.connector.v1 import connector_pb2 as pb
+from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
+from heddle_runtime.calls import outgoing
+from heddle_runtime.client import streaming
+from heddle_runtime.errors import from_rpc
+from heddle_runtime.local import LocalChannel
+
+from heddle_tools_service.sdk import ToolUnavailableError
+
+if TYPE_CHECKING:  # a class of the stubs alone
+    from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
+
+Channel = grpc.aio.Channel | LocalChannel
+
+
+class SmallModel:
+    """Answers short prompts with one model."""
+
+    def __init__(self, connector: Channel, model: str) -> None:
+        name, _, rest = model.partition("/")
+        self._model = assistant_pb2.ModelRef(connector=name, model=rest)
+        self._stub: ConnectorServiceAsyncStub = pb_grpc.ConnectorServiceStub(connector)  # type: ignore[arg-type] # a local channel stands for a real one
+
+    async def __call__(self, prompt: str, /, *, timeout: float, max_tokens: int) -> str:  # noqa: ASYNC109 - it becomes the deadline of a call
+        """Return the answer to `prompt`.
+
+        Raises:
+            ToolUnavailableError: The model does not answer in time, or refuses.
+        """
+        request = pb.GenerateMessageRequest(
+            model=self._model,
+            messages=[
+                chat_pb2.Message(role=chat_pb2.ROLE_USER, parts=[chat_pb2.ContentPart(text=prompt)])
+            ],
+            options=chat_pb2.GenerationOptions(temperature=0.0, max_tokens=max_tokens),
+            whole=True,
+        )
+        text: list[str] = []
+        try:
+            call = self._stub.GenerateMessage(request, **outgoing(timeout))
+            async with streaming(call) as responses:
+                async for response in responses:
+                    text += [event.text_delta for event in response.events if event.text_delta]
+        except grpc.aio.AioRpcError as error:
+            known = from_rpc(error)
+            raise ToolUnavailableError(f"The small model gave no answer: {known}") from known
+        return "".join(text)

@@ -1,0 +1,39 @@
+"""From the engine's errors to those that callers of the service get."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from heddle_runtime.errors import (
+    AlreadyExistsError,
+    HeddleError,
+    InvalidRequestError,
+    NotFoundError,
+    UnavailableError,
+)
+
+from heddle_tools_service.knowledge.errors import (
+    CollectionExistsError,
+    CollectionNotFoundError,
+    DocumentNotFoundError,
+    EmbeddingError,
+    KnowledgeError,
+    StorageError,
+)
+
+_KINDS: dict[type[KnowledgeError], type[HeddleError]] = {
+    CollectionNotFoundError: NotFoundError,
+    DocumentNotFoundError: NotFoundError,
+    CollectionExistsError: AlreadyExistsError,
+    EmbeddingError: UnavailableError,
+    StorageError: UnavailableError,
+}
+
+
+@contextmanager
+def known_failures() -> Iterator[None]:
+    """Raise what the engine refuses as what callers know. Its messages are made to be shown."""
+    try:
+        yield
+    except KnowledgeError as error:
+        # What is not in the list is wrong with the request, and stays wrong.
+        raise _KINDS.get(type(error), InvalidRequestError)(str(error)) from error

@@ -1,0 +1,129 @@
+"""From what a tool returns or raises to what the contract says."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import httpx
+import structlog
+from google.protobuf import duration_pb2
+from google.protobuf.json_format import ParseError
+from google.protobuf.struct_pb2 import Struct
+from heddle.chat.v1 import chat_pb2
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.errors import (
+    DeadlineError,
+    HeddleError,
+    ToolFailedError,
+    UnavailableError,
+)
+from heddle_runtime.redaction import redact
+from heddle_runtime.structs import to_struct
+
+from heddle_tools_service.definitions import is_slot
+from heddle_tools_service.sdk import Source, ToolError, ToolResult, ToolUnavailableError
+
+log = structlog.get_logger(__name__)
+LONGEST_TEXT = 400_000
+LONGEST_PHRASE = 300
+_LONGEST_MESSAGE = 1_000
+_MOST_SOURCES = 200
+_MOST_WARNINGS = 64
+_LONGEST_FIELD = 4_000
+
+
+def phrase(message: str) -> str:
+    """Return a status as people may see it: one line, without secrets, at most 300 characters."""
+    shown = redact(" ".join(str(message)[: 2 * LONGEST_PHRASE].split()))
+    return shown if len(shown) <= LONGEST_PHRASE else f"{shown[: LONGEST_PHRASE - 1]}…"
+
+
+def late(tool: str, seconds: float) -> HeddleError:
+    """Return the failure of a tool that took too long."""
+    message = f"The tool {tool!r} did not finish within {seconds:.3g} s."
+    return DeadlineError(message, tool=tool)
+
+
+def failure(tool: str, raised: BaseException) -> HeddleError:
+    """Return what callers are told of an exception that ended a tool."""
+    while isinstance(raised, BaseExceptionGroup):  # of a task group
+        raised = raised.exceptions[0]
+    match raised:
+        case HeddleError():
+            return raised
+        case ToolUnavailableError():
+            told: HeddleError = UnavailableError(_safe(raised), tool=tool)
+        case ToolError():
+            told = ToolFailedError(_safe(raised), tool=tool)
+        case httpx.HTTPError():
+            told = UnavailableError(f"What is behind the tool {tool!r} does not answer.", tool=tool)
+        case TimeoutError():
+            told = DeadlineError(f"The tool {tool!r} waited too long.", tool=tool)
+        case _:
+            log.error("tool failed", tool=tool, exc_info=raised)
+            message = f"The tool {tool!r} failed. The cause is in the log, under the request id."
+            told = HeddleError(message, tool=tool)
+    return told
+
+
+def result(found: object, slot: str, own_slot: str, elapsed: float) -> pb.ToolResult:
+    """Return a tool's result on the wire, cut to a size that others can bear.
+
+    Raises:
+        TypeError: The tool returned something else.
+    """
+    if not isinstance(found, ToolResult):
+        message = f"a tool returns a ToolResult, not {type(found).__name__}"
+        raise TypeError(message)
+    warnings = [_cut(redact(warning)) for warning in found.warnings]
+    if found.slot and not is_slot(found.slot):
+        warnings.append("The slot that the tool named cannot be one; its own was filled.")
+        found = replace(found, slot="")
+    text = found.text
+    if len(text) > LONGEST_TEXT:
+        warnings.append(f"The output was cut from {len(text):,} to {LONGEST_TEXT:,} characters.")
+        text = text[:LONGEST_TEXT]
+    try:
+        metadata = to_struct(found.metadata)
+    except (ValueError, TypeError, ParseError, RecursionError):
+        metadata = Struct()
+        warnings.append("The tool's metadata is not plain JSON and was left out.")
+    duration = duration_pb2.Duration()
+    duration.FromTimedelta(timedelta(seconds=elapsed))
+    return pb.ToolResult(
+        parts=[chat_pb2.ContentPart(text=_plain(text))] if text else [],
+        sources=map(_source, found.sources[:_MOST_SOURCES]),
+        metadata=metadata,
+        elapsed=duration,
+        warnings=warnings[-_MOST_WARNINGS:],
+        slot=slot or found.slot or own_slot,
+    )
+
+
+def _source(source: Source) -> pb.Source:
+    return pb.Source(
+        title=_cut(source.title),
+        uri=_cut(source.uri),
+        excerpt=_cut(source.excerpt),
+        score=source.score,
+        kind=_cut(source.kind),
+        attributes=dict(_attributes(source)),
+    )
+
+
+def _attributes(source: Source) -> Iterator[tuple[str, str]]:
+    for name, value in source.attributes.items():
+        yield _cut(str(name)), _cut(str(value))
+
+
+def _safe(error: ToolError) -> str:
+    return redact(str(error))[:_LONGEST_MESSAGE] or "The tool gave up without a word."
+
+
+def _cut(text: str) -> str:
+    return _plain(text[:_LONGEST_FIELD])
+
+
+def _plain(text: str) -> str:
+    """Return `text` as protobuf takes it: half of a surrogate pair is no character."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

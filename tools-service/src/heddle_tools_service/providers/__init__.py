@@ -1,0 +1,1 @@
+"""What tools reach the outside with: knowledge bases, files, rubrics, the small model."""

@@ -1,0 +1,157 @@
+"""Asks a LAMB knowledge-base server over HTTP."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from heddle_tools_service.sdk import Passage, ToolError, ToolUnavailableError
+
+CONFIGURATION_ERROR = "KB configuration error:"
+_LARGEST_ANSWER = 8 * 1024 * 1024
+_LONGEST_ID = 256
+_ADDRESSES = {
+    # From the best to the least helpful for a reader. All but the first are paths on the server.
+    "source_url": "",
+    "original_file_url": "original_url",
+    "file_url": "",
+    "markdown_file_url": "markdown_url",
+    "images_folder_url": "images_folder",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeServer:
+    """Where a knowledge-base server is, and what opens it."""
+
+    url: str
+    """Without a slash at the end."""
+    token: str = field(repr=False)
+
+
+async def query_collection(
+    http: httpx.AsyncClient,
+    server: KnowledgeServer,
+    collection: str,
+    body: Mapping[str, Any],
+    *,
+    sections: bool,
+) -> list[Passage]:
+    """Search one collection of a server.
+
+    Args:
+        http: Must not follow redirects: the token belongs to one origin.
+        server: Whom to ask.
+        collection: The server's own identifier of the collection.
+        body: `query_text`, `top_k` and `threshold`.
+        sections: Search with the plug-in that brings the sections around passages.
+
+    Raises:
+        ToolError: The server refuses, or answers nonsense.
+        ToolUnavailableError: The server does not answer, or is broken.
+    """
+    url = f"{server.url}/collections/{_segment(collection)}/query"
+    parameters = {"plugin_name": "parent_child_query"} if sections else None
+    headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
+    request = http.build_request(
+        "POST", url, params=parameters, headers=headers, json={**body, "plugin_params": {}}
+    )
+    try:
+        response = await http.send(request, stream=True)
+        try:
+            _refuse_failure(response.status_code)
+            answer = await _limited(response)
+        finally:
+            await response.aclose()
+    except httpx.HTTPError as error:
+        raise ToolUnavailableError("the knowledge-base server does not answer") from error
+    return list(_passages(_hits(answer), server.url))
+
+
+def _segment(collection: str) -> str:
+    """Return an identifier as one segment of a path, whatever it holds."""
+    if collection in {"", ".", ".."} or len(collection) > _LONGEST_ID:
+        raise ToolError("its identifier cannot be one of a knowledge-base server")
+    return quote(collection, safe="", errors="replace")
+
+
+def _refuse_failure(status: int) -> None:
+    if status < HTTPStatus.MULTIPLE_CHOICES:
+        return
+    if status < HTTPStatus.BAD_REQUEST:
+        raise ToolError(
+            f"{CONFIGURATION_ERROR} the knowledge-base server redirects ({status}), and its token "
+            "is for one address only; set HEDDLE_TOOLS_KB_URL to the final address"
+        )
+    if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        raise ToolError(
+            f"{CONFIGURATION_ERROR} the knowledge-base server refuses the token ({status})"
+        )
+    if status == HTTPStatus.NOT_FOUND:
+        raise ToolError("the knowledge-base server has no such collection (404)")
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
+        raise ToolUnavailableError(f"the knowledge-base server answered {status}")
+    raise ToolError(f"the knowledge-base server refuses the query ({status})")
+
+
+async def _limited(response: httpx.Response) -> bytes:
+    pieces = bytearray()
+    async for piece in response.aiter_bytes():
+        pieces += piece
+        if len(pieces) > _LARGEST_ANSWER:
+            raise ToolError("the knowledge-base server answered with more than 8 MiB")
+    return bytes(pieces)
+
+
+def _hits(answer: bytes) -> list[Any]:
+    try:
+        found = json.loads(answer)
+        hits = found.get("results", found.get("documents", []))  # older servers: `documents`
+        if isinstance(hits, list):
+            return hits
+    except (ValueError, AttributeError, RecursionError):
+        pass  # as for a list that is none
+    raise ToolError("the knowledge-base server's answer cannot be read")
+
+
+def _passages(hits: list[Any], url: str) -> Iterator[Passage]:
+    for hit in hits:
+        if not isinstance(hit, Mapping):
+            continue
+        known = hit.get("metadata")
+        metadata: Mapping[str, Any] = known if isinstance(known, Mapping) else {}
+        text = hit.get("data", hit.get("text"))
+        score = hit.get("similarity")
+        addresses = dict(_links(metadata, url))
+        attributes = {name: link for key, link in addresses.items() if (name := _ADDRESSES[key])}
+        for name in ("chunk_index", "page", "video_id"):
+            if metadata.get(name) is not None:
+                attributes[name] = str(metadata[name])
+        yield Passage(
+            text if isinstance(text, str) else "",
+            _first(metadata, "filename", "original_filename", "video_title") or "Unknown",
+            next(iter(addresses.values()), ""),
+            float(score) if isinstance(score, int | float) else 0.0,
+            _first(metadata, "parent_text"),
+            attributes,
+        )
+
+
+def _links(metadata: Mapping[str, Any], url: str) -> Iterator[tuple[str, str]]:
+    """Yield what a person can open, the best first."""
+    for key in _ADDRESSES:
+        link = metadata.get(key)
+        if not link or not isinstance(link, str):
+            continue
+        if link.startswith(("https://", "http://")):
+            yield key, link
+        elif key != "source_url":  # anything but http(s) there could be a `javascript:` link
+            yield key, f"{url}/{link.lstrip('/')}"
+
+
+def _first(metadata: Mapping[str, Any], *names: str) -> str:
+    return next((str(metadata[name]) for name in names if metadata.get(name)), "")

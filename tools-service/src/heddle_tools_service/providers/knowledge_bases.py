@@ -1,0 +1,172 @@
+"""Searches knowledge bases. A collection's record names its backend; tools need not know it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import httpx
+import structlog
+
+from heddle_tools_service.knowledge.errors import (
+    CollectionNotFoundError,
+    EmbeddingError,
+    InvalidInputError,
+    KnowledgeError,
+    StorageError,
+)
+from heddle_tools_service.providers.kb_server import (
+    CONFIGURATION_ERROR,
+    KnowledgeServer,
+    query_collection,
+)
+from heddle_tools_service.sdk import (
+    Assistant,
+    FailedSearch,
+    Findings,
+    Passage,
+    ToolError,
+    ToolUnavailableError,
+)
+
+if TYPE_CHECKING:  # loads the engine
+    from heddle_tools_service.knowledge.records import Passage as Stored
+    from heddle_tools_service.knowledge.store import KnowledgeStore
+
+log = structlog.get_logger(__name__)
+EMBEDDED = "embedded"
+LAMB = "lamb-kb"
+_AT_ONCE = 8
+
+OpenStore = Callable[[], Awaitable["KnowledgeStore"]]
+ServerOf = Callable[[Assistant], Awaitable[KnowledgeServer | None]]
+"""Tells the knowledge-base server of an assistant's owner, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBases:
+    """All knowledge bases that the service can reach."""
+
+    store: OpenStore
+    server_of: ServerOf
+    http: httpx.AsyncClient
+    patience: float
+    """Seconds that one collection may take."""
+
+    def of(self, assistant: Assistant) -> "AssistantKnowledge":
+        """Return what `assistant` may search."""
+        return AssistantKnowledge(self, assistant)
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantKnowledge:
+    """Knowledge bases in the name of an assistant's owner."""
+
+    bases: KnowledgeBases
+    assistant: Assistant
+
+    async def search(
+        self,
+        collections: Sequence[str],
+        query: str,
+        *,
+        top_k: int,
+        threshold: float = 0.0,
+        sections: bool = False,
+    ) -> Findings:
+        """Search all `collections` at once; see `heddle_tools_service.sdk.Knowledge`."""
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(collection: str) -> list[Passage] | FailedSearch:
+            async with gate:
+                question = _Question(collection, query, top_k, threshold, sections)
+                return await self._answer(question)
+
+        answers = await asyncio.gather(*map(one, collections))
+        return Findings(
+            tuple(passage for found in answers if isinstance(found, list) for passage in found),
+            tuple(found for found in answers if isinstance(found, FailedSearch)),
+        )
+
+    async def _answer(self, question: "_Question") -> list[Passage] | FailedSearch:
+        name = question.collection
+        try:
+            async with asyncio.timeout(self.bases.patience):
+                return await self._ask(question)
+        except ToolError as error:
+            message = str(error)
+            if not message.startswith(CONFIGURATION_ERROR):
+                message = f"Collection {name!r} was not searched: {message}."
+            return FailedSearch(name, message, isinstance(error, ToolUnavailableError))
+        except TimeoutError:
+            message = f"Collection {name!r} was not searched: it took too long."
+            return FailedSearch(name, message, unavailable=True)
+        except KnowledgeError as error:
+            message = f"Collection {name!r} was not searched: {error}"
+            down = isinstance(error, StorageError | EmbeddingError)
+            return FailedSearch(name, message, unavailable=down)
+        except Exception:
+            # One broken collection must not cost the others; what broke it is for the log alone.
+            log.exception("collection not searched", collection=name)
+            return FailedSearch(name, f"Collection {name!r} was not searched: it is broken.")
+
+    async def _ask(self, question: "_Question") -> list[Passage]:
+        store = await self.bases.store()
+        try:
+            record = await store.get_collection(question.collection)
+        except (CollectionNotFoundError, InvalidInputError):
+            return await self._ask_server(question, question.collection, registered=False)
+        if record.backend == EMBEDDED:
+            found = await store.search(
+                question.collection,
+                question.query,
+                top_k=question.top_k,
+                threshold=question.threshold,
+            )
+            return [_passage(item, question.collection) for item in found]
+        if record.backend == LAMB:
+            known_as = record.settings.get("collection_id", question.collection)
+            return await self._ask_server(question, known_as, registered=True)
+        raise ToolError(f"{CONFIGURATION_ERROR} no backend is named {record.backend!r}")
+
+    async def _ask_server(
+        self, question: "_Question", collection: str, *, registered: bool
+    ) -> list[Passage]:
+        try:
+            server = await self.bases.server_of(self.assistant)
+        except Exception as error:
+            # What went wrong with a token can repeat it, so not even the log gets to know.
+            log.error("knowledge-base configuration not read", error=type(error).__name__)  # noqa: TRY400 - as the line above says
+            raise ToolError(f"{CONFIGURATION_ERROR} it cannot be read") from error
+        if server is None:
+            missing = "" if registered else f"there is no collection {question.collection!r}, and "
+            raise ToolError(
+                f"{CONFIGURATION_ERROR} {missing}no knowledge-base server is configured "
+                "(HEDDLE_TOOLS_KB_URL)"
+            )
+        body = {
+            "query_text": question.query,
+            "top_k": question.top_k,
+            "threshold": question.threshold,
+        }
+        return await query_collection(
+            self.bases.http, server, collection, body, sections=question.sections
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    collection: str
+    query: str
+    top_k: int
+    threshold: float
+    sections: bool
+
+
+def _passage(found: "Stored", collection: str) -> Passage:
+    attributes = {"collection": collection, "document": found.document}
+    if found.page:
+        attributes["page"] = str(found.page)
+    if found.heading:
+        attributes["heading"] = " / ".join(found.heading)
+    return Passage(found.text, found.title, found.uri, found.score, found.parent_text, attributes)

@@ -1,0 +1,102 @@
+"""Keeps assessment rubrics as files: one YAML or JSON file each, in one folder.
+
+A file holds the columns of LAMB's `rubrics` table: `rubric_id`, `owner_email`, `organization`,
+`is_public`, `title` and `rubric_data`.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import structlog
+import yaml
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+
+from heddle_tools_service.sdk import Assistant, Rubric
+
+log = structlog.get_logger(__name__)
+_LARGEST_FILE = 1024 * 1024
+_ENDINGS = frozenset({".yaml", ".yml", ".json"})
+
+
+class RubricRecord(BaseModel):
+    """A rubric, and who may read it."""
+
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+
+    rubric_id: str = Field(min_length=1)
+    owner: str = Field(default="", validation_alias=AliasChoices("owner", "owner_email"))
+    organization: str = Field(
+        default="", validation_alias=AliasChoices("organization", "organization_id")
+    )
+    is_public: bool = False
+    title: str = ""
+    rubric_data: Any
+
+    def readable_by(self, assistant: Assistant) -> bool:
+        """Return whether `assistant` may use it: its owner's own, or public in the organisation."""
+        if self.owner and self.owner == assistant.owner:
+            return True
+        return self.is_public and self.organization == assistant.organization
+
+
+@dataclass(frozen=True, slots=True)
+class RubricFolder:
+    """The rubrics of a folder. Files that are added or changed count from the next look on."""
+
+    folder: Path | None
+
+    def of(self, assistant: Assistant) -> "AssistantRubrics":
+        """Return the rubrics that `assistant` may use."""
+        return AssistantRubrics(self, assistant)
+
+    def find(self, rubric_id: str) -> RubricRecord | None:
+        """Return the rubric of an id, whoever may read it. Reads files: call it in a thread."""
+        if self.folder is None or not self.folder.is_dir():
+            return None
+        records = _records(self.folder)
+        return next((record for record in records if record.rubric_id == rubric_id), None)
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantRubrics:
+    """Rubrics in the name of an assistant's owner."""
+
+    rubrics: RubricFolder
+    assistant: Assistant
+
+    async def get(self, rubric_id: str) -> Rubric | None:
+        """Return a rubric; None alike if there is none and if it may not be read."""
+        record = await asyncio.to_thread(self.rubrics.find, rubric_id)
+        if record is None or not record.readable_by(self.assistant):
+            return None
+        return Rubric(record.rubric_id, record.title, record.rubric_data)
+
+
+def _records(folder: Path) -> Iterator[RubricRecord]:
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in _ENDINGS or not path.is_file():
+            continue
+        known = path.stat()
+        if (record := _read(path, known.st_mtime_ns, known.st_size)) is not None:
+            yield record
+
+
+@lru_cache(maxsize=1_024)
+def _read(path: Path, _changed: int, size: int) -> RubricRecord | None:
+    """Return the rubric of a file. Its time and size are arguments so that changes count."""
+    try:
+        if size > _LARGEST_FILE:
+            raise ValueError("larger than 1 MiB")  # noqa: TRY301 - reported as all else that is wrong
+        return RubricRecord.model_validate(yaml.safe_load(path.read_bytes()))
+    except ValidationError as error:
+        problem = "; ".join(
+            f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()
+        )
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        problem = type(error).__name__ if isinstance(error, OSError) else str(error)
+    log.warning("rubric skipped", file=path.name, problem=problem)
+    return None

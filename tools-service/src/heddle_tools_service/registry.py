@@ -1,0 +1,144 @@
+"""The installed tools. Found once, at start: a request names one, it never loads one."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from google.protobuf.json_format import SerializeToJsonError
+from google.protobuf.struct_pb2 import Struct
+from heddle.assistant.v1 import assistant_pb2
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
+from heddle_runtime.plugins import Plugins, Problem, discover
+from heddle_runtime.structs import from_struct
+
+from heddle_tools_service import tools
+from heddle_tools_service.adapters import tools_in
+from heddle_tools_service.complaints import REQUIRED
+from heddle_tools_service.configs import ConfigSchema
+from heddle_tools_service.definitions import check
+from heddle_tools_service.sdk import Mode, Tool
+
+ENTRY_POINTS = "heddle.tools"
+_LONGEST_NAME = 80
+_MODES: dict[Mode, assistant_pb2.Mode.ValueType] = {
+    "augment": assistant_pb2.MODE_AUGMENT,
+    "function": assistant_pb2.MODE_FUNCTION,
+    "agent": assistant_pb2.MODE_AGENT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A tool, ready to be described, configured and run."""
+
+    tool: Tool
+    configs: ConfigSchema
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.tool.name
+
+    def configure(self, config: Struct) -> object:
+        """Return what the tool gets as its configuration.
+
+        Raises:
+            InvalidRequestError: The configuration is wrong; the violations say where.
+        """
+        parsed, violations = self.configs.read(_members(config))
+        if violations:
+            raise InvalidRequestError(_summary(self.name, violations), violations, tool=self.name)
+        return parsed
+
+    def validate(self, config: Struct) -> tuple[dict[str, Any], Sequence[Violation]]:
+        """Return a configuration with its defaults, and everything that is wrong with it."""
+        try:
+            return self.configs.check(_members(config))
+        except InvalidRequestError as error:
+            return {}, error.violations
+
+
+class Registry:
+    """The installed tools by name, and what could not be installed."""
+
+    def __init__(self, plugins: Plugins[Installed]) -> None:
+        self._installed = dict(sorted(plugins.found.items()))
+        self._origins = plugins.origins
+        self.problems: tuple[Problem, ...] = tuple(plugins.problems)
+
+    @classmethod
+    def discover(cls, folder: Path | None) -> "Registry":
+        """Return our own tools, those of installed distributions, and those of `folder`."""
+        plugins = discover(tools, ENTRY_POINTS, folder, _read)
+        if folder is not None and not folder.is_dir():
+            plugins.report(f"folder:{folder}", "There is no such folder. Check HEDDLE_TOOLS_DIR.")
+        return cls(plugins)
+
+    @classmethod
+    def of(cls, *tools: Tool) -> "Registry":
+        """Return a registry of just these tools."""
+        plugins: Plugins[Installed] = Plugins()
+        for tool in tools:
+            plugins.add(_install(tool), "builtin")
+        return cls(plugins)
+
+    def __iter__(self) -> Iterator[Installed]:
+        """Iterate in the order of names."""
+        return iter(self._installed.values())
+
+    def get(self, name: str) -> Installed:
+        """Return the tool called `name`.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        try:
+            return self._installed[name]
+        except KeyError:
+            shown = name[:_LONGEST_NAME]
+            raise NotFoundError(f"No tool is named {shown!r}.", tool=shown) from None
+
+    def describe(self, installed: Installed) -> pb.Tool:
+        """Return a tool as clients see it."""
+        tool = installed.tool
+        return pb.Tool(
+            name=tool.name,
+            title=tool.title,
+            description=tool.description,
+            default_slot=tool.slot,
+            config_schema_json=json.dumps(tool.schema, ensure_ascii=False),
+            version=tool.version,
+            category=tool.category,
+            modes=[_MODES[mode] for mode in tool.modes],
+            origin=self._origins[tool.name],
+        )
+
+
+def _members(config: Struct) -> dict[str, Any]:
+    try:
+        return from_struct(config)
+    except (SerializeToJsonError, ValueError):
+        violation = Violation("config", "must hold neither NaN nor infinite numbers")
+        raise InvalidRequestError("The configuration is not JSON.", [violation]) from None
+
+
+def _summary(tool: str, violations: Sequence[Violation]) -> str:
+    """Return one sentence; where one option is missing, in the words that LAMB's users know."""
+    first, *others = violations
+    name = first.field.removeprefix("config.")
+    if not others and first.description == REQUIRED and "." not in name:
+        return f"No {name} configured"
+    return f"The configuration of the tool {tool!r} is wrong: {first.field} {first.description}."
+
+
+def _read(module: ModuleType) -> Iterator[Installed]:
+    return map(_install, tools_in(module))
+
+
+def _install(tool: Tool) -> Installed:
+    check(tool)
+    return Installed(tool, ConfigSchema(tool.schema, tool.parse))

@@ -1,0 +1,250 @@
+"""What the author of a tool imports. `tools/word_count.py` is the smallest example.
+
+A tool is one function with the `tool` decorator. It takes a `ToolCall` and returns a `ToolResult`,
+or raises `ToolError`. The function is async, or an ordinary one, which then runs in a thread; only
+an async one can use the client, the knowledge bases, the files, the rubrics and the small model.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+import httpx
+from pydantic import BaseModel, ConfigDict
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from heddle_tools_service.surroundings import (
+    Assistant,
+    Caller,
+    EarlierResult,
+    FailedSearch,
+    Files,
+    FileText,
+    Findings,
+    Generate,
+    Knowledge,
+    Passage,
+    Rubric,
+    Rubrics,
+)
+
+__all__ = [
+    "Assistant",
+    "Caller",
+    "EarlierResult",
+    "FailedSearch",
+    "FileText",
+    "Files",
+    "Findings",
+    "Knowledge",
+    "Mode",
+    "NoOptions",
+    "Passage",
+    "Rubric",
+    "Rubrics",
+    "Source",
+    "Tool",
+    "ToolCall",
+    "ToolConfig",
+    "ToolError",
+    "ToolResult",
+    "ToolUnavailableError",
+    "tool",
+]
+SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+Mode = Literal["augment", "function", "agent"]
+
+
+class ToolError(Exception):
+    """The tool gives up. The message is shown to people: it must not hold secrets."""
+
+
+class ToolUnavailableError(ToolError):
+    """Something behind the tool is down; trying again later may help."""
+
+
+class _PlainSchema(GenerateJsonSchema):
+    """A JSON Schema without the titles that pydantic makes of the names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        made = super().model_schema(schema)
+        if schema["cls"].model_config.get("title") is None:
+            made.pop("title", None)
+        return made
+
+
+class ToolConfig(BaseModel):
+    """Base of a tool's configuration: its fields, their defaults and limits are what clients see.
+
+    Unknown members are refused. Describe every field: the description is shown in forms.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NoOptions(ToolConfig):
+    """Nothing can be set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something a result rests on."""
+
+    title: str
+    uri: str = ""
+    """Where people can read it."""
+    excerpt: str = ""
+    """The passage that was used."""
+    score: float | None = None
+    """How well it matches; None if the tool does not rank. 0.0 is a rank."""
+    kind: str = "passage"
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool found."""
+
+    text: str
+    """Goes into the template's slot as it is. Empty if nothing was found."""
+    sources: Sequence[Source] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """Facts for traces, plain JSON; not shown to the model. No contents, no secrets."""
+    warnings: Sequence[str] = ()
+    """Parts of the work that failed while the rest succeeded, one sentence each."""
+    slot: str = ""
+    """The slot to fill, if it is another than the tool's own."""
+
+
+ConfigT = TypeVar("ConfigT")
+ModelT = TypeVar("ModelT", bound=ToolConfig)
+
+
+@dataclass(frozen=True)
+class ToolCall(Generic[ConfigT]):
+    """One call of a tool: what it is given, and its ways to the outside."""
+
+    longest_generation: ClassVar[float] = 10.0
+    """Seconds that `generate` takes at most."""
+
+    config: ConfigT
+    """The checked configuration, defaults filled in."""
+    query: str
+    """The last user message: its text parts, joined by a space. Empty if there is none."""
+    assistant: Assistant
+    identity: Caller
+    earlier: tuple[EarlierResult, ...]
+    """What tools found earlier in the run, in the order in which they ran."""
+    status: Callable[[str], None]
+    """Tells the person who waits what is being done, in one short phrase without secrets."""
+    http: httpx.AsyncClient
+    """For requests to other servers. Follows no redirects, keeps no cookies."""
+    knowledge: Knowledge
+    files: Files
+    rubrics: Rubrics
+    seconds: float
+    """How long the call may take."""
+    build_request: Callable[[], dict[str, Any]]
+    """Makes `request`."""
+    small_model: Generate | None
+    """The small fast model; None if none is configured. Use `generate`."""
+
+    @cached_property
+    def request(self) -> dict[str, Any]:
+        """The complete request in OpenAI's shape: `messages`, `stream`, every other member."""
+        return self.build_request()
+
+    @property
+    def can_generate(self) -> bool:
+        """Whether a small fast model is configured."""
+        return self.small_model is not None
+
+    async def generate(self, prompt: str, *, max_tokens: int = 200) -> str:
+        """Return the small fast model's answer to `prompt`.
+
+        Takes at most a third of the call's time, and at most 10 s, so that a tool which can do
+        without the answer still can when there is none.
+
+        Raises:
+            ToolUnavailableError: No such model is configured, or it does not answer.
+        """
+        if self.small_model is None:
+            raise ToolUnavailableError("No small fast model is configured.")
+        limit = min(self.longest_generation, self.seconds / 3)
+        return await self.small_model(prompt, timeout=limit, max_tokens=max_tokens)
+
+
+Run = Callable[[ToolCall[Any]], "ToolResult | Awaitable[ToolResult]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as the registry knows it. Made with the `tool` decorator."""
+
+    name: str
+    title: str
+    description: str
+    slot: str
+    schema: dict[str, Any]
+    """The JSON Schema (2020-12) of the configuration."""
+    parse: Callable[[dict[str, Any]], Any]
+    """Makes of a configuration that fits the schema what `ToolCall.config` is."""
+    run: Run
+    category: str = "custom"
+    version: str = "1.0"
+    modes: tuple[Mode, ...] = ("augment",)
+    module: str = ""
+    """Where the tool is defined."""
+
+    @property
+    def blocking(self) -> bool:
+        """Whether the function runs in a thread."""
+        return not inspect.iscoroutinefunction(self.run)
+
+
+def tool(
+    name: str,
+    *,
+    title: str,
+    config: type[ModelT] = NoOptions,  # type: ignore[assignment] # a type variable takes no default
+    slot: str = "context",
+    category: str = "custom",
+    version: str = "1.0",
+    modes: tuple[Mode, ...] = ("augment",),
+) -> Callable[[Callable[[ToolCall[ModelT]], ToolResult | Awaitable[ToolResult]]], Tool]:
+    """Make a `Tool` of a function; the first line of its docstring is the tool's description.
+
+    Args:
+        name: The unique name, `[a-z][a-z0-9_]{0,62}`.
+        title: The name shown to people.
+        config: What an assistant's author can set. Without it: nothing.
+        slot: The template slot that is filled when a binding names none.
+        category: `rag`, `rubric`, `file` or `custom`, for lists.
+        version: For people.
+        modes: The ways in which the tool can be bound.
+    """
+
+    def decorate(run: Callable[[ToolCall[ModelT]], ToolResult | Awaitable[ToolResult]]) -> Tool:
+        description, _, _ = (run.__doc__ or "").strip().partition("\n")
+        schema = config.model_json_schema(schema_generator=_PlainSchema)
+        return Tool(
+            name,
+            title,
+            description,
+            slot,
+            {"$schema": SCHEMA_DIALECT, **schema},
+            config.model_validate,
+            run,
+            category,
+            version,
+            modes,
+            run.__module__,
+        )
+
+    return decorate

@@ -1,0 +1,118 @@
+"""`heddle.tool.v1.ToolService`."""
+
+from collections.abc import AsyncGenerator, Iterator, Sequence
+
+from google.rpc import error_details_pb2
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
+from heddle_runtime.boundary import Context
+from heddle_runtime.calls import remaining
+from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, to_status
+from heddle_runtime.paging import page
+from heddle_runtime.structs import to_struct
+
+from heddle_tools_service.execution import Event, running
+from heddle_tools_service.workshop import Workshop
+
+_MOST_INVOCATIONS = 64
+
+
+class ToolServicer(pb_grpc.ToolServiceServicer):
+    """Translates between the contract and the tools."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self._workshop = workshop
+        self._registry = workshop.registry
+
+    async def ListTools(
+        self, request: pb.ListToolsRequest, context: Context
+    ) -> pb.ListToolsResponse:
+        """List one page of tools, and on the first one what could not be installed."""
+        found, next_token = page(
+            self._registry, lambda tool: tool.name, request.page_size, request.page_token
+        )
+        problems = () if request.page_token else self._registry.problems
+        return pb.ListToolsResponse(
+            tools=map(self._registry.describe, found),
+            next_page_token=next_token,
+            problems=[
+                pb.PluginProblem(origin=problem.origin, message=problem.message)
+                for problem in problems
+            ],
+        )
+
+    async def GetTool(self, request: pb.GetToolRequest, context: Context) -> pb.GetToolResponse:
+        """Describe one tool."""
+        return pb.GetToolResponse(tool=self._registry.describe(self._registry.get(request.name)))
+
+    async def ValidateToolConfig(
+        self, request: pb.ValidateToolConfigRequest, context: Context
+    ) -> pb.ValidateToolConfigResponse:
+        """Answer with what is wrong instead of failing."""
+        effective, violations = self._registry.get(request.name).validate(request.config)
+        if not violations:
+            return pb.ValidateToolConfigResponse(effective_config=to_struct(effective))
+        return pb.ValidateToolConfigResponse(
+            violations=[
+                error_details_pb2.BadRequest.FieldViolation(
+                    field=violation.field, description=violation.description
+                )
+                for violation in violations
+            ]
+        )
+
+    async def ExecuteTool(
+        self, request: pb.ExecuteToolRequest, context: Context
+    ) -> AsyncGenerator[pb.ExecuteToolResponse]:
+        """Stream a tool's status messages, then its result, or fail with it."""
+        _check([request.invocation], "invocation")
+        begin = self._workshop.open(request.context, remaining(context))
+        async with running([request.invocation], begin) as outbox:
+            while events := await outbox.take():
+                for event in events:
+                    if isinstance(event.what, HeddleError):
+                        raise event.what
+                    if isinstance(event.what, str):
+                        status = pb.ToolStatus(message=event.what)
+                        yield pb.ExecuteToolResponse(status=status)
+                    else:
+                        yield pb.ExecuteToolResponse(result=event.what)
+
+    async def ExecuteTools(
+        self, request: pb.ExecuteToolsRequest, context: Context
+    ) -> AsyncGenerator[pb.ExecuteToolsResponse]:
+        """Stream what happens in all invocations; what is ready together goes out together."""
+        _check(request.invocations, "invocations[{}]")
+        begin = self._workshop.open(request.context, remaining(context))
+        async with running(request.invocations, begin) as outbox:
+            while events := await outbox.take():
+                yield pb.ExecuteToolsResponse(events=map(_event, events))
+
+
+def _check(invocations: Sequence[pb.ToolInvocation], path: str) -> None:
+    if violations := list(_violations(invocations, path)):
+        raise InvalidRequestError("The invocations are wrong.", violations)
+
+
+def _violations(invocations: Sequence[pb.ToolInvocation], path: str) -> Iterator[Violation]:
+    if len(invocations) > _MOST_INVOCATIONS:
+        yield Violation("invocations", f"must have at most {_MOST_INVOCATIONS} items")
+        return
+    seen: set[str] = set()
+    for index, invocation in enumerate(invocations):
+        place = path.format(index)
+        if invocation.id in seen:
+            yield Violation(f"{place}.id", "is the id of another invocation")
+        seen.add(invocation.id)
+        if invocation.HasField("timeout") and invocation.timeout.ToNanoseconds() <= 0:
+            yield Violation(f"{place}.timeout", "must be more than 0")
+
+
+def _event(event: Event) -> pb.ToolEvent:
+    match event.what:
+        case str():
+            return pb.ToolEvent(id=event.id, status=pb.ToolStatus(message=event.what))
+        case HeddleError():
+            return pb.ToolEvent(id=event.id, error=to_status(event.what))
+        case _:
+            return pb.ToolEvent(id=event.id, result=event.what)

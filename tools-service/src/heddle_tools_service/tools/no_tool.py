@@ -1,0 +1,9 @@
+"""Finds nothing, on purpose: for assistants that were told to use no tool."""
+
+from heddle_tools_service.sdk import NoOptions, ToolCall, ToolResult, tool
+
+
+@tool("no_tool", title="No tool", slot="context")
+async def no_tool(_: ToolCall[NoOptions]) -> ToolResult:
+    """Adds nothing to the prompt."""
+    return ToolResult("")

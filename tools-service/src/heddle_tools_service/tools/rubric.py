@@ -1,0 +1,77 @@
+"""Puts an assessment rubric into the prompt."""
+
+import json
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from heddle_tools_service.sdk import (
+    Rubric,
+    Source,
+    ToolCall,
+    ToolConfig,
+    ToolError,
+    ToolResult,
+    tool,
+)
+from heddle_tools_service.tools.rubric_forms import RubricData, evaluation_json, evaluation_markdown
+
+_MOST_LISTED = 3
+
+
+class RubricConfig(ToolConfig):
+    """Which rubric, and in which form."""
+
+    rubric_id: str | int = Field(
+        description="ID of the rubric to use", examples=["550e8400-e29b-41d4-a716-446655440000"]
+    )
+    format: Literal["markdown", "json"] = Field(
+        default="markdown", description="Output format for the rubric"
+    )
+
+
+@tool("rubric", title="Assessment Rubric", config=RubricConfig, slot="rubric", category="rubric")
+async def rubric(call: ToolCall[RubricConfig]) -> ToolResult:
+    """Injects a rubric for assessment-based responses."""
+    rubric_id = str(call.config.rubric_id or "").strip()
+    if not rubric_id:
+        raise ToolError("No rubric_id configured")
+    call.status(f"generating rubric {rubric_id}")
+    found = await _load(call, rubric_id)
+    if found is None:
+        raise ToolError(f"Rubric {rubric_id} not found or not accessible")
+    content = _content(found)
+    data = _read(content)
+    as_json = call.config.format == "json"
+    text = evaluation_json(data, content) if as_json else evaluation_markdown(data)
+    attributes = {"rubric_id": rubric_id, "format": call.config.format}
+    source = Source(found.title or data.title, kind="rubric", attributes=attributes)
+    return ToolResult(text, [source])
+
+
+async def _load(call: ToolCall[Any], rubric_id: str) -> Rubric | None:
+    try:
+        return await call.rubrics.get(rubric_id)
+    except ToolError as error:
+        raise type(error)(f"Failed to load rubric: {error}") from error
+    except Exception as error:
+        # Whatever keeps the rubrics may say anything; only the log may repeat it.
+        raise ToolError("Failed to load rubric: the rubrics cannot be read") from error
+
+
+def _content(found: Rubric) -> object:
+    if not isinstance(found.data, str):
+        return found.data
+    try:
+        return json.loads(found.data)
+    except (ValueError, RecursionError) as error:
+        raise ToolError("Failed to load rubric: its content is not JSON") from error
+
+
+def _read(content: object) -> RubricData:
+    try:
+        return RubricData.model_validate(content)
+    except ValidationError as error:
+        places = [".".join(map(str, item["loc"])) or "the content" for item in error.errors()]
+        wrong = ", ".join(places[:_MOST_LISTED])
+        raise ToolError(f"Failed to load rubric: wrong or missing: {wrong}") from error

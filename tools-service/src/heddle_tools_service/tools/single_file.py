@@ -1,0 +1,37 @@
+"""Puts the beginning of one file into the prompt."""
+
+from pydantic import Field
+
+from heddle_tools_service.sdk import Source, ToolCall, ToolConfig, ToolError, ToolResult, tool
+
+
+class SingleFileConfig(ToolConfig):
+    """Which file, and how much of it."""
+
+    file_path: str = Field(
+        max_length=4_096,
+        description="Path to file, relative to the files' folder, its owner's folder first",
+        examples=["1/notes.md"],
+    )
+    max_chars: int = Field(
+        default=50_000, ge=1, le=400_000, description="Maximum characters to read"
+    )
+
+
+@tool(
+    "single_file",
+    title="Single File Context",
+    config=SingleFileConfig,
+    slot="file",
+    category="file",
+)
+async def single_file(call: ToolCall[SingleFileConfig]) -> ToolResult:
+    """Injects the contents of a file as context."""
+    path = call.config.file_path
+    if not path.strip():
+        raise ToolError("No file_path configured")
+    call.status(f"reading file {path}")
+    content = await call.files.read(path, call.config.max_chars)
+    chars = len(content.text)
+    source = Source(path, kind="file", attributes={"path": path, "chars": str(chars)})
+    return ToolResult(content.text, [source], {"truncated": content.truncated, "chars": chars})

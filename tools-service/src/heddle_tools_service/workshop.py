@@ -1,0 +1,108 @@
+"""What tools work with, and how a run of one is begun."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import httpx
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.calls import Stopwatch
+from heddle_runtime.errors import HeddleError
+
+from heddle_tools_service.conversation import Scene
+from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
+from heddle_tools_service.outcomes import failure, result
+from heddle_tools_service.providers.files import FileFolder
+from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.registry import Registry
+from heddle_tools_service.sdk import Tool, ToolCall
+from heddle_tools_service.surroundings import Generate
+from heddle_tools_service.threads import Threads
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """The tools of the service and what they can use."""
+
+    registry: Registry
+    http: httpx.AsyncClient
+    knowledge: KnowledgeBases
+    files: FileFolder
+    rubrics: RubricFolder
+    small_model: Generate | None
+    threads: Threads
+    patience: float
+    """Seconds that a tool may take if its invocation does not say."""
+
+    def open(self, context: pb.RunContext, left: float) -> Begin:
+        """Return what begins the runs of one call.
+
+        Args:
+            context: What the tools can see.
+            left: Seconds that are left of the call. No tool gets more than half of them.
+        """
+        scene = Scene(context)
+        call = partial(
+            ToolCall,
+            query=scene.query,
+            assistant=scene.assistant,
+            identity=scene.identity,
+            earlier=scene.earlier,
+            http=self.http,
+            knowledge=self.knowledge.of(scene.assistant),
+            files=self.files.of(scene.assistant),
+            rubrics=self.rubrics.of(scene.assistant),
+            build_request=scene.request,
+            small_model=self.small_model,
+        )
+        return partial(self._begin, call, left / 2)
+
+    def _begin(
+        self,
+        call: Callable[..., ToolCall[Any]],
+        most: float,
+        invocation: pb.ToolInvocation,
+        outbox: Outbox,
+    ) -> Run | None:
+        try:
+            installed = self.registry.get(invocation.name)
+            config = installed.configure(invocation.config)
+        except HeddleError as error:
+            outbox.put(Event(invocation.id, error))
+            return None
+        except Exception as error:  # noqa: BLE001 - a tool's own checks of its configuration can raise anything
+            outbox.put(Event(invocation.id, failure(invocation.name, error)))
+            return None
+        seconds = min(_asked(invocation) or self.patience, most)
+        tool = installed.tool
+
+        def work(run: Run) -> Work:
+            status = run.status_from_thread if tool.blocking else run.status
+            made = call(config=config, status=status, seconds=seconds)
+            return self._work(tool, made, invocation.slot)
+
+        return Run(invocation.id, tool.name, seconds, outbox, work)
+
+    async def _work(self, tool: Tool, call: ToolCall[Any], slot: str) -> pb.ToolResult:
+        watch = Stopwatch()
+        try:
+            found = await self._found(tool, call)
+        except SystemExit as error:  # out of a task it would end the whole service
+            raise RuntimeError("the tool called sys.exit") from error
+        return result(found, slot, tool.slot, watch.seconds())
+
+    async def _found(self, tool: Tool, call: ToolCall[Any]) -> object:
+        if not tool.blocking:
+            return await tool.run(call)  # type: ignore[misc] # an async function, as just asked
+        found = await self.threads.run(tool.name, lambda: tool.run(call))
+        return await found if inspect.isawaitable(found) else found
+
+
+def _asked(invocation: pb.ToolInvocation) -> float:
+    """Return the seconds that an invocation asks for; 0 if it does not."""
+    if not invocation.HasField("timeout"):
+        return 0.0
+    return invocation.timeout.ToTimedelta().total_seconds()
