@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # generated stubs have this class on paper only
 else:
     Stub = pb_grpc.ConnectorServiceStub
 
+Asked = pb.GenerateMessageRequest | pb.GenerateWholeMessageRequest
+
 
 @asynccontextmanager
 async def service(**settings: Any) -> AsyncGenerator[Stub]:
@@ -58,7 +60,7 @@ def asked(
     messages: Sequence[chat.Message] = (),
     **fields: Any,
 ) -> pb.GenerateMessageRequest:
-    """Return a request."""
+    """Return a request for a stream."""
     return pb.GenerateMessageRequest(
         model=ModelRef(connector=connector, model=model),
         messages=messages or [said("Say hello.")],
@@ -66,17 +68,31 @@ def asked(
     )
 
 
+def as_whole(generation: pb.GenerateMessageRequest) -> pb.GenerateWholeMessageRequest:
+    """Return the same request for a whole answer."""
+    return pb.GenerateWholeMessageRequest(generation=generation)
+
+
+async def responses(
+    stub: Stub, request: Asked, seconds: float
+) -> AsyncGenerator[list[pb.GenerationEvent]]:
+    """Yield the events of each response, the only one of a whole answer."""
+    if isinstance(request, pb.GenerateWholeMessageRequest):
+        response = await stub.GenerateWholeMessage(request, **outgoing(seconds))
+        yield list(response.events)
+        return
+    async for streamed in stub.GenerateMessage(request, **outgoing(seconds)):
+        yield list(streamed.events)
+
+
 async def batches(
-    stub: Stub, request: pb.GenerateMessageRequest, seconds: float = 10
+    stub: Stub, request: Asked, seconds: float = 10
 ) -> list[list[pb.GenerationEvent]]:
     """Return the events of each response."""
-    call = stub.GenerateMessage(request, **outgoing(seconds))
-    return [list(response.events) async for response in call]
+    return [found async for found in responses(stub, request, seconds)]
 
 
-async def events(
-    stub: Stub, request: pb.GenerateMessageRequest, seconds: float = 10
-) -> list[pb.GenerationEvent]:
+async def events(stub: Stub, request: Asked, seconds: float = 10) -> list[pb.GenerationEvent]:
     """Return all events, having checked that exactly one `done` comes last."""
     found = [event for batch in await batches(stub, request, seconds) for event in batch]
     kinds = [event.WhichOneof("event") for event in found]
@@ -85,22 +101,20 @@ async def events(
     return found
 
 
-async def failure(
-    stub: Stub, request: pb.GenerateMessageRequest, seconds: float = 10
-) -> HeddleError:
+async def failure(stub: Stub, request: Asked, seconds: float = 10) -> HeddleError:
     """Return the error that the call ends with."""
     error, _ = await text_and_failure(stub, request, seconds)
     return error
 
 
 async def text_and_failure(
-    stub: Stub, request: pb.GenerateMessageRequest, seconds: float = 10
+    stub: Stub, request: Asked, seconds: float = 10
 ) -> tuple[HeddleError, str]:
     """Return the error that the call ends with, and the text before it."""
     found: list[pb.GenerationEvent] = []
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        async for response in stub.GenerateMessage(request, **outgoing(seconds)):
-            found += response.events
+        async for batch in responses(stub, request, seconds):
+            found += batch
     return from_rpc(caught.value), answer(found)
 
 

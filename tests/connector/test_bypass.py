@@ -10,7 +10,7 @@ from heddle_runtime.errors import NotFoundError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.service import answer, asked, batches, events, failure, said, service
+from connector.service import answer, as_whole, asked, batches, events, failure, said, service
 
 GOLDEN = Path(__file__).parent / "golden"
 CONVERSATION = [
@@ -38,13 +38,13 @@ async def test_each_view_of_a_prompt_is_as_agreed(model: str) -> None:
     expected = (GOLDEN / f"{model}.txt").read_bytes().decode()
     async with service() as stub:
         found = await events(stub, request(model))
-        whole = await batches(stub, request(model, whole=True))
+        whole = await batches(stub, as_whole(request(model)))
     assert answer(found) == expected
     assert found[-1].done == chat.Done(
         finish_reason=chat.FINISH_REASON_STOP, usage=chat.Usage(), model=model
     )
     assert found[-1].done.HasField("usage")
-    assert len(whole) == 2
+    assert len(whole) == 1
     if model != "debug-bypass":  # which shows whether the answer would be streamed
         assert answer(whole[0]) == expected
 

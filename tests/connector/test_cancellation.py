@@ -2,8 +2,10 @@
 
 import asyncio
 import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceStub
 from heddle_connector.app import ConnectorSettings, app
 from heddle_runtime.calls import outgoing
@@ -12,6 +14,9 @@ from heddle_runtime.server import running
 
 from connector.provider import Exchange, provider, text
 from connector.service import Stub, asked, openai_at
+
+if TYPE_CHECKING:
+    import grpc
 
 BOUND = 0.25
 
@@ -34,12 +39,12 @@ async def test_fifty_cancelled_calls_close_fifty_connections(
     async with openai_at(script, monkeypatch) as (stub, made):
         late = 0.0
         for number in range(50):
-            request = asked(whole=moment == "in a whole answer")
-            call = stub.GenerateMessage(request, **outgoing(30))
-            waiting = asyncio.ensure_future(anext(aiter(call)))
-            await (waiting if moment == "in mid-answer" else reached.acquire())
+            waiting = asyncio.ensure_future(begin(stub, moment == "in a whole answer"))
+            call = await waiting if moment == "in mid-answer" else None
+            if call is None:
+                await reached.acquire()
             cancelled = time.monotonic()
-            call.cancel()
+            (call or waiting).cancel()
             await asyncio.gather(waiting, return_exceptions=True)
             while len(closed) <= number and time.monotonic() - cancelled < 2:
                 await asyncio.sleep(0.002)
@@ -47,6 +52,17 @@ async def test_fifty_cancelled_calls_close_fifty_connections(
             late = max(late, closed[-1] - cancelled)
     assert made.connections == 50
     assert late < BOUND
+
+
+async def begin(stub: Stub, whole: bool) -> "grpc.aio.UnaryStreamCall[Any, Any]":
+    """Ask, and return when the first event is here."""
+    if whole:
+        await stub.GenerateWholeMessage(
+            pb.GenerateWholeMessageRequest(generation=asked()), **outgoing(30)
+        )
+    call = stub.GenerateMessage(asked(), **outgoing(30))
+    await anext(aiter(call))
+    return call
 
 
 async def test_cancelling_many_calls_at_once_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:

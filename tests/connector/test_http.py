@@ -7,7 +7,7 @@ import pytest
 from heddle_runtime.errors import DeadlineError, UnavailableError
 
 from connector.provider import DONE, STOP, Exchange, provider, text
-from connector.service import answer, asked, events, failure, openai_at, service
+from connector.service import answer, as_whole, asked, events, failure, openai_at, service
 
 
 async def hello(exchange: Exchange) -> None:
@@ -29,7 +29,7 @@ async def test_a_connection_serves_one_request_after_the_other(
 ) -> None:
     async with openai_at(hello, monkeypatch) as (stub, made):
         for whole in (False, False, False):
-            await events(stub, asked(whole=whole))
+            await events(stub, as_whole(asked()) if whole else asked())
     assert made.connections == 1
 
 
@@ -132,7 +132,7 @@ async def test_neither_proxies_nor_cookies_nor_passwords_of_the_environment_are_
         monkeypatch.setenv("http_proxy", other.url)
         async with openai_at(script, monkeypatch) as (stub, made):
             for _ in range(2):
-                await events(stub, asked(whole=True))
+                await events(stub, as_whole(asked()))
     assert other.exchanges == []
     assert [exchange.headers.get("cookie") for exchange in made.exchanges] == [None, None]
     assert made.exchanges[0].headers["accept-encoding"] == "identity"

@@ -16,7 +16,7 @@ from heddle_connector.connectors import local
 from heddle_runtime.calls import outgoing
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, UnavailableError
 
-from connector.service import answer, asked, batches, events, failure, said, service
+from connector.service import answer, as_whole, asked, batches, events, failure, said, service
 
 MODEL = "smollm2-135m-instruct"
 pytestmark = pytest.mark.skipif(
@@ -33,7 +33,7 @@ def ask(text: str = "Say hello.", tokens: int = 6, **fields: Any) -> pb.Generate
 async def test_the_embedded_model_answers_streamed_and_whole() -> None:
     async with service() as stub:
         streamed = await batches(stub, ask(), 60)
-        whole = await batches(stub, ask(whole=True), 60)
+        whole = await batches(stub, as_whole(ask()), 60)
     done = streamed[-1][-1].done
     assert done.finish_reason == chat.FINISH_REASON_LENGTH
     assert done.usage.completion_tokens == 6

@@ -17,7 +17,16 @@ from heddle_runtime.errors import (
 )
 
 from connector.provider import Exchange, Script, provider, streaming
-from connector.service import answer, asked, events, failure, said, service, text_and_failure
+from connector.service import (
+    answer,
+    as_whole,
+    asked,
+    events,
+    failure,
+    said,
+    service,
+    text_and_failure,
+)
 
 
 @asynccontextmanager
@@ -76,7 +85,7 @@ async def test_a_whole_answer_has_the_same_events(monkeypatch: pytest.MonkeyPatc
         await exchange.reply(200, reply)
 
     async with ollama_at(script, monkeypatch) as (stub, made):
-        text, called, done = await events(stub, ask(whole=True))
+        text, called, done = await events(stub, as_whole(ask()))
     assert made.exchanges[0].json["stream"] is False
     assert text.text_delta == "Hi"
     assert called.tool_call.name == "f"

@@ -11,6 +11,7 @@ from heddle.connector.v1 import connector_pb2 as pb
 from connector.provider import DONE, STOP, Exchange, chunk, streaming, text
 from connector.service import (
     answer,
+    as_whole,
     asked,
     batches,
     events,
@@ -112,7 +113,7 @@ async def test_a_whole_answer_is_asked_for_and_has_the_same_events(
         )
 
     async with openai_at(script, monkeypatch) as (stub, provider):
-        found = await batches(stub, asked(whole=True))
+        found = await batches(stub, as_whole(asked()))
     body = provider.exchanges[0].json
     assert "stream" not in body
     assert "stream_options" not in body

@@ -12,7 +12,7 @@ from heddle_runtime.errors import (
 )
 
 from connector.provider import DONE, Exchange, chunk, streaming, text
-from connector.service import asked, failure, openai_at, text_and_failure
+from connector.service import as_whole, asked, failure, openai_at, text_and_failure
 
 GARBAGE: dict[str, tuple[bytes, ...]] = {
     "not JSON": (text("Hi"), b"data: {oops\n\n"),
@@ -51,7 +51,7 @@ async def test_a_garbled_whole_answer_is_a_typed_error(
         await exchange.reply(200, reply)
 
     async with openai_at(script, monkeypatch) as (stub, _):
-        assert type(await failure(stub, asked(whole=True))) is ProviderGarbledError
+        assert type(await failure(stub, as_whole(asked()))) is ProviderGarbledError
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ async def test_an_error_object_in_an_answer_is_a_typed_error(
             await exchange.stream(text("Hi"), b"data: " + data + b"\n\n", DONE)
 
     async with openai_at(script, monkeypatch) as (stub, _):
-        found, before = await text_and_failure(stub, asked(whole=whole))
+        found, before = await text_and_failure(stub, as_whole(asked()) if whole else asked())
     assert type(found) is expected
     assert found.metadata == {"provider": "openai", **metadata}
     assert (error["message"] if isinstance(error, dict) else str(error)) in found.message
@@ -125,7 +125,7 @@ async def test_an_error_in_an_answer_does_not_repeat_the_key(
 
     async with openai_at(script, monkeypatch, "my-very-own-key") as (stub, _):
         for whole in (False, True):
-            found = await failure(stub, asked(whole=whole))
+            found = await failure(stub, as_whole(asked()) if whole else asked())
             assert found.message == "the key [redacted] is used up"
 
 
@@ -150,7 +150,7 @@ async def test_an_endless_whole_reply_is_cut_off(monkeypatch: pytest.MonkeyPatch
             await exchange.send(b" " * 65536)
 
     async with openai_at(script, monkeypatch) as (stub, _):
-        error = await failure(stub, asked(whole=True))
+        error = await failure(stub, as_whole(asked()))
     assert type(error) is ProviderGarbledError
 
 
@@ -165,7 +165,10 @@ async def test_a_connection_closed_in_mid_answer_is_a_garbled_answer(
         exchange.cut()
 
     async with openai_at(script, monkeypatch) as (stub, _):
-        assert type(await failure(stub, asked(whole=whole))) is ProviderGarbledError
+        assert (
+            type(await failure(stub, as_whole(asked()) if whole else asked()))
+            is ProviderGarbledError
+        )
 
 
 async def test_a_connection_reset_in_mid_answer_is_a_typed_error_and_not_repeated(

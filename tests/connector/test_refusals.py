@@ -14,7 +14,7 @@ from heddle_runtime.errors import (
 )
 
 from connector.provider import Exchange, Script
-from connector.service import asked, failure, openai_at
+from connector.service import as_whole, asked, failure, openai_at
 
 KEY = "my-very-own-provider-key"
 
@@ -54,7 +54,7 @@ async def test_a_status_becomes_a_typed_error_with_the_providers_own_words(
     error = {"message": "The model does not exist", "type": "t", "code": "c", "param": "model"}
     script = refusing(status, json.dumps({"error": error}), location="http://127.0.0.1:1/")
     async with openai_at(script, monkeypatch) as (stub, provider):
-        found = await failure(stub, asked(whole=whole))
+        found = await failure(stub, as_whole(asked()) if whole else asked())
     assert type(found) is expected
     assert "The model does not exist" in found.message
     assert found.metadata == {

@@ -84,6 +84,7 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
 
     batches: Sequence[Sequence[connector_pb2.GenerationEvent]] = ()
     seen: list[connector_pb2.GenerateMessageRequest] = field(default_factory=list)
+    wholes: int = 0
 
     async def GenerateMessage(
         self, request: connector_pb2.GenerateMessageRequest, context: Context
@@ -91,6 +92,14 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
         self.seen.append(request)
         for batch in self.batches or ([text("Hello"), done()],):
             yield connector_pb2.GenerateMessageResponse(events=batch)
+
+    async def GenerateWholeMessage(
+        self, request: connector_pb2.GenerateWholeMessageRequest, context: Context
+    ) -> connector_pb2.GenerateWholeMessageResponse:
+        self.seen.append(request.generation)
+        self.wholes += 1
+        events = [event for batch in self.batches or ([text("Hello"), done()],) for event in batch]
+        return connector_pb2.GenerateWholeMessageResponse(events=events)
 
 
 class Kept(assistant_pb2_grpc.AssistantServiceServicer):
@@ -120,6 +129,11 @@ class Bench:
         stub = pb_grpc.OrchestratorServiceStub(self.orchestrator)
         call = stub.RunCompletion(request, **outgoing(timeout))
         return [list(response.events) async for response in call]
+
+    async def whole(self, request: pb.RunCompletionRequest) -> list[pb.RunEvent]:
+        stub = pb_grpc.OrchestratorServiceStub(self.orchestrator)
+        whole = pb.RunWholeCompletionRequest(run=request)
+        return list((await stub.RunWholeCompletion(whole, **outgoing(10))).events)
 
     async def events(self, request: pb.RunCompletionRequest) -> list[pb.RunEvent]:
         return [event for batch in await self.batches(request) for event in batch]

@@ -169,10 +169,18 @@ async def test_without_tools_the_tool_service_is_not_called(bench: Bench) -> Non
 
 async def test_nobody_who_does_not_watch_gets_statuses(bench: Bench) -> None:
     request = ask(assistant(tool("a", statuses=["x"], sources=["s"])))
-    request.whole = True
 
-    assert kinds(await bench.events(request)) == ["sources", "tool_finished", "text_delta", "done"]
-    assert bench.connector.seen[0].whole
+    assert kinds(await bench.whole(request)) == ["sources", "tool_finished", "text_delta", "done"]
+    assert bench.connector.wholes == 1
+
+
+async def test_a_whole_answer_that_is_cut_off_is_an_error(bench: Bench) -> None:
+    bench.connector.batches = [[text("half of")]]
+
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await bench.whole(ask(assistant()))
+
+    assert isinstance(from_rpc(caught.value), ProviderGarbledError)
 
 
 async def test_text_with_names_in_braces_arrives_byte_for_byte(bench: Bench) -> None:

@@ -40,19 +40,23 @@ class Connector(pb_grpc.ConnectorServiceServicer):
     async def GenerateMessage(
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse]:
-        self.seen.append(request)
-        if request.model.model == "refusing":
+        raise AssertionError("a tool wants the whole answer")
+        yield
+
+    async def GenerateWholeMessage(
+        self, request: pb.GenerateWholeMessageRequest, context: Context
+    ) -> pb.GenerateWholeMessageResponse:
+        self.seen.append(request.generation)
+        if request.generation.model.model == "refusing":
             raise ProviderRefusedError("The model refuses.")
-        if request.model.model == "endless":
+        if request.generation.model.model == "endless":
             try:
                 await asyncio.Event().wait()
             finally:
                 self.stopped.set()
-        for word in ("wide ", "shed"):
-            event = pb.GenerationEvent(text_delta=word)
-            yield pb.GenerateMessageResponse(events=[event])
+        words = [pb.GenerationEvent(text_delta=word) for word in ("wide ", "shed")]
         done = pb.GenerationEvent(done=chat_pb2.Done())
-        yield pb.GenerateMessageResponse(events=[done])
+        return pb.GenerateWholeMessageResponse(events=[*words, done])
 
 
 @asynccontextmanager
@@ -92,7 +96,6 @@ async def test_a_tool_asks_the_small_model(transport: str) -> None:
     [request] = connector.seen
     assert (request.model.connector, request.model.model) == ("local", "some/model")
     assert request.messages[0].parts[0].text == "How wide?"
-    assert request.whole
 
 
 @pytest.mark.parametrize("transport", ["local", "grpc"])

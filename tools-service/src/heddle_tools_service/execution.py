@@ -27,6 +27,8 @@ class Event:
 
     id: str
     what: Happening
+    slot: str = ""
+    """The slot that the run fills, told with a failure; a result knows its own."""
 
     @property
     def last(self) -> bool:
@@ -67,9 +69,16 @@ class Run:
     """One tool at work. It ends once: with its result, its failure, or the end of its time."""
 
     def __init__(
-        self, id_: str, tool: str, seconds: float, outbox: Outbox, work: "Callable[[Run], Work]"
+        self,
+        id_: str,
+        tool: str,
+        slot: str,
+        seconds: float,
+        outbox: Outbox,
+        work: "Callable[[Run], Work]",
     ) -> None:
         self.tool = tool
+        self._slot = slot
         self.seconds = seconds
         self.over = False
         """Whether it was told how the run ended."""
@@ -105,7 +114,7 @@ class Run:
         self._timer.cancel()
         if isinstance(what, HeddleError):
             log.warning("tool run failed", tool=self.tool, code=what.code.name)
-        self._outbox.put(Event(self._id, what))
+        self._outbox.put(Event(self._id, what, self._slot))
 
     def _time_is_up(self) -> None:
         # Told at once: a tool that ignores its cancellation must not keep the others waiting.

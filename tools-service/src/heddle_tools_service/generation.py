@@ -8,7 +8,6 @@ from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle_runtime.calls import outgoing
-from heddle_runtime.client import streaming
 from heddle_runtime.errors import from_rpc
 from heddle_runtime.local import LocalChannel
 
@@ -34,21 +33,17 @@ class SmallModel:
         Raises:
             ToolUnavailableError: The model does not answer in time, or refuses.
         """
-        request = pb.GenerateMessageRequest(
+        generation = pb.GenerateMessageRequest(
             model=self._model,
             messages=[
                 chat_pb2.Message(role=chat_pb2.ROLE_USER, parts=[chat_pb2.ContentPart(text=prompt)])
             ],
             options=chat_pb2.GenerationOptions(temperature=0.0, max_tokens=max_tokens),
-            whole=True,
         )
-        text: list[str] = []
+        request = pb.GenerateWholeMessageRequest(generation=generation)
         try:
-            call = self._stub.GenerateMessage(request, **outgoing(timeout))
-            async with streaming(call) as responses:
-                async for response in responses:
-                    text += [event.text_delta for event in response.events if event.text_delta]
+            response = await self._stub.GenerateWholeMessage(request, **outgoing(timeout))
         except grpc.aio.AioRpcError as error:
             known = from_rpc(error)
             raise ToolUnavailableError(f"The small model gave no answer: {known}") from known
-        return "".join(text)
+        return "".join(event.text_delta for event in response.events)

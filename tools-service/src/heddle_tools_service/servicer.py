@@ -113,6 +113,6 @@ def _event(event: Event) -> pb.ToolEvent:
         case str():
             return pb.ToolEvent(id=event.id, status=pb.ToolStatus(message=event.what))
         case HeddleError():
-            return pb.ToolEvent(id=event.id, error=to_status(event.what))
+            return pb.ToolEvent(id=event.id, error=to_status(event.what), slot=event.slot)
         case _:
             return pb.ToolEvent(id=event.id, result=event.what)

@@ -22,6 +22,9 @@ from heddle_tools_service.sdk import Tool, ToolCall
 from heddle_tools_service.surroundings import Generate
 from heddle_tools_service.threads import Threads
 
+_TELLABLE = 0.9
+"""Of a call's time: what a tool may use of it, so that its end can still be told."""
+
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
@@ -42,7 +45,7 @@ class Workshop:
 
         Args:
             context: What the tools can see.
-            left: Seconds that are left of the call. No tool gets more than half of them.
+            left: Seconds that are left of the call.
         """
         scene = Scene(context)
         call = partial(
@@ -58,25 +61,27 @@ class Workshop:
             build_request=scene.request,
             small_model=self.small_model,
         )
-        return partial(self._begin, call, left / 2)
+        return partial(self._begin, call, left)
 
     def _begin(
         self,
         call: Callable[..., ToolCall[Any]],
-        most: float,
+        left: float,
         invocation: pb.ToolInvocation,
         outbox: Outbox,
     ) -> Run | None:
+        slot = invocation.slot
         try:
             installed = self.registry.get(invocation.name)
+            slot = slot or installed.tool.slot
             config = installed.configure(invocation.config)
         except HeddleError as error:
-            outbox.put(Event(invocation.id, error))
+            outbox.put(Event(invocation.id, error, slot))
             return None
         except Exception as error:  # noqa: BLE001 - a tool's own checks of its configuration can raise anything
-            outbox.put(Event(invocation.id, failure(invocation.name, error)))
+            outbox.put(Event(invocation.id, failure(invocation.name, error), slot))
             return None
-        seconds = min(_asked(invocation) or self.patience, most)
+        seconds = self._seconds(invocation, left)
         tool = installed.tool
 
         def work(run: Run) -> Work:
@@ -84,7 +89,14 @@ class Workshop:
             made = call(config=config, status=status, seconds=seconds)
             return self._work(tool, made, invocation.slot)
 
-        return Run(invocation.id, tool.name, seconds, outbox, work)
+        return Run(invocation.id, tool.name, slot, seconds, outbox, work)
+
+    def _seconds(self, invocation: pb.ToolInvocation, left: float) -> float:
+        """Return how long a tool may take. Who asks for a time has thought of what follows."""
+        if invocation.HasField("timeout"):
+            asked = invocation.timeout.ToTimedelta().total_seconds()
+            return min(asked, left * _TELLABLE)
+        return min(self.patience, left / 2)
 
     async def _work(self, tool: Tool, call: ToolCall[Any], slot: str) -> pb.ToolResult:
         watch = Stopwatch()
@@ -99,10 +111,3 @@ class Workshop:
             return await tool.run(call)  # type: ignore[misc] # an async function, as just asked
         found = await self.threads.run(tool.name, lambda: tool.run(call))
         return await found if inspect.isawaitable(found) else found
-
-
-def _asked(invocation: pb.ToolInvocation) -> float:
-    """Return the seconds that an invocation asks for; 0 if it does not."""
-    if not invocation.HasField("timeout"):
-        return 0.0
-    return invocation.timeout.ToTimedelta().total_seconds()

@@ -30,9 +30,20 @@ class Call:
     """An answer to generate. Everything is translated when it is first looked at."""
 
     # `cached_property` takes a lock in Python 3.11 and is a twentieth of a request's cost.
-    __slots__ = ("_context", "_functions", "_messages", "_options", "_request", "model", "whole")
+    __slots__ = (
+        "_context",
+        "_functions",
+        "_messages",
+        "_options",
+        "_request",
+        "connector",
+        "model",
+        "whole",
+    )
 
-    def __init__(self, request: pb.GenerateMessageRequest, context: TimedCall) -> None:
+    def __init__(
+        self, request: pb.GenerateMessageRequest, context: TimedCall, *, whole: bool = False
+    ) -> None:
         self._request = request
         self._context = context
         self._messages: list[dict[str, Any]] | None = None
@@ -40,7 +51,8 @@ class Call:
         self._options: Options | None = None
         self.model = request.model.model
         """The provider's name of the model."""
-        self.whole = request.whole
+        self.connector = request.model.connector
+        self.whole = whole
         """Nobody reads the answer before it is complete."""
 
     @property

@@ -26,9 +26,9 @@ _REASONS: dict[str, chat.FinishReason.ValueType] = {
 }
 
 
-def to_response(events: Sequence[Event]) -> pb.GenerateMessageResponse:
-    """Return one message that carries `events`."""
-    return pb.GenerateMessageResponse(events=[_event(event) for event in events])
+def to_events(events: Sequence[Event]) -> list[pb.GenerationEvent]:
+    """Return `events` in the form of the contract."""
+    return [_event(event) for event in events]
 
 
 def _event(event: Event) -> pb.GenerationEvent:

@@ -1,6 +1,6 @@
 """`heddle.connector.v1.ConnectorService`."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from heddle.assistant.v1.assistant_pb2 import ModelRef
@@ -13,9 +13,9 @@ from heddle_runtime.paging import page
 
 from heddle_connector.call import Call
 from heddle_connector.catalog import Catalog, Listing
-from heddle_connector.events import Done
+from heddle_connector.events import Done, Event
 from heddle_connector.registry import Registry
-from heddle_connector.responses import to_response
+from heddle_connector.responses import to_events
 from heddle_connector.sdk import Model
 
 _KINDS = {
@@ -82,22 +82,38 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     async def GenerateMessage(
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
-        """Stream what the connector yields, and see that it ends as the contract says."""
-        name = request.model.connector
-        connector = self._registry.get(name)
+        """Stream what the connector yields."""
+        async with aclosing(self._batches(Call(request, context))) as batches:
+            async for events in batches:
+                yield pb.GenerateMessageResponse(events=to_events(events))
+
+    async def GenerateWholeMessage(
+        self, request: pb.GenerateWholeMessageRequest, context: Context
+    ) -> pb.GenerateWholeMessageResponse:
+        """Return all that the connector yields when it is over."""
+        call = Call(request.generation, context, whole=True)
+        response = pb.GenerateWholeMessageResponse()
+        async with aclosing(self._batches(call)) as batches:
+            async for events in batches:
+                response.events.extend(to_events(events))
+        return response
+
+    async def _batches(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
+        """Yield what the connector yields, and see that it ends as the contract says."""
+        connector = self._registry.get(call.connector)
         done = False
         try:
-            async with aclosing(connector.generate(Call(request, context))) as batches:
+            async with aclosing(connector.generate(call)) as batches:
                 async for events in batches:
                     if done or not events:
                         continue
                     last = next((i for i, event in enumerate(events) if type(event) is Done), -1)
                     done = last >= 0
-                    yield to_response(events[: last + 1] if done else events)
+                    yield events[: last + 1] if done else events
             if not done:
                 raise ProviderGarbledError("The provider's answer ended before it was complete.")
         except HeddleError as error:
-            error.metadata.setdefault("provider", name)
+            error.metadata.setdefault("provider", call.connector)
             raise
 
 

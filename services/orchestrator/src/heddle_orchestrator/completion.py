@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 
 MERGING = "merging tool outputs"
+_CUT_OFF = "The connector's answer was cut off."
 _FIRST_LOOK = float("inf")
 
 
@@ -48,9 +49,14 @@ class Completions:
     max_prompt_chars: int
 
     async def run(
-        self, request: pb.RunCompletionRequest, context: Context
+        self, request: pb.RunCompletionRequest, context: Context, *, watched: bool
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
         """Yield what happens while the assistant answers, in batches.
+
+        Args:
+            request: What to answer.
+            context: Of the call.
+            watched: Somebody reads the events as they come.
 
         Raises:
             HeddleError: There is no answer: the assistant is unknown or wrong, the connector
@@ -61,18 +67,26 @@ class Completions:
         processor = _processor(assistant.prompt_processor)
         bound = augmenting(assistant, self.tool_timeout, remaining(context, _FIRST_LOOK))
         if bound:
-            run = self._tool_run(request, assistant, context)
+            run = self._tool_run(request, assistant, context, watched=watched)
             async with aclosing(strategy.run(run, bound)) as happened:
                 async for events in happened:
                     yield pb.RunCompletionResponse(events=events)
             _stop_on_failure(bound)
-            if not request.whole:
+            if watched:
                 merging = pb.RunEvent(status=pb.Status(message=MERGING))
                 yield pb.RunCompletionResponse(events=[merging])
         prompt = self._prompt(assistant, processor, request.messages, bound)
         watch = Stopwatch()
         chars = 0
-        async with aclosing(self._generate(request, assistant, prompt, context)) as generated:
+        generation = connector_pb2.GenerateMessageRequest(
+            model=assistant.model,
+            messages=prompt,
+            options=request.options,
+            functions=request.functions,
+            assistant=assistant,
+        )
+        generate = self._generate if watched else self._generate_whole
+        async with aclosing(generate(generation, context)) as generated:
             async for events in generated:
                 chars += sum(len(event.text_delta) for event in events)
                 if events[-1].HasField("done") and (request.include_trace or assistant.verbose):
@@ -94,15 +108,20 @@ class Completions:
                 raise InvalidRequestError("The request names no assistant.", [violation])
 
     def _tool_run(
-        self, request: pb.RunCompletionRequest, assistant: assistant_pb2.Assistant, context: Context
+        self,
+        request: pb.RunCompletionRequest,
+        assistant: assistant_pb2.Assistant,
+        context: Context,
+        *,
+        watched: bool,
     ) -> ToolRun:
         shared = tool_pb2.RunContext(
             messages=request.messages,
             options=request.options,
             assistant=assistant,
-            streaming=not request.whole,
+            streaming=watched,
         )
-        return ToolRun(self.tools, context, shared, watched=not request.whole)
+        return ToolRun(self.tools, context, shared, watched=watched)
 
     def _prompt(
         self,
@@ -122,21 +141,19 @@ class Completions:
             raise InvalidRequestError(message, [Violation("messages", "are too long")])
         return prompt
 
-    async def _generate(
-        self,
-        request: pb.RunCompletionRequest,
-        assistant: assistant_pb2.Assistant,
-        prompt: Sequence[chat_pb2.Message],
-        context: Context,
+    async def _generate_whole(
+        self, generation: connector_pb2.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[Events]:
-        generation = connector_pb2.GenerateMessageRequest(
-            model=assistant.model,
-            messages=prompt,
-            options=request.options,
-            functions=request.functions,
-            assistant=assistant,
-            whole=request.whole,
-        )
+        request = connector_pb2.GenerateWholeMessageRequest(generation=generation)
+        response = await self.connectors.GenerateWholeMessage(request, **onward(context))
+        events = [event for e in response.events if (event := _forwarded(e))]
+        if not (events and events[-1].HasField("done")):
+            raise ProviderGarbledError(_CUT_OFF)
+        yield events
+
+    async def _generate(
+        self, generation: connector_pb2.GenerateMessageRequest, context: Context
+    ) -> AsyncGenerator[Events]:
         call = self.connectors.GenerateMessage(generation, **onward(context))
         done = False
         async with streaming(call) as responses:
@@ -147,7 +164,7 @@ class Completions:
                     done = events[-1].HasField("done")
                     yield events
         if not done:
-            raise ProviderGarbledError("The connector's answer was cut off.")
+            raise ProviderGarbledError(_CUT_OFF)
 
 
 def _forwarded(event: connector_pb2.GenerationEvent) -> pb.RunEvent | None:

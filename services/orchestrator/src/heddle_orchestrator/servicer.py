@@ -1,6 +1,7 @@
 """`heddle.orchestrator.v1.OrchestratorService`."""
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
@@ -51,4 +52,14 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
         self, request: pb.RunCompletionRequest, context: Context
     ) -> AsyncIterator[pb.RunCompletionResponse]:
         """Stream everything that happens while an assistant answers."""
-        return self._completions.run(request, context)
+        return self._completions.run(request, context, watched=True)
+
+    async def RunWholeCompletion(
+        self, request: pb.RunWholeCompletionRequest, context: Context
+    ) -> pb.RunWholeCompletionResponse:
+        """Return everything that happened when it is over."""
+        events: list[pb.RunEvent] = []
+        async with aclosing(self._completions.run(request.run, context, watched=False)) as run:
+            async for response in run:
+                events += response.events
+        return pb.RunWholeCompletionResponse(events=events)

@@ -322,11 +322,6 @@ class GenerateMessageRequest(_message.Message):
     OPTIONS_FIELD_NUMBER: _builtins.int
     FUNCTIONS_FIELD_NUMBER: _builtins.int
     ASSISTANT_FIELD_NUMBER: _builtins.int
-    WHOLE_FIELD_NUMBER: _builtins.int
-    whole: _builtins.bool
-    """Nobody reads the answer before it is complete. The connector may then ask the
-    provider for the whole of it, which is cheaper; the events are the same, but few.
-    """
     @_builtins.property
     def model(self) -> _assistant_pb2.ModelRef:
         """The model that answers."""
@@ -357,11 +352,10 @@ class GenerateMessageRequest(_message.Message):
         options: _chat_pb2.GenerationOptions | None = ...,
         functions: _abc.Iterable[_chat_pb2.FunctionDeclaration] | None = ...,
         assistant: _assistant_pb2.Assistant | None = ...,
-        whole: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "model", b"model", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "functions", b"functions", "messages", b"messages", "model", b"model", "options", b"options", "whole", b"whole"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "functions", b"functions", "messages", b"messages", "model", b"model", "options", b"options"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -390,3 +384,51 @@ class GenerateMessageResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GenerateMessageResponse: _TypeAlias = GenerateMessageResponse  # noqa: Y015
+
+@_typing.final
+class GenerateWholeMessageRequest(_message.Message):
+    """Request of `GenerateWholeMessage`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GENERATION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def generation(self) -> Global___GenerateMessageRequest:
+        """What to generate, and how."""
+
+    def __init__(
+        self,
+        *,
+        generation: Global___GenerateMessageRequest | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["generation", b"generation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["generation", b"generation"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GenerateWholeMessageRequest: _TypeAlias = GenerateWholeMessageRequest  # noqa: Y015
+
+@_typing.final
+class GenerateWholeMessageResponse(_message.Message):
+    """Response of `GenerateWholeMessage`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___GenerationEvent]:
+        """What happened, in order; `done` comes last."""
+
+    def __init__(
+        self,
+        *,
+        events: _abc.Iterable[Global___GenerationEvent] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GenerateWholeMessageResponse: _TypeAlias = GenerateWholeMessageResponse  # noqa: Y015

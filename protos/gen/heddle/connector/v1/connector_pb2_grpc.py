@@ -50,6 +50,11 @@ class ConnectorServiceStub:
                 request_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateMessageRequest.SerializeToString,
                 response_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateMessageResponse.FromString,
                 _registered_method=True)
+        self.GenerateWholeMessage = channel.unary_unary(
+                '/heddle.connector.v1.ConnectorService/GenerateWholeMessage',
+                request_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageRequest.SerializeToString,
+                response_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageResponse.FromString,
+                _registered_method=True)
 
 
 class ConnectorServiceServicer:
@@ -88,6 +93,16 @@ class ConnectorServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GenerateWholeMessage(self, request, context):
+        """Lets a model answer somebody who does not watch. The response carries the events of
+        `GenerateMessage` in the same order. Cheaper than the stream: one message, and the
+        provider may be asked for the whole answer. Fails, is cancelled and is not retried
+        like `GenerateMessage`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ConnectorServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -105,6 +120,11 @@ def add_ConnectorServiceServicer_to_server(servicer, server):
                     servicer.GenerateMessage,
                     request_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateMessageRequest.FromString,
                     response_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateMessageResponse.SerializeToString,
+            ),
+            'GenerateWholeMessage': grpc.unary_unary_rpc_method_handler(
+                    servicer.GenerateWholeMessage,
+                    request_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageRequest.FromString,
+                    response_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -189,6 +209,33 @@ class ConnectorService:
             '/heddle.connector.v1.ConnectorService/GenerateMessage',
             heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateMessageRequest.SerializeToString,
             heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateMessageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GenerateWholeMessage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.connector.v1.ConnectorService/GenerateWholeMessage',
+            heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageRequest.SerializeToString,
+            heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -52,6 +52,12 @@ class ConnectorServiceStub:
     message and its `Retry-After`. Cancelling the call closes the connection to the
     provider.
     """
+    GenerateWholeMessage: _grpc.UnaryUnaryMultiCallable[_connector_pb2.GenerateWholeMessageRequest, _connector_pb2.GenerateWholeMessageResponse]
+    """Lets a model answer somebody who does not watch. The response carries the events of
+    `GenerateMessage` in the same order. Cheaper than the stream: one message, and the
+    provider may be asked for the whole answer. Fails, is cancelled and is not retried
+    like `GenerateMessage`.
+    """
 
 @_typing.type_check_only
 class ConnectorServiceAsyncStub(ConnectorServiceStub):
@@ -76,6 +82,12 @@ class ConnectorServiceAsyncStub(ConnectorServiceStub):
     `heddle.error.v1.ErrorReason` tells: a provider's refusal keeps its HTTP status, its
     message and its `Retry-After`. Cancelling the call closes the connection to the
     provider.
+    """
+    GenerateWholeMessage: _aio.UnaryUnaryMultiCallable[_connector_pb2.GenerateWholeMessageRequest, _connector_pb2.GenerateWholeMessageResponse]  # type: ignore[assignment]
+    """Lets a model answer somebody who does not watch. The response carries the events of
+    `GenerateMessage` in the same order. Cheaper than the stream: one message, and the
+    provider may be asked for the whole answer. Fails, is cancelled and is not retried
+    like `GenerateMessage`.
     """
 
 class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -116,6 +128,18 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
         `heddle.error.v1.ErrorReason` tells: a provider's refusal keeps its HTTP status, its
         message and its `Retry-After`. Cancelling the call closes the connection to the
         provider.
+        """
+
+    @_abc_1.abstractmethod
+    def GenerateWholeMessage(
+        self,
+        request: _connector_pb2.GenerateWholeMessageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_connector_pb2.GenerateWholeMessageResponse, _abc.Awaitable[_connector_pb2.GenerateWholeMessageResponse]]:
+        """Lets a model answer somebody who does not watch. The response carries the events of
+        `GenerateMessage` in the same order. Cheaper than the stream: one message, and the
+        provider may be asked for the whole answer. Fails, is cancelled and is not retried
+        like `GenerateMessage`.
         """
 
 def add_ConnectorServiceServicer_to_server(servicer: ConnectorServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -366,15 +366,10 @@ class RunCompletionRequest(_message.Message):
     OPTIONS_FIELD_NUMBER: _builtins.int
     FUNCTIONS_FIELD_NUMBER: _builtins.int
     INCLUDE_TRACE_FIELD_NUMBER: _builtins.int
-    WHOLE_FIELD_NUMBER: _builtins.int
     assistant_reference: _builtins.str
     """A kept assistant, in any form that `GetAssistantRequest.reference` takes."""
     include_trace: _builtins.bool
     """Adds a `trace` event before `done`. An assistant with `verbose` adds one anyway."""
-    whole: _builtins.bool
-    """Nobody reads the answer before it is complete: no `status` and no `tool_started`
-    events, and the provider may be asked for the whole answer, which is cheaper.
-    """
     @_builtins.property
     def assistant(self) -> _assistant_pb2.Assistant:
         """An assistant sent with the request."""
@@ -400,11 +395,10 @@ class RunCompletionRequest(_message.Message):
         options: _chat_pb2.GenerationOptions | None = ...,
         functions: _abc.Iterable[_chat_pb2.FunctionDeclaration] | None = ...,
         include_trace: _builtins.bool = ...,
-        whole: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "options", b"options", "target", b"target"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "functions", b"functions", "include_trace", b"include_trace", "messages", b"messages", "options", b"options", "target", b"target", "whole", b"whole"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "functions", b"functions", "include_trace", b"include_trace", "messages", b"messages", "options", b"options", "target", b"target"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_target: _TypeAlias = _typing.Literal["assistant_reference", "assistant"]  # noqa: Y015
     _WhichOneofArgType_target: _TypeAlias = _typing.Literal["target", b"target"]  # noqa: Y015
@@ -435,6 +429,54 @@ class RunCompletionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RunCompletionResponse: _TypeAlias = RunCompletionResponse  # noqa: Y015
+
+@_typing.final
+class RunWholeCompletionRequest(_message.Message):
+    """Request of `RunWholeCompletion`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def run(self) -> Global___RunCompletionRequest:
+        """What to answer, and how."""
+
+    def __init__(
+        self,
+        *,
+        run: Global___RunCompletionRequest | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunWholeCompletionRequest: _TypeAlias = RunWholeCompletionRequest  # noqa: Y015
+
+@_typing.final
+class RunWholeCompletionResponse(_message.Message):
+    """Response of `RunWholeCompletion`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___RunEvent]:
+        """What happened, in order; `done` comes last."""
+
+    def __init__(
+        self,
+        *,
+        events: _abc.Iterable[Global___RunEvent] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunWholeCompletionResponse: _TypeAlias = RunWholeCompletionResponse  # noqa: Y015
 
 @_typing.final
 class ListStrategiesRequest(_message.Message):

@@ -50,6 +50,11 @@ class OrchestratorServiceStub:
                 request_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunCompletionRequest.SerializeToString,
                 response_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunCompletionResponse.FromString,
                 _registered_method=True)
+        self.RunWholeCompletion = channel.unary_unary(
+                '/heddle.orchestrator.v1.OrchestratorService/RunWholeCompletion',
+                request_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunWholeCompletionRequest.SerializeToString,
+                response_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunWholeCompletionResponse.FromString,
+                _registered_method=True)
 
 
 class OrchestratorServiceServicer:
@@ -94,6 +99,16 @@ class OrchestratorServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RunWholeCompletion(self, request, context):
+        """Answers a conversation for somebody who does not watch. The response carries the
+        events of `RunCompletion` in the same order, without `status` and `tool_started`.
+        Cheaper than the stream: one message, and the provider may be asked for the whole
+        answer. Fails, is cancelled and is not retried like `RunCompletion`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_OrchestratorServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -111,6 +126,11 @@ def add_OrchestratorServiceServicer_to_server(servicer, server):
                     servicer.RunCompletion,
                     request_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunCompletionRequest.FromString,
                     response_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunCompletionResponse.SerializeToString,
+            ),
+            'RunWholeCompletion': grpc.unary_unary_rpc_method_handler(
+                    servicer.RunWholeCompletion,
+                    request_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunWholeCompletionRequest.FromString,
+                    response_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunWholeCompletionResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -195,6 +215,33 @@ class OrchestratorService:
             '/heddle.orchestrator.v1.OrchestratorService/RunCompletion',
             heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunCompletionRequest.SerializeToString,
             heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunCompletionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RunWholeCompletion(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.orchestrator.v1.OrchestratorService/RunWholeCompletion',
+            heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunWholeCompletionRequest.SerializeToString,
+            heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunWholeCompletionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -57,6 +57,12 @@ class OrchestratorServiceStub:
     Cancelling the call stops its tools and the provider's request. Not idempotent:
     clients never retry it by themselves.
     """
+    RunWholeCompletion: _grpc.UnaryUnaryMultiCallable[_orchestrator_pb2.RunWholeCompletionRequest, _orchestrator_pb2.RunWholeCompletionResponse]
+    """Answers a conversation for somebody who does not watch. The response carries the
+    events of `RunCompletion` in the same order, without `status` and `tool_started`.
+    Cheaper than the stream: one message, and the provider may be asked for the whole
+    answer. Fails, is cancelled and is not retried like `RunCompletion`.
+    """
 
 @_typing.type_check_only
 class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
@@ -86,6 +92,12 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
 
     Cancelling the call stops its tools and the provider's request. Not idempotent:
     clients never retry it by themselves.
+    """
+    RunWholeCompletion: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.RunWholeCompletionRequest, _orchestrator_pb2.RunWholeCompletionResponse]  # type: ignore[assignment]
+    """Answers a conversation for somebody who does not watch. The response carries the
+    events of `RunCompletion` in the same order, without `status` and `tool_started`.
+    Cheaper than the stream: one message, and the provider may be asked for the whole
+    answer. Fails, is cancelled and is not retried like `RunCompletion`.
     """
 
 class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -131,6 +143,18 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Cancelling the call stops its tools and the provider's request. Not idempotent:
         clients never retry it by themselves.
+        """
+
+    @_abc_1.abstractmethod
+    def RunWholeCompletion(
+        self,
+        request: _orchestrator_pb2.RunWholeCompletionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_orchestrator_pb2.RunWholeCompletionResponse, _abc.Awaitable[_orchestrator_pb2.RunWholeCompletionResponse]]:
+        """Answers a conversation for somebody who does not watch. The response carries the
+        events of `RunCompletion` in the same order, without `status` and `tool_started`.
+        Cheaper than the stream: one message, and the provider may be asked for the whole
+        answer. Fails, is cancelled and is not retried like `RunCompletion`.
         """
 
 def add_OrchestratorServiceServicer_to_server(servicer: OrchestratorServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

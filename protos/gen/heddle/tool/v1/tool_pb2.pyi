@@ -357,7 +357,8 @@ class ToolInvocation(_message.Message):
 
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
-        """The most time the tool may take. If not set, the service's limit, but no more than
+        """The most time the tool may take, at most nine tenths of what the call has left, so
+        that its end can still be told. If not set, the service's limit, but no more than
         half of what the call has left.
         """
 
