@@ -296,6 +296,15 @@ async def test_an_answer_that_is_cut_off_is_an_error(bench: Bench) -> None:
     assert isinstance(from_rpc(caught.value), ProviderGarbledError)
 
 
+async def test_a_whole_answer_that_fails_after_its_tools_says_that_they_ran(bench: Bench) -> None:
+    bench.connector.batches = [[text("half of")]]
+
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await bench.whole(ask(assistant(tool("a"))))
+
+    assert from_rpc(caught.value).metadata["tools_ran"] == "true"
+
+
 async def test_what_arrives_together_travels_together(bench: Bench) -> None:
     call = connector_pb2.GenerationEvent(tool_call=chat_pb2.ToolCall(id="1", name="f"))
     bench.connector.batches = [[text("a"), call], [done()]]

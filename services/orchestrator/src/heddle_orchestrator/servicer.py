@@ -3,14 +3,18 @@
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
+import grpc
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
+from heddle_runtime.errors import HeddleError, from_rpc
 from heddle_runtime.paging import page
 
 from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS
 from heddle_orchestrator.strategies import STRATEGIES
+
+TOOLS_RAN = "tools_ran"
 
 
 class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
@@ -59,7 +63,13 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
     ) -> pb.RunWholeCompletionResponse:
         """Return everything that happened when it is over."""
         events: list[pb.RunEvent] = []
-        async with aclosing(self._completions.run(request.run, context, watched=False)) as run:
-            async for response in run:
-                events += response.events
+        try:
+            async with aclosing(self._completions.run(request.run, context, watched=False)) as run:
+                async for response in run:
+                    events += response.events
+        except (HeddleError, grpc.aio.AioRpcError) as error:
+            known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
+            if events:  # they are lost, but whoever asks again must know that tools run again
+                known.metadata[TOOLS_RAN] = "true"
+            raise known from error
         return pb.RunWholeCompletionResponse(events=events)

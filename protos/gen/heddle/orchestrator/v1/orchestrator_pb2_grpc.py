@@ -103,7 +103,8 @@ class OrchestratorServiceServicer:
         """Answers a conversation for somebody who does not watch. The response carries the
         events of `RunCompletion` in the same order, without `status` and `tool_started`.
         Cheaper than the stream: one message, and the provider may be asked for the whole
-        answer. Fails, is cancelled and is not retried like `RunCompletion`.
+        answer. Fails, is cancelled and is not retried like `RunCompletion`; if tools ran
+        before the failure, the metadata of its `ErrorInfo` has the key `tools_ran`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -61,7 +61,8 @@ class OrchestratorServiceStub:
     """Answers a conversation for somebody who does not watch. The response carries the
     events of `RunCompletion` in the same order, without `status` and `tool_started`.
     Cheaper than the stream: one message, and the provider may be asked for the whole
-    answer. Fails, is cancelled and is not retried like `RunCompletion`.
+    answer. Fails, is cancelled and is not retried like `RunCompletion`; if tools ran
+    before the failure, the metadata of its `ErrorInfo` has the key `tools_ran`.
     """
 
 @_typing.type_check_only
@@ -97,7 +98,8 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     """Answers a conversation for somebody who does not watch. The response carries the
     events of `RunCompletion` in the same order, without `status` and `tool_started`.
     Cheaper than the stream: one message, and the provider may be asked for the whole
-    answer. Fails, is cancelled and is not retried like `RunCompletion`.
+    answer. Fails, is cancelled and is not retried like `RunCompletion`; if tools ran
+    before the failure, the metadata of its `ErrorInfo` has the key `tools_ran`.
     """
 
 class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -154,7 +156,8 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         """Answers a conversation for somebody who does not watch. The response carries the
         events of `RunCompletion` in the same order, without `status` and `tool_started`.
         Cheaper than the stream: one message, and the provider may be asked for the whole
-        answer. Fails, is cancelled and is not retried like `RunCompletion`.
+        answer. Fails, is cancelled and is not retried like `RunCompletion`; if tools ran
+        before the failure, the metadata of its `ErrorInfo` has the key `tools_ran`.
         """
 
 def add_OrchestratorServiceServicer_to_server(servicer: OrchestratorServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
