@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,16 +16,19 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     RunCompletionRequest,
     RunCompletionResponse,
     RunEvent,
+    RunWholeCompletionResponse,
     Status,
 )
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_gateway.completions import TOOLS_RAN
 from heddle_gateway.peers import SERVICES, Peers
 from heddle_runtime.calls import Caller, caller
 from heddle_runtime.client import channel
-from heddle_runtime.errors import NotFoundError
+from heddle_runtime.errors import HeddleError, NotFoundError
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
 
+_PROGRESS = ("status", "tool_started")
 Step = Sequence[RunEvent] | float | Exception
 DONE = RunEvent(
     done=Done(
@@ -51,6 +54,7 @@ class Orchestrator(orchestrator_pb2_grpc.OrchestratorServiceServicer):
     def __init__(self) -> None:
         self.script: Sequence[Step] = HELLO
         self.requests: list[RunCompletionRequest] = []
+        self.whole_requests = 0
         self.callers: list[Caller] = []
         self.running = 0
         self.cancelled: dict[str, float] = {}
@@ -74,6 +78,20 @@ class Orchestrator(orchestrator_pb2_grpc.OrchestratorServiceServicer):
             raise
         finally:
             self.running -= 1
+
+    async def RunWholeCompletion(self, request: Any, context: Any) -> Any:
+        self.whole_requests += 1
+        events: list[RunEvent] = []
+        try:
+            async with aclosing(self.RunCompletion(request.run, context)) as run:
+                async for response in run:
+                    events += response.events
+        except HeddleError as error:
+            if any(event.HasField("tool_finished") for event in events):
+                error.metadata[TOOLS_RAN] = "true"
+            raise
+        shown = [event for event in events if event.WhichOneof("event") not in _PROGRESS]
+        return RunWholeCompletionResponse(events=shown)
 
     async def ListStrategies(self, request: Any, context: Any) -> Any:
         found = [

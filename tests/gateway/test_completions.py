@@ -41,7 +41,7 @@ async def test_a_whole_answer_has_all_required_members(bench: Bench) -> None:
         }
     ]
     assert answer["usage"]["total_tokens"] == 10
-    assert bench.orchestrator.requests[0].whole
+    assert bench.orchestrator.whole_requests == 1
 
 
 async def test_a_streamed_answer_ends_with_done(bench: Bench) -> None:

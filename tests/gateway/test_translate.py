@@ -32,12 +32,14 @@ def test_typed_members_reach_their_fields() -> None:
     ).request
     options = request.options
     assert (options.temperature, options.top_p, options.max_tokens) == (0.2, 1.0, 5)
-    assert (list(options.stop), options.seed, request.whole) == (["a", "b"], -(2**63), False)
+    assert (list(options.stop), options.seed) == (["a", "b"], -(2**63))
     assert request.assistant_reference == "m"
 
 
-def test_an_unstreamed_answer_is_asked_for_as_a_whole() -> None:
-    assert ordered().request.whole
+def test_an_answer_is_streamed_only_if_it_is_asked_for() -> None:
+    assert ordered(stream=True).stream
+    assert not ordered(stream=False).stream
+    assert not ordered().stream
 
 
 def test_the_newer_name_of_the_token_limit_wins() -> None:

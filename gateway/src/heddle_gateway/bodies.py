@@ -2,6 +2,8 @@
 
 import asyncio
 
+from starlette.types import Message
+
 from heddle_gateway.exchange import Exchange
 from heddle_gateway.problems import Problem, RefusedError
 
@@ -29,30 +31,41 @@ async def read_body(exchange: Exchange, most: int, timeout: float) -> bytes:  # 
     announced = exchange.header("content-length")
     if exchange.header("expect") and announced.isdecimal() and int(announced) > most:
         raise _too_large(most)  # the client waits for leave to send, so it is not sending
+    if exchange.line.arrived:
+        body: bytes = (await _next(exchange))["body"]
+    else:
+        body = await _slow_body(exchange, most, timeout)
+    if len(body) > most:
+        raise _too_large(most)
+    return body
+
+
+async def _slow_body(exchange: Exchange, most: int, timeout: float) -> bytes:  # noqa: ASYNC109 - as above
+    """Return a body that is still on its way, or as much of it as shows that it is too large."""
     started = asyncio.get_running_loop().time()
     pieces: list[bytes] = []
     length = 0
     try:
         async with asyncio.timeout(timeout) as limit:
             while True:
-                message = await exchange.receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientGoneError
-                piece = message.get("body", b"")
-                length += len(piece)
+                message = await _next(exchange)
+                piece = message["body"]
                 if length <= most:
                     pieces.append(piece)
-                elif length > most * _PATIENCE_FACTOR:
-                    raise _too_large(most)
-                if not message.get("more_body", False):
-                    break
+                length += len(piece)
+                if length > most * _PATIENCE_FACTOR or not message["more_body"]:
+                    return b"".join(pieces)
                 limit.reschedule(started + timeout + length / SLOWEST_BYTES_PER_SECOND)
     except TimeoutError:
         problem = Problem(408, "The request's body did not arrive in time.", code="body_timeout")
         raise RefusedError(problem, close=True) from None
-    if length > most:
-        raise _too_large(most)
-    return b"".join(pieces) if len(pieces) > 1 else pieces[0]
+
+
+async def _next(exchange: Exchange) -> Message:
+    message = await exchange.receive()
+    if message["type"] == "http.disconnect":
+        raise ClientGoneError
+    return message
 
 
 def _too_large(most: int) -> RefusedError:

@@ -1,10 +1,11 @@
 """The chat endpoints: one pipeline for streamed and whole answers."""
 
-import secrets
+import random
 import time
 from typing import TYPE_CHECKING, cast, get_args
 
 import grpc
+from heddle.orchestrator.v1.orchestrator_pb2 import RunWholeCompletionRequest
 from heddle_runtime.calls import outgoing
 from heddle_runtime.client import ResponseStream, streaming
 from heddle_runtime.errors import (
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     Run = ResponseStream[RunCompletionResponse]
 
 EVENTS_HEADER = "x-heddle-events"
+# In the metadata of a failed whole run, whose events nobody gets to see.
+TOOLS_RAN = "tools_ran"
+_IDS = random.Random()  # noqa: S311 - an id is no secret, and must cost nothing
 _VIEWS = get_args(View)
 _CUT = "The answer ended before it was complete."
 _STOPPING = "The gateway is being stopped. Try again."
@@ -63,12 +67,12 @@ async def _complete(state: "State", exchange: Exchange, assistant: str) -> Reply
         raise ResourceExhaustedError("The gateway is busy. Try again.", retry_after=1.0)
     try:
         with state.lifelines.watching(exchange) as lifeline:
+            if not ordered.stream:
+                return await _whole(state, ordered, view)
             call = state.peers.orchestrator.RunCompletion(
                 ordered.request, **outgoing(settings.deadline)
             )
             async with streaming(cast("Run", call)) as run:
-                if not ordered.stream:
-                    return await _whole(ordered, view, run)
                 return await _stream(state, exchange, ordered, view, run, lifeline)
     except EndedError as error:
         exchange.gone = error.end is End.CLIENT_GONE
@@ -118,15 +122,18 @@ async def _stream(
     return None
 
 
-async def _whole(ordered: Order, view: View, run: "Run") -> Reply:
+async def _whole(state: "State", ordered: Order, view: View) -> Reply:
+    request = RunWholeCompletionRequest(run=ordered.request)
     answer = Answer()
     try:
-        async for response in run:
-            answer.take(response.events)
-        if answer.done is None:
-            raise ProviderGarbledError(_CUT)
-    except (HeddleError, grpc.aio.AioRpcError) as error:
-        return _problem(error, ran=answer.tools_ran).reply()
+        response = await state.peers.orchestrator.RunWholeCompletion(
+            request, **outgoing(state.settings.deadline)
+        )
+    except grpc.aio.AioRpcError as error:
+        return _problem(error).reply()
+    answer.take(response.events)
+    if answer.done is None:
+        return _problem(ProviderGarbledError(_CUT), ran=answer.tools_ran).reply()
     body = answer.body(_identifier(), int(time.time()), ordered.model, sources=view == "openwebui")
     return Reply(200, body)
 
@@ -143,12 +150,12 @@ def _view(exchange: Exchange, default: View) -> View:
     return cast("View", wanted)
 
 
-def _problem(error: Exception, *, ran: bool) -> problems.Problem:
+def _problem(error: Exception, *, ran: bool = False) -> problems.Problem:
     known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
     assert isinstance(known, HeddleError)  # noqa: S101 - the callers catch these two
     problem = problems.of(known, model=True)
-    return problem.final() if ran else problem
+    return problem.final() if ran or TOOLS_RAN in known.metadata else problem
 
 
 def _identifier() -> str:
-    return f"chatcmpl-{secrets.token_hex(12)}"
+    return f"chatcmpl-{_IDS.getrandbits(96):024x}"

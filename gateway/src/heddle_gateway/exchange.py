@@ -2,16 +2,21 @@
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import msgspec
 from heddle_runtime.calls import REQUEST_ID, TRACE, new_request_id
 from starlette.types import Receive, Scope, Send
 
+if TYPE_CHECKING:
+    from heddle_gateway.protocol import Line
+
 Headers = tuple[tuple[bytes, bytes], ...]
 JSON: Headers = ((b"content-type", b"application/json"),)
 # The id is written to logs and metadata, so nothing but harmless characters may be in it.
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
+_OWN = REQUEST_ID.encode()
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)
 
 
@@ -32,12 +37,17 @@ class Reply:
 class Exchange:
     """A request, read from an ASGI server, and the way back to its client."""
 
-    __slots__ = ("gone", "headers", "parameter", "receive", "request_id", "scope", "send", "status")
+    __slots__ = (
+        *("gone", "headers", "line", "parameter", "receive", "request_id"),
+        *("scope", "send", "status"),
+    )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self.receive = receive
         self.send = send
+        # Taken out, because it leads back to the scope: a ring would be left to the collector.
+        self.line: Line = scope["state"].pop("line")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.parameter = ""
         """The part of the path that the route leaves open."""
@@ -46,11 +56,12 @@ class Exchange:
         self.status = 0
         """The status that was sent, 0 before that."""
         given = self.header(REQUEST_ID)
-        self.request_id = given if _SANE_ID.fullmatch(given) else new_request_id()
+        self.request_id = given if given and _SANE_ID.fullmatch(given) else new_request_id()
 
     def header(self, name: str) -> str:
         """Return the value of a header, the last one if it was sent twice, or an empty string."""
-        return self.headers.get(name.encode(), b"").decode("latin-1")
+        found = self.headers.get(name.encode())
+        return found.decode("latin-1") if found else ""
 
     def query(self, name: str) -> str:
         """Return the first value of a query parameter, or an empty string."""
@@ -60,12 +71,12 @@ class Exchange:
     def traceparent(self) -> str:
         """Return the W3C trace context that the client sent, or an empty string."""
         given = self.header(TRACE)
-        return given if _TRACEPARENT.fullmatch(given) else ""
+        return given if given and _TRACEPARENT.fullmatch(given) else ""
 
     async def start(self, status: int, headers: Headers) -> None:
         """Send the head of the answer."""
         self.status = status
-        own = (REQUEST_ID.encode(), self.request_id.encode())
+        own = (_OWN, self.request_id.encode())
         await self.send(
             {"type": "http.response.start", "status": status, "headers": [*headers, own]}
         )

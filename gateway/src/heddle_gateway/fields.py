@@ -1,51 +1,55 @@
-"""Reading members of a request's body, each with a complaint that names its place."""
+"""Reading members of a request's body, each with a complaint that names its place.
+
+A value's place is told as one above it and the steps from there, because it is needed for
+complaints only.
+"""
 
 from typing import Any
 
 from heddle_gateway.json_text import Place
 
 
-def text(value: object, place: Place, *, empty: bool = True) -> str:
+def text(value: object, place: Place, *steps: str | int, empty: bool = True) -> str:
     """Return a string."""
     if not isinstance(value, str):
-        raise place.wrong("must be a string")
+        raise place.at(*steps).wrong("must be a string")
     if not value and not empty:
-        raise place.wrong("must not be empty")
+        raise place.at(*steps).wrong("must not be empty")
     return value
 
 
-def number(value: object, place: Place, low: float, high: float) -> float:
+def number(value: object, place: Place, *steps: str | int, low: float, high: float) -> float:
     """Return a number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise place.wrong(f"must be a number from {low:g} to {high:g}")
+        raise place.at(*steps).wrong(f"must be a number from {low:g} to {high:g}")
     return float(value)
 
 
-def whole(value: object, place: Place, low: int, high: int) -> int:
+def whole(value: object, place: Place, *steps: str | int, low: int, high: int) -> int:
     """Return a whole number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise place.wrong(f"must be a whole number from {low} to {high}")
+        raise place.at(*steps).wrong(f"must be a whole number from {low} to {high}")
     return value
 
 
-def flag(value: object, place: Place) -> bool:
+def flag(value: object, place: Place, *steps: str | int) -> bool:
     """Return a truth value."""
     if not isinstance(value, bool):
-        raise place.wrong("must be true or false")
+        raise place.at(*steps).wrong("must be true or false")
     return value
 
 
-def items(value: object, place: Place, most: int) -> list[Any]:
+def items(value: object, place: Place, *steps: str | int, most: int) -> list[Any]:
     """Return an array of at most `most` items."""
     if not isinstance(value, list):
-        raise place.wrong("must be an array")
+        raise place.at(*steps).wrong("must be an array")
     if len(value) > most:
-        raise place.wrong(f"must have at most {most} items")
+        raise place.at(*steps).wrong(f"must have at most {most} items")
     return value
 
 
-def mapping(value: object, place: Place) -> dict[str, Any]:
+def mapping(value: object, place: Place, *steps: str | int) -> dict[str, Any]:
     """Return an object."""
     if not isinstance(value, dict):
-        raise place.wrong("must be an object")
+        raise place.at(*steps).wrong("must be an object")
     return value

@@ -29,19 +29,18 @@ class Lifeline:
     The task itself and no other: in-process services run in it, so they stop with it.
     """
 
-    __slots__ = ("_end", "_exchange", "_lifelines", "_task", "_watch")
+    __slots__ = ("_end", "_lifelines", "_line", "_task")
 
     def __init__(self, exchange: Exchange, lifelines: "Lifelines") -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - coroutines run in tasks
         self._task = task
-        self._exchange = exchange
+        self._line = exchange.line
         self._lifelines = lifelines
         self._end: End | None = None
-        self._watch: asyncio.Task[None] | None = None
 
     def __enter__(self) -> Self:
-        self._watch = asyncio.create_task(self._until_gone())
+        self._line.watch(self._gone)
         self._lifelines.add(self)
         return self
 
@@ -60,12 +59,9 @@ class Lifeline:
 
     def release(self) -> None:
         """Stop watching the client: its answer is complete."""
-        if self._watch is not None:
-            self._watch.cancel()
+        self._line.release()
 
-    async def _until_gone(self) -> None:
-        while (await self._exchange.receive())["type"] != "http.disconnect":
-            continue  # a client may go on sending; nobody reads it
+    def _gone(self) -> None:
         self.cut(End.CLIENT_GONE)
 
 

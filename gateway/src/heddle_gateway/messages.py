@@ -33,7 +33,7 @@ _KNOWN_BUT_CALLS = _KNOWN - {"tool_calls"}
 
 def conversation(value: object, place: Place) -> list[Message]:
     """Return the turns of `messages`."""
-    found = fields.items(value, place, MAX_MESSAGES)
+    found = fields.items(value, place, most=MAX_MESSAGES)
     if not found:
         raise place.wrong("must have at least one message")
     return [_message(item, place / index) for index, item in enumerate(found)]
@@ -46,7 +46,7 @@ def question(prompt: str) -> list[Message]:
 
 def _message(value: object, place: Place) -> Message:
     given = fields.mapping(value, place)
-    name = fields.text(given.get("role"), place / "role")
+    name = fields.text(given.get("role"), place, "role")
     role = _ROLES.get(name)
     if role is None:
         raise (place / "role").wrong(f"must be one of {', '.join(_ROLES)}")
@@ -57,7 +57,7 @@ def _message(value: object, place: Place) -> Message:
     if given.keys() <= _USUAL and role != ROLE_TOOL:
         return message
     if (participant := given.get("name")) is not None:
-        message.participant = fields.text(participant, place / "name")
+        message.participant = fields.text(participant, place, "name")
     known = _KNOWN
     if role == ROLE_ASSISTANT:
         known = _add_calls(message, given, place)
@@ -70,7 +70,7 @@ def _message(value: object, place: Place) -> Message:
 def _answered(given: dict[str, Any], place: Place, *, old: bool) -> str:
     """Return the id of the call that a tool's turn answers. Turns of old know only its name."""
     member = "name" if old else "tool_call_id"
-    return fields.text(given.get(member), place / member, empty=False)
+    return fields.text(given.get(member), place, member, empty=False)
 
 
 def _add_calls(message: Message, given: dict[str, Any], place: Place) -> frozenset[str]:
@@ -79,25 +79,25 @@ def _add_calls(message: Message, given: dict[str, Any], place: Place) -> frozens
         message.tool_calls.append(_call(old, "", place / "function_call"))
     if (calls := given.get("tool_calls")) is None:
         return _KNOWN
-    found = fields.items(calls, place / "tool_calls", MAX_MESSAGES)
+    found = fields.items(calls, place, "tool_calls", most=MAX_MESSAGES)
     if any(isinstance(call, dict) and "function" not in call for call in found):
         return _KNOWN_BUT_CALLS  # of a kind that only the provider knows: handed on as they are
     for index, item in enumerate(found):
         at = place / "tool_calls" / index
         call = fields.mapping(item, at)
-        identifier = fields.text(call.get("id"), at / "id", empty=False)
+        identifier = fields.text(call.get("id"), at, "id", empty=False)
         message.tool_calls.append(_call(call["function"], identifier, at / "function"))
     return _KNOWN
 
 
 def _call(value: object, identifier: str, place: Place) -> ToolCall:
     function = fields.mapping(value, place)
-    name = fields.text(function.get("name"), place / "name", empty=False)
+    name = fields.text(function.get("name"), place, "name", empty=False)
     arguments = function.get("arguments")
     if isinstance(arguments, dict):  # some clients send what they parsed
         arguments = (place / "arguments").text()
     return ToolCall(
         id=identifier or name,
         name=name,
-        arguments_json=fields.text(arguments or "", place / "arguments"),
+        arguments_json=fields.text(arguments or "", place, "arguments"),
     )

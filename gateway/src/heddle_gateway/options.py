@@ -28,16 +28,16 @@ def options(given: dict[str, Any], place: Place, used: frozenset[str]) -> Genera
     """Return how to generate. Members in `used` were understood elsewhere."""
     found = GenerationOptions()
     if (value := given.get("temperature")) is not None:
-        found.temperature = fields.number(value, place / "temperature", 0, 2)
+        found.temperature = fields.number(value, place, "temperature", low=0, high=2)
     if (value := given.get("top_p")) is not None:
-        found.top_p = fields.number(value, place / "top_p", 0, 1)
+        found.top_p = fields.number(value, place, "top_p", low=0, high=1)
     for name in ("max_tokens", "max_completion_tokens"):  # the later and newer one wins
         if (value := given.get(name)) is not None:
-            found.max_tokens = fields.whole(value, place / name, 1, _INT32)
+            found.max_tokens = fields.whole(value, place, name, low=1, high=_INT32)
     if (value := given.get("stop")) is not None:
         found.stop.extend(_stops(value, place / "stop"))
     if (value := given.get("seed")) is not None:
-        found.seed = fields.whole(value, place / "seed", -_INT64, _INT64 - 1)
+        found.seed = fields.whole(value, place, "seed", low=-_INT64, high=_INT64 - 1)
     _check(given, place)
     found.extra_json = rest(given, place, used | _hidden(given))
     return found
@@ -49,7 +49,7 @@ def functions(value: object, place: Place) -> list[FunctionDeclaration]:
         return []
     found = []
     names = set()
-    for index, item in enumerate(fields.items(value, place, MAX_FUNCTIONS)):
+    for index, item in enumerate(fields.items(value, place, most=MAX_FUNCTIONS)):
         at = place / index
         declared = _function(fields.mapping(item, at), at)
         if declared.name and declared.name in names:
@@ -60,38 +60,40 @@ def functions(value: object, place: Place) -> list[FunctionDeclaration]:
 
 
 def _function(tool: dict[str, Any], place: Place) -> FunctionDeclaration:
-    kind = fields.text(tool.get("type", "function"), place / "type")
+    kind = fields.text(tool.get("type", "function"), place, "type")
     if kind != "function":
         return FunctionDeclaration(foreign_json=place.text())
     at = place / "function"
     given = fields.mapping(tool.get("function"), at)
     declared = FunctionDeclaration(
-        name=fields.text(given.get("name"), at / "name", empty=False),
-        description=fields.text(given.get("description") or "", at / "description"),
+        name=fields.text(given.get("name"), at, "name", empty=False),
+        description=fields.text(given.get("description") or "", at, "description"),
     )
     if (parameters := given.get("parameters")) is not None:
-        fields.mapping(parameters, at / "parameters")
+        fields.mapping(parameters, at, "parameters")
         declared.parameters_schema_json = (at / "parameters").text()
     if (strict := given.get("strict")) is not None:
-        declared.strict = fields.flag(strict, at / "strict")
+        declared.strict = fields.flag(strict, at, "strict")
     return declared
 
 
 def _stops(value: object, place: Place) -> list[str]:
     if isinstance(value, str):
         return [value]
-    found = fields.items(value, place, MAX_STOPS)
-    return [fields.text(item, place / index) for index, item in enumerate(found)]
+    found = fields.items(value, place, most=MAX_STOPS)
+    return [fields.text(item, place, index) for index, item in enumerate(found)]
 
 
 def _check(given: dict[str, Any], place: Place) -> None:
     """Check members that are handed on as they are, where OpenAI would check them, too."""
     for name in _PENALTIES:
         if (value := given.get(name)) is not None:
-            fields.number(value, place / name, -2, 2)
+            fields.number(value, place, name, low=-2, high=2)
     if (value := given.get("top_logprobs")) is not None:
-        fields.whole(value, place / "top_logprobs", 0, 20)
-    if (value := given.get("n")) is not None and fields.whole(value, place / "n", 1, 128) != 1:
+        fields.whole(value, place, "top_logprobs", low=0, high=20)
+    if (value := given.get("n")) is None:
+        return
+    if fields.whole(value, place, "n", low=1, high=128) != 1:
         raise (place / "n").wrong("must be 1: an assistant gives one answer to a request")
 
 

@@ -33,21 +33,21 @@ def content(value: object, place: Place) -> list[ContentPart]:
         return [ContentPart(text=value)]
     if not isinstance(value, list):
         raise place.wrong("must be a string or an array of parts")
-    parts = fields.items(value, place, MAX_PARTS)
+    parts = fields.items(value, place, most=MAX_PARTS)
     return [_part(part, place / index) for index, part in enumerate(parts)]
 
 
 def _part(value: object, place: Place) -> ContentPart:
     part = fields.mapping(value, place)
-    kind = fields.text(part.get("type"), place / "type", empty=False)
+    kind = fields.text(part.get("type"), place, "type", empty=False)
     body = part.get(kind)
     match kind:
         case "text":
-            return ContentPart(text=fields.text(body, place / kind))
+            return ContentPart(text=fields.text(body, place, kind))
         case "image_url":
             return ContentPart(image=_image(body, place / kind))
         case "input_audio":
-            return ContentPart(audio=_audio(fields.mapping(body, place / kind), place / kind))
+            return ContentPart(audio=_audio(fields.mapping(body, place, kind), place / kind))
         case "file" if isinstance(body, dict) and body.get("file_data") is not None:
             return ContentPart(file=_file(body, place / kind))
         case _:  # also a file that lies at the provider: only the provider knows its id
@@ -56,7 +56,7 @@ def _part(value: object, place: Place) -> ContentPart:
 
 def _image(value: object, place: Place) -> Media:
     image = {"url": value} if isinstance(value, str) else fields.mapping(value, place)
-    url = fields.text(image.get("url"), place / "url", empty=False)
+    url = fields.text(image.get("url"), place, "url", empty=False)
     detail = _DETAILS.get(image.get("detail") or "", IMAGE_DETAIL_UNSPECIFIED)
     if url[:8].lower() == "https://":
         return Media(uri=url, image_detail=detail)
@@ -67,14 +67,14 @@ def _image(value: object, place: Place) -> Media:
 
 
 def _audio(audio: dict[str, Any], place: Place) -> Media:
-    data = _decoded(fields.text(audio.get("data"), place / "data", empty=False), place / "data")
-    form = fields.text(audio.get("format"), place / "format", empty=False)
+    data = _decoded(fields.text(audio.get("data"), place, "data", empty=False), place / "data")
+    form = fields.text(audio.get("format"), place, "format", empty=False)
     return Media(data=data, media_type=_AUDIO.get(form, f"audio/{form}"))
 
 
 def _file(file: dict[str, Any], place: Place) -> Media:
-    name = fields.text(file.get("filename") or "", place / "filename")
-    given = fields.text(file["file_data"], place / "file_data", empty=False)
+    name = fields.text(file.get("filename") or "", place, "filename")
+    given = fields.text(file["file_data"], place, "file_data", empty=False)
     if given[:5].lower() == "data:":
         media_type, data = _data_url(given, place / "file_data")
     else:

@@ -1,13 +1,86 @@
-"""uvicorn's HTTP protocol with two limits that it lacks: how long and large a head may be."""
+"""uvicorn's HTTP protocol with what it lacks.
+
+That is two limits, how long and how large a head may be, and a line to each request's client that
+saves a system call for every answer and a task for every request that waits for one.
+"""
 
 import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGI3Application
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 MAX_HEAD_BYTES = 64 * 1024
 _END = b"connection: close\r\ncontent-length: 0\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\n" + _END
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + _END
+
+
+class Line:
+    """What lies between one request and its client: in `scope["state"]["line"]`.
+
+    Stands where uvicorn expects the transport, until the answer has begun: its head is held back
+    for whatever follows, and both go out together.
+    """
+
+    __slots__ = ("_cycle", "_head", "_transport", "_when_gone")
+
+    def __init__(self, cycle: "RequestResponseCycle") -> None:
+        self._cycle = cycle
+        self._transport = cycle.transport
+        self._head = b""
+        self._when_gone: Callable[[], None] | None = None
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the whole request is here."""
+        return not self._cycle.more_body
+
+    def watch(self, when_gone: Callable[[], None]) -> None:
+        """Call `when_gone` if the client closes the connection."""
+        self._when_gone = when_gone
+        self._cycle.flow.resume_reading()  # or a close behind unread bytes would not be seen
+
+    def release(self) -> None:
+        """Watch no more."""
+        self._when_gone = None
+
+    def lost(self) -> None:
+        """Say that the connection is closed. Called by the protocol."""
+        if not self._cycle.response_complete:
+            self._cycle.disconnected = True  # uvicorn tells only the request that came last
+            self._cycle.message_event.set()
+        if self._when_gone is not None:
+            self._when_gone()
+
+    def write(self, data: bytes) -> None:
+        """Send what uvicorn writes, the head with what follows it."""
+        if self._head:
+            self._cycle.transport = self._transport
+            self._transport.write(self._head + data)
+            self._head = b""
+        elif self._cycle.response_started:
+            self._head = data
+        else:  # leave to send the body
+            self._transport.write(data)
+
+    def flush(self) -> None:
+        """Send a head that nothing follows."""
+        if self._head:
+            self.write(b"")
+
+    def close(self) -> None:
+        """Close the connection when all is sent."""
+        self.flush()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """Return whether the connection is closed, or about to be."""
+        return self._transport.is_closing()
 
 
 class CarefulProtocol(HttpToolsProtocol):
@@ -18,6 +91,7 @@ class CarefulProtocol(HttpToolsProtocol):
     _in_head = True
     _head_bytes = 0
     _head_timer: asyncio.TimerHandle | None = None
+    _line: Line | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn types it
         """Wait for the first request, not for ever."""
@@ -25,9 +99,11 @@ class CarefulProtocol(HttpToolsProtocol):
         self._head_timer = self.loop.call_later(self.head_timeout, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timer."""
+        """Forget the timer, and tell the request that is being served."""
         self._stop_timer()
         super().connection_lost(exc)
+        if self._line is not None:
+            self._line.lost()
 
     def on_message_begin(self) -> None:
         """Begin to count the head of a request."""
@@ -39,6 +115,19 @@ class CarefulProtocol(HttpToolsProtocol):
         """Stop counting."""
         self._in_head = False
         super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Let go of a head that no body followed."""
+        if self._line is not None:
+            self._line.flush()
+            self._line = None
+        super().on_response_complete()
+
+    def _start_asgi_task(self, cycle: "RequestResponseCycle", app: "ASGI3Application") -> None:
+        self._line = Line(cycle)
+        cycle.transport = self._line  # type: ignore[assignment] # has all that the cycle uses
+        cycle.scope["state"]["line"] = self._line
+        super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
         """Read, and judge the head if it is not complete by then."""

@@ -1,7 +1,7 @@
 """Run events as the server-sent events of a streamed chat completion."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
@@ -73,14 +73,6 @@ class Frames:
         self._line = ""
         self._sources: list[Source] = []
         self._calls = 0
-        self._writers: dict[str | None, Callable[[Any], bytes]] = {
-            "reasoning_delta": self._reasoning,
-            "status": self._status,
-            "tool_finished": self._tool_finished,
-            "sources": self._found,
-            "tool_call": self._call,
-            "done": self._done,
-        }
 
     def batch(self, events: Iterable[RunEvent]) -> bytes:
         """Return the frames of events that came together. Kinds that are not known are skipped."""
@@ -98,8 +90,8 @@ class Frames:
                 frames.append(self._text(event.logprobs_json))
                 continue
             self._flush(frames)
-            if (write := self._writers.get(kind)) is not None and kind is not None:
-                frames.append(write(getattr(event, kind)))
+            if kind is not None and (write := self._WRITERS.get(kind)) is not None:
+                frames.append(write(self, getattr(event, kind)))
         self._flush(frames)
         found = b"".join(frames)
         if found and self._opening:
@@ -208,3 +200,12 @@ class Frames:
         if self._usage:
             frames += [self._envelope, b'],"usage":', _encode(answers.usage(done.usage)), b"}\n\n"]
         return b"".join([*frames, END])
+
+    _WRITERS: ClassVar[dict[str, Callable[["Frames", Any], bytes]]] = {
+        "reasoning_delta": _reasoning,
+        "status": _status,
+        "tool_finished": _tool_finished,
+        "sources": _found,
+        "tool_call": _call,
+        "done": _done,
+    }

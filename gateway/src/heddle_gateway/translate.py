@@ -37,14 +37,13 @@ def order(body: bytes, assistant: str = "") -> Order:
     given, exact = parse(body)
     place = Place(exact)
     model = _model(given, place, assistant)
-    stream = given.get("stream") is not None and fields.flag(given["stream"], place / "stream")
+    stream = given.get("stream") is not None and fields.flag(given["stream"], place, "stream")
     messages, used = _messages(given, place)
     request = RunCompletionRequest(
         assistant_reference=assistant or model,
         messages=messages,
         options=options(given, place, used),
         functions=functions(given.get("tools"), place / "tools"),
-        whole=not stream,
     )
     return Order(request, model, stream, stream and _wants_usage(given))
 
@@ -53,7 +52,7 @@ def _model(given: dict[str, Any], place: Place, assistant: str) -> str:
     value = given.get("model")
     if value is None and assistant:
         return f"lamb_assistant.{assistant}"
-    name = fields.text(value, place / "model", empty=False)
+    name = fields.text(value, place, "model", empty=False)
     if len(name) > LONGEST_REFERENCE:
         raise (place / "model").wrong(f"must have at most {LONGEST_REFERENCE} characters")
     return name
@@ -67,10 +66,10 @@ def _messages(given: dict[str, Any], place: Place) -> tuple[list[Message], froze
     if (value := given.get("messages")) is not None:
         return conversation(value, place / "messages"), frozenset()
     if (value := given.get("prompt")) is not None:
-        return question(fields.text(value, place / "prompt")), frozenset()
+        return question(fields.text(value, place, "prompt")), frozenset()
     params = given.get("params")
     if isinstance(params, dict) and params.get("prompt") is not None:
-        text = fields.text(params["prompt"], place / "params" / "prompt")
+        text = fields.text(params["prompt"], place, "params", "prompt")
         return question(text), frozenset({"params"})
     raise (place / "messages").wrong("is required")
 
