@@ -64,6 +64,8 @@ def augmenting(assistant: pb.Assistant, tool_timeout: float, remaining: float) -
     Raises:
         InvalidRequestError: Two bindings have one id, or there are too many.
     """
+    if not assistant.tools:
+        return []
     if len(assistant.tools) > _MOST:
         violation = Violation("assistant.tools", f"at most {_MOST} tools can be bound")
         raise InvalidRequestError("The assistant has too many tools.", [violation])

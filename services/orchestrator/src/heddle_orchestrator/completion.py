@@ -50,7 +50,7 @@ class Completions:
 
     async def run(
         self, request: pb.RunCompletionRequest, context: Context, *, watched: bool
-    ) -> AsyncGenerator[pb.RunCompletionResponse]:
+    ) -> AsyncGenerator[Events]:
         """Yield what happens while the assistant answers, in batches.
 
         Args:
@@ -70,30 +70,24 @@ class Completions:
             run = self._tool_run(request, assistant, context, watched=watched)
             async with aclosing(strategy.run(run, bound)) as happened:
                 async for events in happened:
-                    yield pb.RunCompletionResponse(events=events)
+                    yield events
             _stop_on_failure(bound)
             if watched:
-                merging = pb.RunEvent(status=pb.Status(message=MERGING))
-                yield pb.RunCompletionResponse(events=[merging])
+                yield [pb.RunEvent(status=pb.Status(message=MERGING))]
         prompt = self._prompt(assistant, processor, request.messages, bound)
         watch = Stopwatch()
         chars = 0
-        generation = connector_pb2.GenerateMessageRequest(
-            model=assistant.model,
-            messages=prompt,
-            options=request.options,
-            functions=request.functions,
-            assistant=assistant,
-        )
+        whole = connector_pb2.GenerateWholeMessageRequest()
+        _order(whole.generation, request, assistant, prompt)
         generate = self._generate if watched else self._generate_whole
-        async with aclosing(generate(generation, context)) as generated:
+        async with aclosing(generate(whole, context)) as generated:
             async for events in generated:
                 chars += sum(len(event.text_delta) for event in events)
                 if events[-1].HasField("done") and (request.include_trace or assistant.verbose):
                     step = model_step(watch.seconds(), chars)
                     told = trace(assistant, processor, request.messages, bound, step)
                     events.insert(-1, told)
-                yield pb.RunCompletionResponse(events=events)
+                yield events
 
     async def _assistant(
         self, request: pb.RunCompletionRequest, context: Context
@@ -142,9 +136,8 @@ class Completions:
         return prompt
 
     async def _generate_whole(
-        self, generation: connector_pb2.GenerateMessageRequest, context: Context
+        self, request: connector_pb2.GenerateWholeMessageRequest, context: Context
     ) -> AsyncGenerator[Events]:
-        request = connector_pb2.GenerateWholeMessageRequest(generation=generation)
         response = await self.connectors.GenerateWholeMessage(request, **onward(context))
         events = [event for e in response.events if (event := _forwarded(e))]
         if not (events and events[-1].HasField("done")):
@@ -152,9 +145,9 @@ class Completions:
         yield events
 
     async def _generate(
-        self, generation: connector_pb2.GenerateMessageRequest, context: Context
+        self, request: connector_pb2.GenerateWholeMessageRequest, context: Context
     ) -> AsyncGenerator[Events]:
-        call = self.connectors.GenerateMessage(generation, **onward(context))
+        call = self.connectors.GenerateMessage(request.generation, **onward(context))
         done = False
         async with streaming(call) as responses:
             # Read to the very end: a call that is left after its last event counts as cancelled.
@@ -165,6 +158,20 @@ class Completions:
                     yield events
         if not done:
             raise ProviderGarbledError(_CUT_OFF)
+
+
+def _order(
+    generation: connector_pb2.GenerateMessageRequest,
+    request: pb.RunCompletionRequest,
+    assistant: assistant_pb2.Assistant,
+    prompt: Sequence[chat_pb2.Message],
+) -> None:
+    """Fill in what to generate, where it will be sent from: a prompt can be long."""
+    generation.model.CopyFrom(assistant.model)
+    generation.messages.extend(prompt)
+    generation.options.CopyFrom(request.options)
+    generation.functions.extend(request.functions)
+    generation.assistant.CopyFrom(assistant)
 
 
 def _forwarded(event: connector_pb2.GenerationEvent) -> pb.RunEvent | None:

@@ -1,6 +1,6 @@
 """`heddle.orchestrator.v1.OrchestratorService`."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import grpc
@@ -52,24 +52,28 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
             next_page_token=token,
         )
 
-    def RunCompletion(
+    async def RunCompletion(
         self, request: pb.RunCompletionRequest, context: Context
-    ) -> AsyncIterator[pb.RunCompletionResponse]:
+    ) -> AsyncGenerator[pb.RunCompletionResponse]:
         """Stream everything that happens while an assistant answers."""
-        return self._completions.run(request, context, watched=True)
+        async with aclosing(self._completions.run(request, context, watched=True)) as run:
+            async for events in run:
+                yield pb.RunCompletionResponse(events=events)
 
     async def RunWholeCompletion(
         self, request: pb.RunWholeCompletionRequest, context: Context
     ) -> pb.RunWholeCompletionResponse:
         """Return everything that happened when it is over."""
-        events: list[pb.RunEvent] = []
+        response = pb.RunWholeCompletionResponse()
         try:
             async with aclosing(self._completions.run(request.run, context, watched=False)) as run:
-                async for response in run:
-                    events += response.events
+                async for events in run:
+                    response.events.extend(events)
         except (HeddleError, grpc.aio.AioRpcError) as error:
             known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
-            if events:  # they are lost, but whoever asks again must know that tools run again
+            if (
+                response.events
+            ):  # they are lost, but whoever asks again must know that tools run again
                 known.metadata[TOOLS_RAN] = "true"
             raise known from error
-        return pb.RunWholeCompletionResponse(events=events)
+        return response

@@ -25,12 +25,11 @@ def fill(
         show: What stands for a tool's own text; by default that text.
     """
     slots: dict[str, str] = {}
-    orphan = _orphan(template, bound)
     for each in bound:
         text = note(each) if each.error else (show(each) if show else each.text)
         if cite and text and not each.error:
             text += citations(each.sources)
-        slot = each.slot or orphan
+        slot = each.slot or _orphan(template, bound)
         slots[slot] = "\n\n".join(filter(None, (slots.get(slot, ""), text)))
     return slots
 

@@ -54,21 +54,27 @@ Unary = Callable[[Any, Any], Awaitable[Any]]
 Streaming = Callable[[Any, Any], AsyncGenerator[Any]]
 
 
-def guarded_unary(method: str, behavior: Any) -> Unary:
-    """Wrap a unary handler: whatever goes wrong leaves it as a `HeddleError`."""
+def guarded_unary(method: str, behavior: Any, *, local: bool = False) -> Unary:
+    """Wrap a unary handler: whatever goes wrong leaves it as a `HeddleError`.
+
+    Args:
+        method: The path of the method.
+        behavior: The servicer's own handler.
+        local: The caller is in this process.
+    """
 
     async def handle(request: Any, context: Context) -> Any:
-        with _Edge(method, request, context):
+        with _Edge(method, request, context, local=local):
             return await behavior(request, context)
 
     return handle
 
 
-def guarded_streaming(method: str, behavior: Any) -> Streaming:
+def guarded_streaming(method: str, behavior: Any, *, local: bool = False) -> Streaming:
     """Wrap a server-streaming handler, an async generator, likewise."""
 
     async def handle(request: Any, context: Context) -> AsyncGenerator[Any]:
-        with _Edge(method, request, context):
+        with _Edge(method, request, context, local=local):
             async with aclosing(behavior(request, context)) as responses:
                 async for response in responses:
                     yield response
@@ -155,9 +161,10 @@ class Boundary:
 class _Edge:
     """What happens around every handler. A class, because it is entered for every call."""
 
-    __slots__ = ("_context", "_method", "_request", "_watch")
+    __slots__ = ("_context", "_local", "_method", "_request", "_watch")
 
-    def __init__(self, method: str, request: Any, context: Context) -> None:
+    def __init__(self, method: str, request: Any, context: Context, *, local: bool) -> None:
+        self._local = local
         self._method = method
         self._request = request
         self._context = context
@@ -190,10 +197,10 @@ class _Edge:
 
     def _log(self, code: grpc.StatusCode) -> None:
         seconds = round(self._watch.seconds(), 6)
-        if isinstance(self._context, grpc.aio.ServicerContext):
-            log.info("call", method=self._method, code=code.name, seconds=seconds)
-        else:  # from within the process: the caller's own line tells the same
+        if self._local:  # the line of the caller, in the same log, tells the same
             log.debug("call", method=self._method, code=code.name, seconds=seconds)
+        else:
+            log.info("call", method=self._method, code=code.name, seconds=seconds)
 
 
 def _known(error: BaseException) -> HeddleError | None:

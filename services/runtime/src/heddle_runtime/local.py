@@ -53,9 +53,9 @@ class LocalChannel:
         for name, handler in handlers.items():
             path = f"/{service}/{name}"
             if handler.response_streaming:
-                self._streaming[path] = guarded_streaming(path, handler.unary_stream)
+                self._streaming[path] = guarded_streaming(path, handler.unary_stream, local=True)
             else:
-                self._unary[path] = guarded_unary(path, handler.unary_unary)
+                self._unary[path] = guarded_unary(path, handler.unary_unary, local=True)
 
     def unary_unary(self, path: str, *_: Any, **__: Any) -> Callable[..., Awaitable[Message]]:  # noqa: ANN401 - a channel's signature
         """Return a callable for the method at `path`. Called by generated code."""
