@@ -1,0 +1,47 @@
+"""`heddle_runtime.logs`, in a process of its own: it changes how a process logs."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+SECRET = "sk-abcdefghijklmnop0123456789"
+PROGRAM = f"""
+import logging
+import structlog
+from heddle_runtime import logs
+from heddle_runtime.calls import CALLER, Caller
+
+logs.configure("demo", "INFO")
+CALLER.set(Caller("req_1"))
+log = structlog.get_logger("x")
+log.debug("unseen")
+log.info("call", method="/a/b", note="key {SECRET}", api_key="whatever", count=3)
+logging.getLogger("library").warning("sent %s", "{SECRET}")
+try:
+    raise ValueError("postgresql://heddle:s3cret@db/heddle")
+except ValueError:
+    log.exception("failed")
+"""
+
+
+def lines() -> list[dict[str, Any]]:
+    done = subprocess.run(  # noqa: S603 - the program above
+        [sys.executable, "-c", PROGRAM], capture_output=True, check=True, timeout=30
+    )
+    return [json.loads(line) for line in done.stderr.splitlines()]
+
+
+def test_every_line_is_json_tied_to_the_request_and_without_secrets() -> None:
+    call, library, failure = lines()
+
+    assert call["event"] == "call"
+    assert call["count"] == 3
+    assert call["note"] == "key [redacted]"
+    assert call["api_key"] == "[redacted]"
+    assert library["event"] == "sent [redacted]"
+    assert library["level"] == "warning"
+    assert "Traceback" in failure["exception"]
+    assert "s3cret" not in failure["exception"]
+    assert {line["request_id"] for line in (call, library, failure)} == {"req_1"}
+    assert {line["service"] for line in (call, library, failure)} == {"demo"}
