@@ -17,13 +17,14 @@ _FORBIDDEN = frozenset({"api_base", "api_key", "base_url"})
 
 def completion_body(call: Call, *, stream: bool) -> dict[str, Any]:
     """Return the request for `call`; everything that the client sent is in it."""
+    options = call.options
     body: dict[str, Any] = {
         "model": call.model,
         "messages": call.messages,
-        **_chosen(call.options),
+        **_chosen(options),
         **{
             name: value
-            for name, value in call.options.extra.items()
+            for name, value in options.extra.items()
             if name not in _MODELLED and name not in _FORBIDDEN
         },
     }

@@ -94,11 +94,14 @@ class Batch:
 
     def events(self) -> list[Event]:
         """Return what was added, in order."""
-        self._join(self._kind)
+        if self._pieces:
+            self._join(self._kind)
         return self._events
 
     def _join(self, following: type[TextDelta | ReasoningDelta]) -> None:
         if self._pieces:
-            self._events.append(self._kind("".join(self._pieces)))
+            self._events.append(
+                self._kind(self._pieces[0] if len(self._pieces) == 1 else "".join(self._pieces))
+            )
             self._pieces = []
         self._kind = following

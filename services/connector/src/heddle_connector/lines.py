@@ -18,6 +18,11 @@ class LineDecoder:
         # again would let a provider that drips an endless line cost quadratic time.
         self._tail: list[bytes] = []
 
+    @property
+    def pending(self) -> bool:
+        """Whether a line has begun and not ended."""
+        return bool(self._tail)
+
     def feed(self, piece: bytes) -> list[bytes]:
         """Return the lines that `piece` completes, without their ends.
 

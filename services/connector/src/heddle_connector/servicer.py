@@ -1,7 +1,6 @@
 """`heddle.connector.v1.ConnectorService`."""
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.connector.v1 import connector_pb2 as pb
@@ -83,38 +82,61 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
         """Stream what the connector yields."""
-        async with aclosing(self._batches(Call(request, context))) as batches:
+        call = Call(request, context)
+        batches, ending = self._registry.get(call.connector).generate(call), _Ending()
+        try:
             async for events in batches:
-                yield pb.GenerateMessageResponse(events=to_events(events))
+                if taken := ending.take(events):
+                    yield pb.GenerateMessageResponse(events=to_events(taken))
+            ending.check()
+        except HeddleError as error:
+            error.metadata.setdefault("provider", call.connector)
+            raise
+        finally:
+            await batches.aclose()
 
     async def GenerateWholeMessage(
         self, request: pb.GenerateWholeMessageRequest, context: Context
     ) -> pb.GenerateWholeMessageResponse:
         """Return all that the connector yields when it is over."""
         call = Call(request.generation, context, whole=True)
-        response = pb.GenerateWholeMessageResponse()
-        async with aclosing(self._batches(call)) as batches:
-            async for events in batches:
-                response.events.extend(to_events(events))
-        return response
-
-    async def _batches(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
-        """Yield what the connector yields, and see that it ends as the contract says."""
-        connector = self._registry.get(call.connector)
-        done = False
+        batches, ending = self._registry.get(call.connector).generate(call), _Ending()
+        found: list[pb.GenerationEvent] = []
         try:
-            async with aclosing(connector.generate(call)) as batches:
-                async for events in batches:
-                    if done or not events:
-                        continue
-                    last = next((i for i, event in enumerate(events) if type(event) is Done), -1)
-                    done = last >= 0
-                    yield events[: last + 1] if done else events
-            if not done:
-                raise ProviderGarbledError("The provider's answer ended before it was complete.")
+            async for events in batches:
+                found += to_events(ending.take(events))
+            ending.check()
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
             raise
+        finally:
+            await batches.aclose()
+        return pb.GenerateWholeMessageResponse(events=found)
+
+
+class _Ending:
+    """Sees that an answer ends as the contract says: with one `Done`, and nothing after it."""
+
+    # No generator: a layer of those costs every token more than all that is done here.
+    __slots__ = ("_done",)
+
+    def __init__(self) -> None:
+        self._done = False
+
+    def take(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Return what of `events` belongs to the answer."""
+        if self._done:
+            return ()
+        for number, event in enumerate(events):
+            if type(event) is Done:
+                self._done = True
+                return events[: number + 1]
+        return events
+
+    def check(self) -> None:
+        """Raise an error if the end did not come."""
+        if not self._done:
+            raise ProviderGarbledError("The provider's answer ended before it was complete.")
 
 
 def _model(listing: Listing, model: Model) -> pb.Model:

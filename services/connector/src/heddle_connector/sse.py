@@ -29,6 +29,18 @@ class SseDecoder:
         Raises:
             ProviderGarbledError: A line or an event is longer than allowed.
         """
+        # One event of one line in one piece: what a token usually is.
+        if (
+            self._begun
+            and not self._data
+            and piece.startswith(b"data: ")
+            and piece.find(b"\n") == len(piece) - 2
+            and piece.endswith(b"\n\n")
+            and len(piece) < self._longest
+            and b"\r" not in piece
+            and not self._lines.pending
+        ):
+            return [piece[6:-2]]
         return self._events(self._lines.feed(piece))
 
     def end(self) -> list[bytes]:
