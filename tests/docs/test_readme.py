@@ -1,11 +1,15 @@
 """The README's examples are the real ones."""
 
+import json
 import re
+import shutil
 from pathlib import Path
 
 import yaml
+from docs.shell import run
 from heddle_migration_service.documents import AssistantDocument
 from heddle_tools_service.registry import Registry
+from integration.whole import Whole, whole
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -43,3 +47,56 @@ def test_what_the_readme_names_exists() -> None:
         assert (ROOT / name).is_dir(), name
     for target in re.findall(r"\]\(([^)]+)\)", README):
         assert (ROOT / target).exists(), target
+
+
+def spoken(stream: str) -> str:
+    """Return the text of a streamed answer."""
+    chunks = [
+        json.loads(line.removeprefix("data: "))
+        for line in stream.splitlines()
+        if line.startswith("data: {")
+    ]
+    return "".join(
+        choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"]
+    )
+
+
+def at(running: Whole, command: str) -> str:
+    """Return a command of the README for the services that run here."""
+    places = {
+        "http://127.0.0.1:8080": running.url,
+        "127.0.0.1:9102": running.stack.tools,
+        ".venv/bin/heddle": "heddle",
+    }
+    for shown, actual in places.items():
+        command = command.replace(shown, actual)
+    return command
+
+
+async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)
+    shutil.copy(ROOT / "README.md", tmp_path)
+    [curl] = [block for block in blocks("sh") if block.startswith("curl")]
+    [sdk] = [block for block in blocks("python") if "OpenAI(" in block]
+    [operator] = [block for block in blocks("sh") if "heddle ingest" in block]
+    ingest, chat, grpcurl = operator.splitlines()
+
+    async with whole(tmp_path) as running:
+        addresses = {
+            "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
+            "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
+        }
+        streamed = await run(at(running, curl), tmp_path)
+        (tmp_path / "sdk.py").write_text(at(running, sdk))
+        whole_answer = await run("python sdk.py", tmp_path)
+        ingested = await run(at(running, ingest), tmp_path, **addresses)
+        told = await run(at(running, chat), tmp_path, **addresses)
+        listed = await run(at(running, grpcurl), tmp_path)
+
+    explained = "A loop on a loom that holds one thread in its place."
+    assert explained in spoken(streamed)
+    assert streamed.rstrip().endswith("data: [DONE]")
+    assert explained in whole_answer
+    assert "README.md" in ingested
+    assert explained in told
+    assert '"word_count"' in listed
