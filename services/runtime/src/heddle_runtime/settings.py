@@ -85,7 +85,9 @@ def read(kind: type[SettingsT], arguments: list[str] | None = None) -> SettingsT
     except ValidationError as error:
         for item in error.errors():
             # Never the input: it may be a secret.
-            sys.stderr.write(f"{_variable(kind, item['loc'])}: {item['msg']}\n")
+            name = _variable(kind, item["loc"])
+            problem = item["msg"].removeprefix("Value error, ")
+            sys.stderr.write(f"{name}: {problem}\n" if name else f"{problem}\n")
         raise SystemExit(2) from None
 
 
