@@ -333,4 +333,4 @@ async def test_tools_stop_when_the_client_goes_away(bench: Bench) -> None:
 
     call.cancel()
 
-    await asyncio.wait_for(bench.tools.cancelled.wait(), 2)
+    assert await asyncio.wait_for(bench.tools.cancelled.wait(), 2)
