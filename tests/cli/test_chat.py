@@ -3,11 +3,11 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 from cli.conftest import Run
+from cli.interruptible import COMMAND
 from cli.serving import Services
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
@@ -109,8 +109,8 @@ def test_a_call_that_takes_too_long_is_told(services: Services, heddle: Run) -> 
 def test_an_interrupt_ends_the_run_at_the_service_too(services: Services) -> None:
     services.orchestrator.script = [event(text_delta="Thr")]
     services.orchestrator.waits = True
-    with subprocess.Popen(
-        [sys.executable, "-m", "heddle_cli", "chat", "bio", "Why?"],
+    with subprocess.Popen(  # noqa: S603 - our own command
+        [*COMMAND, "chat", "bio", "Why?"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

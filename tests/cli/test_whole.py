@@ -4,12 +4,12 @@ import asyncio
 import os
 import shutil
 import signal
-import sys
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from cli.interruptible import COMMAND
 from integration.whole import Whole, whole
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -43,9 +43,7 @@ async def start(running: Whole, *arguments: str) -> asyncio.subprocess.Process:
         "PYTHONUNBUFFERED": "1",
     }
     return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "heddle_cli",
+        *COMMAND,
         *arguments,
         env=dict(os.environ) | addresses,
         stdout=asyncio.subprocess.PIPE,

@@ -64,7 +64,9 @@ def validate(
         raise typer.Exit(1)
     effective = from_struct(response.effective_config)
     # Escapes stay escapes: text of the configuration cannot steer the terminal.
-    out.print(json.dumps(effective, indent=2, ensure_ascii=not sys.stdout.isatty()))
+    # Sorted, because a Struct comes in any order.
+    escape = not sys.stdout.isatty()
+    out.print(json.dumps(effective, indent=2, sort_keys=True, ensure_ascii=escape))
 
 
 def _read_object(text: str) -> dict[str, Any]:
