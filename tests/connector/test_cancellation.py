@@ -103,4 +103,4 @@ async def test_a_caller_in_the_same_process_stops_the_provider_too(
             stub: Stub = ConnectorServiceStub(up.local)
             async with streaming(stub.GenerateMessage(asked(), **outgoing(30))) as call:
                 await anext(aiter(call))
-            await asyncio.wait_for(closed.wait(), BOUND)
+            assert await asyncio.wait_for(closed.wait(), BOUND)

@@ -239,7 +239,7 @@ async def test_tools_stop_when_nobody_waits_for_them() -> None:
         call = client.stub.ExecuteTools(request, **outgoing(10))
         await anext(aiter(call))
         call.cancel()
-        await asyncio.wait_for(all_stopped.wait(), 2)
+        assert await asyncio.wait_for(all_stopped.wait(), 2)
 
 
 async def test_a_blocking_tool_does_not_hold_up_the_others() -> None:

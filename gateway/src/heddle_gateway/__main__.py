@@ -1,10 +1,7 @@
 """`python -m heddle_gateway`."""
 
-import sys
-
-import uvloop
 from heddle_runtime import logs
-from heddle_runtime.server import stopped
+from heddle_runtime.server import start, stopped
 from heddle_runtime.settings import read
 
 from heddle_gateway.app import GatewaySettings, app, connect
@@ -15,11 +12,7 @@ def main() -> None:
     """Serve until stopped."""
     settings = read(GatewaySettings)
     logs.configure("gateway", settings.log_level)
-    try:
-        uvloop.run(_serve(settings))
-    except (OSError, ValueError) as error:  # an address in use, a wrong file of keys
-        sys.stderr.write(f"{error}\n")
-        raise SystemExit(2) from None
+    start(_serve(settings))
 
 
 async def _serve(settings: GatewaySettings) -> None:

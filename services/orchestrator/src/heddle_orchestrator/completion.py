@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 MERGING = "merging tool outputs"
 _CUT_OFF = "The connector's answer was cut off."
-_FIRST_LOOK = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Completions:
         assistant = await self._assistant(request, context)
         strategy = _strategy(assistant.strategy)
         processor = _processor(assistant.prompt_processor)
-        bound = augmenting(assistant, self.tool_timeout, remaining(context, _FIRST_LOOK))
+        bound = augmenting(assistant, self.tool_timeout, remaining(context))
         if bound:
             run = self._tool_run(request, assistant, context, watched=watched)
             async with aclosing(strategy.run(run, bound)) as happened:
