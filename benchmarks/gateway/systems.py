@@ -11,7 +11,8 @@ from pathlib import Path
 from benchmarks.gateway.processes import Command, Process, free_ports, started
 
 DIRECT, REFERENCE, SEPARATE, ONE = "direct", "reference", "separate", "one process"
-NAMES = (DIRECT, REFERENCE, SEPARATE, ONE)
+CALLS = "separate, no pipes"
+NAMES = (DIRECT, REFERENCE, SEPARATE, CALLS, ONE)
 _ASSISTANT = "id: bench\nname: bench\nmodel: {connector: openai, model: fake}\n"
 _ASSISTANT_MODEL = "lamb_assistant.bench"
 _SERVICES = (
@@ -55,7 +56,7 @@ def running(names: Sequence[str], folder: Path) -> Iterator[list[System]]:
             ports = free[number * _PORTS :][:_PORTS]
             commands = _commands(name, ports, upstream, folder)
             processes = tuple(stack.enter_context(started(commands, logs)))
-            model = _ASSISTANT_MODEL if name in (SEPARATE, ONE) else "fake"
+            model = "fake" if name in (DIRECT, REFERENCE) else _ASSISTANT_MODEL
             port = upstream if name == DIRECT else ports[0]
             systems.append(System(name, port, model, processes))
         yield systems
@@ -100,6 +101,8 @@ def _commands(name: str, ports: Sequence[int], upstream: int, folder: Path) -> l
         return []
     if name == REFERENCE:
         return [Command("benchmarks.gateway.reference", (str(ports[0]), str(upstream)))]
-    modules = _SERVICES if name == SEPARATE else ("heddle_devstack",)
+    modules = ("heddle_devstack",) if name == ONE else _SERVICES
     settings = heddle_environment(ports, upstream, folder / name.replace(" ", "-"))
+    if name == CALLS:
+        settings["HEDDLE_PIPES"] = "0"
     return [Command(module, environment=settings) for module in modules]

@@ -13,7 +13,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
 from heddle_runtime.calls import caller
 from heddle_runtime.client import channel
-from heddle_runtime.errors import ResourceExhaustedError
+from heddle_runtime.errors import InvalidRequestError, ResourceExhaustedError, Violation
 from heddle_runtime.server import Binding, Running, bind, running
 from heddle_runtime.settings import ServiceSettings
 
@@ -25,13 +25,23 @@ class Greeter(pb_grpc.OrchestratorServiceServicer):
     """Says who called; fails, hangs or counts when the reference says so."""
 
     ended: list[str] = field(default_factory=list)
+    """The references of the calls that are over, however they ended."""
+    asked: list[str] = field(default_factory=list)
+    """The references and page tokens that came in calls of one answer."""
+    flooded: int = 0
+    """The messages of all floods."""
+    free: asyncio.Event = field(default_factory=asyncio.Event)
+    """What those wait for that are told to wait."""
 
     async def ListStrategies(
         self, request: pb.ListStrategiesRequest, context: Context
     ) -> pb.ListStrategiesResponse:
+        self.asked.append(request.page_token)
         match request.page_token:
             case "busy":
                 raise ResourceExhaustedError("Too many questions.", retry_after=7, provider="p")
+            case "slow at first" if len(self.asked) == 1:
+                await asyncio.sleep(60)
             case "broken":
                 raise ValueError("postgresql://heddle:s3cret@db/heddle is down")
             case "slow":
@@ -41,6 +51,21 @@ class Greeter(pb_grpc.OrchestratorServiceServicer):
         who = caller()
         names = (who.identity.subject, who.request_id)
         return pb.ListStrategiesResponse(strategies=[pb.Strategy(name=name) for name in names])
+
+    async def RunWholeCompletion(
+        self, request: pb.RunWholeCompletionRequest, context: Context
+    ) -> pb.RunWholeCompletionResponse:
+        reference = request.run.assistant_reference
+        self.asked.append(reference)
+        try:
+            if reference == "hang":
+                await asyncio.sleep(60)
+            if reference == "wrong":
+                raise InvalidRequestError("Wrong.", [Violation("it", "x" * 1_000_000)])
+            text = "x" * int(reference) if reference.isdecimal() else reference
+            return pb.RunWholeCompletionResponse(events=[pb.RunEvent(text_delta=text)])
+        finally:
+            self.ended.append(reference)
 
     async def RunCompletion(
         self, request: pb.RunCompletionRequest, context: Context
@@ -57,13 +82,29 @@ class Greeter(pb_grpc.OrchestratorServiceServicer):
                     raise ValueError("postgresql://heddle:s3cret@db/heddle is down")
                 case "hang":
                     await asyncio.sleep(60)
-                case "flood":
-                    while True:
-                        yield say("x" * 1000)
-                case _:
-                    pass
+                case other:
+                    async for response in self._more(other):
+                        yield response
         finally:
             self.ended.append(request.assistant_reference)
+
+    async def _more(self, reference: str) -> AsyncIterator[pb.RunCompletionResponse]:
+        match reference:
+            case "wait":
+                await self.free.wait()
+            case "flood" | "drizzle" | "nothing":
+                size = {"flood": 1000, "drizzle": 1, "nothing": 0}[reference]
+                while True:
+                    self.flooded += 1
+                    yield say("x" * size) if size else pb.RunCompletionResponse()
+            case tale if tale.startswith("tale"):
+                for number in range(20):
+                    await asyncio.sleep(0)
+                    yield say(f"{tale}, page {number}")
+            case size if size.isdecimal():
+                yield say("x" * int(size))
+            case _:
+                pass
 
 
 def say(text: str) -> pb.RunCompletionResponse:
@@ -73,6 +114,10 @@ def say(text: str) -> pb.RunCompletionResponse:
 def ask(reference: str) -> pb.RunCompletionRequest:
     message = chat_pb2.Message(role=chat_pb2.ROLE_USER)
     return pb.RunCompletionRequest(assistant_reference=reference, messages=[message])
+
+
+def ask_whole(reference: str) -> pb.RunWholeCompletionRequest:
+    return pb.RunWholeCompletionRequest(run=ask(reference))
 
 
 def lacking() -> pb.RunCompletionRequest:
@@ -97,9 +142,11 @@ async def greeting(greeter: Greeter, settings: ServiceSettings) -> AsyncGenerato
 
 @asynccontextmanager
 async def reaching(transport: str, server: Running) -> AsyncGenerator[grpc.aio.Channel]:
-    """Yield a channel to `server` of the kind `transport`."""
+    """Yield a channel to `server` of the kind `transport`: local, calls or pipe."""
     if transport == "local":
         yield server.local
-    else:
-        async with channel(server.address, CONTRACT) as connection:
-            yield connection
+        return
+    async with channel(server.address, CONTRACT) as connection:
+        if transport == "pipe":
+            await connection.channel_ready()
+        yield connection

@@ -1,4 +1,4 @@
-"""A call between services, over gRPC and within a process: the caller sees no difference."""
+"""A call between services, whatever carries it: the caller sees no difference."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ def greeter() -> Greeter:
     return Greeter()  # type: ignore[abstract] # it does not offer every method
 
 
-@pytest.fixture(params=["local", "grpc"])
+@pytest.fixture(params=["local", "calls", "pipe"])
 async def service(
     request: pytest.FixtureRequest, greeter: Greeter
 ) -> AsyncIterator[grpc.aio.Channel]:

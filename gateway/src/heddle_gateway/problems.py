@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 from heddle_runtime.errors import HeddleError
@@ -11,6 +12,8 @@ from heddle_gateway.exchange import JSON, Reply
 
 INVALID = "invalid_request_error"
 SERVER = "server_error"
+# Two minutes that were not enough are so again; what is in the way of a request stays there.
+_LASTING = {HTTPStatus.CONFLICT, HTTPStatus.GATEWAY_TIMEOUT}
 _OURS_REFUSED = {
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
@@ -24,6 +27,8 @@ _KINDS: dict[str, tuple[int, str, str | None]] = {
     "NOT_FOUND": (404, INVALID, "not_found"),
     "ALREADY_EXISTS": (409, INVALID, "already_exists"),
     "CONFLICT": (409, INVALID, "conflict"),
+    "MALFORMED_ASSISTANT": (422, INVALID, "malformed_assistant"),
+    "NEWER_FORMAT": (422, INVALID, "newer_format"),
     "RESOURCE_EXHAUSTED": (429, "rate_limit_exceeded", "rate_limit_exceeded"),
     "PROVIDER_GARBLED": (502, SERVER, "provider_garbled"),
     "TOOL_FAILED": (502, SERVER, "tool_failed"),
@@ -31,7 +36,16 @@ _KINDS: dict[str, tuple[int, str, str | None]] = {
     "DEADLINE_EXCEEDED": (504, SERVER, "deadline_exceeded"),
 }
 # Fields of our contracts under the names that the client gave them.
-_PARAMS = {"assistant_reference": "model", "functions": "tools"}
+_PARAMS = {
+    "assistant_reference": "model",
+    "functions": "tools",
+    "metadata_json": "metadata",
+    "rag_top_k": "RAG_Top_k",
+    "rag_collections": "RAG_collections",
+}
+_WRAPPINGS = ("options.", "record.", "assistant.")
+# In the metadata of a RESOURCE_EXHAUSTED: what is used up is the budget of the assistant.
+QUOTA = "quota"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +62,31 @@ class Problem:
     retry: bool = True
     """Whether the client may try again by itself, if it thinks so."""
 
-    def json(self) -> bytes:
-        """Return OpenAI's error object, all four keys set."""
-        return msgspec.json.encode(
-            {
-                "error": {
-                    "message": self.message,
-                    "type": self.type,
-                    "param": self.param,
-                    "code": self.code,
-                }
-            }
-        )
+    def json(self, *, detail: bool = False) -> bytes:
+        """Return OpenAI's error object, all four keys set.
 
-    def reply(self) -> Reply:
-        """Return the problem as a whole answer."""
+        `detail` repeats the message where LAMB's own clients look for it.
+        """
+        body: dict[str, Any] = {
+            "error": {
+                "message": self.message,
+                "type": self.type,
+                "param": self.param,
+                "code": self.code,
+            }
+        }
+        if detail:
+            body["detail"] = self.message
+        return msgspec.json.encode(body)
+
+    def reply(self, *, detail: bool = False) -> Reply:
+        """Return the problem as a whole answer, with `detail` as of `json`."""
         headers = list(JSON)
         if self.retry_after is not None:
             headers.append((b"retry-after", str(math.ceil(self.retry_after)).encode()))
         if not self.retry:
             headers.append((b"x-should-retry", b"false"))
-        return Reply(self.status, self.json(), tuple(headers))
+        return Reply(self.status, self.json(detail=detail), tuple(headers))
 
     def final(self) -> "Problem":
         """Return the same problem for a run whose tools have done their work already."""
@@ -84,9 +102,9 @@ class RefusedError(Exception):
         self.close = close
         """Whether the connection is of no more use."""
 
-    def reply(self) -> Reply:
-        """Return the refusal as a whole answer."""
-        reply = self.problem.reply()
+    def reply(self, *, detail: bool = False) -> Reply:
+        """Return the refusal as a whole answer, with `detail` as of `Problem.json`."""
+        reply = self.problem.reply(detail=detail)
         if not self.close:
             return reply
         return replace(reply, headers=(*reply.headers, (b"connection", b"close")))
@@ -101,18 +119,28 @@ def of(error: HeddleError, *, model: bool = False) -> Problem:
         return _refusal(error)
     if model and error.reason == "NOT_FOUND":
         return Problem(404, error.message, INVALID, "model", "model_not_found")
-    status, kind, code = _KINDS.get(error.reason, (500, SERVER, "internal_error"))
     known = error.metadata
+    if error.reason == "RESOURCE_EXHAUSTED" and known.get(QUOTA) == "assistant":
+        code = "assistant_quota_exceeded"
+        return Problem(429, error.message, "quota_exceeded", None, code, retry=False)
+    status, kind, default = _kind(error)
     return Problem(
         status,
         _sentence(error),
         known.get("provider_type", kind),
         _param(error),
-        known.get("provider_code", code),
+        known.get("provider_code", default),
         error.retry_after,
-        # A budget that is used up, or two minutes that were not enough, are so again.
-        retry=known.get("provider_code") != "insufficient_quota" and status != 504,  # noqa: PLR2004 - the status of a time-out
+        # A budget that is used up is so again.
+        retry=known.get("provider_code") != "insufficient_quota" and status not in _LASTING,
     )
+
+
+def _kind(error: HeddleError) -> tuple[int, str, str | None]:
+    """Return the status, the type and the code for an error's reason."""
+    if error.metadata.get("grpc_code") == "UNIMPLEMENTED":
+        return 501, SERVER, "not_implemented"
+    return _KINDS.get(error.reason, (500, SERVER, "internal_error"))
 
 
 def _refusal(error: HeddleError) -> Problem:
@@ -137,7 +165,9 @@ def _refusal(error: HeddleError) -> Problem:
 def _param(error: HeddleError) -> str | None:
     if not error.violations:
         return error.metadata.get("provider_param")
-    field = error.violations[0].field.removeprefix("options.")
+    field = error.violations[0].field
+    for wrapping in _WRAPPINGS:
+        field = field.removeprefix(wrapping)
     return _PARAMS.get(field, field)
 
 

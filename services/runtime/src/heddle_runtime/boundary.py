@@ -1,7 +1,7 @@
 """The edge of every service: knows the caller, checks requests, maps failures, logs each call.
 
 The same wrappers serve calls that arrive over gRPC (`Boundary`) and calls of a neighbour in the
-same process (`heddle_runtime.local`).
+same process (`heddle_runtime.local`), or through a pipe (`heddle_runtime.pipe`).
 """
 
 import asyncio
@@ -15,13 +15,11 @@ import structlog
 
 from heddle_runtime.calls import (
     AUTHORIZATION,
-    CALLER,
     REQUEST_ID,
     TRACE,
-    Caller,
     Stopwatch,
-    new_request_id,
 )
+from heddle_runtime.entrance import Entrance
 from heddle_runtime.errors import (
     DETAILS_KEY,
     DeadlineError,
@@ -32,15 +30,13 @@ from heddle_runtime.errors import (
     shortened,
     to_status,
 )
-from heddle_runtime.identity import ANONYMOUS, Identity, TokenVerifier
 from heddle_runtime.validation import is_complete, missing_fields
 
 if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
     Handler = grpc.RpcMethodHandler[Any, Any]
 
 log = structlog.get_logger(__name__)
-_HIDDEN = "The service failed. The cause is in its log, under the request id."
-_LONGEST_ID = 128
+HIDDEN = "The service failed. The cause is in its log, under the request id."
 
 
 class Context(Protocol):
@@ -89,9 +85,9 @@ class Boundary:
     instead of once.
     """
 
-    def __init__(self, server: grpc.aio.Server, verifier: TokenVerifier | None) -> None:
+    def __init__(self, server: grpc.aio.Server, entrance: Entrance) -> None:
         self._server = server
-        self._verifier = verifier
+        self._entrance = entrance
 
     def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
         """Ignore what `add_registered_method_handlers` is told as well."""
@@ -119,8 +115,9 @@ class Boundary:
     def _unary(self, behavior: Unary) -> Any:
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             try:
-                self._enter(context)
-                return await behavior(request, context)
+                with self._entrance:
+                    self._enter(context)
+                    return await behavior(request, context)
             except HeddleError as error:
                 await _abort(context, error)
 
@@ -131,10 +128,11 @@ class Boundary:
         # the client goes away, so the cancellation would reach it only by garbage collection.
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
             try:
-                self._enter(context)
-                async with aclosing(behavior(request, context)) as responses:
-                    async for response in responses:
-                        await context.write(response)
+                with self._entrance:
+                    self._enter(context)
+                    async with aclosing(behavior(request, context)) as responses:
+                        async for response in responses:
+                            await context.write(response)
             except HeddleError as error:
                 await _abort(context, error)
 
@@ -148,14 +146,9 @@ class Boundary:
                 if key in given and key == AUTHORIZATION:  # which of the two would be believed?
                     raise UnauthenticatedError("The call carries two authorizations.")
                 given[key] = value if isinstance(value, str) else value.decode("ascii", "replace")
-        request_id = given.get(REQUEST_ID, "")[:_LONGEST_ID] or new_request_id()
-        CALLER.set(Caller(request_id))  # so that a refusal is logged under the id
-        token = given.get(AUTHORIZATION, "").removeprefix("Bearer ")
-        identity = self._identity(token)
-        CALLER.set(Caller(request_id, identity, token, given.get(TRACE, "")[:_LONGEST_ID]))
-
-    def _identity(self, token: str) -> Identity:
-        return ANONYMOUS if self._verifier is None else self._verifier.identity(token)
+        self._entrance.enter(
+            given.get(REQUEST_ID, ""), given.get(AUTHORIZATION, ""), given.get(TRACE, "")
+        )
 
 
 class _Edge:
@@ -190,7 +183,7 @@ class _Edge:
         known = _known(error)
         if known is None:
             log.error("unexpected failure", method=self._method, exc_info=error)
-            known = HeddleError(_HIDDEN)
+            known = HeddleError(HIDDEN)
         self._log(known.code)
         if known is not error:
             raise known from error

@@ -1,7 +1,7 @@
 """Channels to other services."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Generic, Protocol, TypeVar
 
 import grpc
@@ -9,6 +9,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 
 from heddle_runtime.local import LocalStream
+from heddle_runtime.pipe.channel import PipeChannel
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 KEEPALIVE_MS = 10_000
@@ -74,26 +75,32 @@ class streaming(Generic[ResponseT]):  # noqa: N801 - used like a function
 
 
 def channel(address: str, *services: ServiceDescriptor) -> grpc.aio.Channel:
-    """Return a channel that retries the calls their contracts mark as safe to repeat."""
-    return grpc.aio.insecure_channel(
-        address, options=[*OPTIONS, ("grpc.service_config", json.dumps(service_config(*services)))]
-    )
+    """Return a channel that retries the calls their contracts mark as safe to repeat.
+
+    Its calls go through pipes if the server has them (see `heddle_runtime.pipe`).
+    """
+    config = json.dumps(service_config(*services))
+    wire = grpc.aio.insecure_channel(address, options=[*OPTIONS, ("grpc.service_config", config)])
+    return PipeChannel(wire, {f"/{service}/{method}" for service, method in _safe(*services)})
 
 
 def service_config(*services: ServiceDescriptor) -> dict[str, object]:
-    """Derive the gRPC service config from the methods' `idempotency_level`.
-
-    Streams are left out: their callers see how far they got and decide themselves.
-    """
-    safe = [
-        {"service": service.full_name, "method": method.name}
-        for service in services
-        for method in service.methods
-        if method.GetOptions().idempotency_level != MethodOptions.IDEMPOTENCY_UNKNOWN
-        and not method.server_streaming
-    ]
+    """Derive the gRPC service config from the methods' `idempotency_level`."""
+    safe = [{"service": service, "method": method} for service, method in _safe(*services)]
     return {
         "loadBalancingConfig": [{"round_robin": {}}],
         "methodConfig": [{"name": safe, "retryPolicy": RETRY_POLICY}] if safe else [],
         "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
     }
+
+
+def _safe(*services: ServiceDescriptor) -> Iterator[tuple[str, str]]:
+    """Yield the methods that may be repeated.
+
+    Streams are left out: their callers see how far they got and decide themselves.
+    """
+    for service in services:
+        for method in service.methods:
+            level = method.GetOptions().idempotency_level
+            if level != MethodOptions.IDEMPOTENCY_UNKNOWN and not method.server_streaming:
+                yield service.full_name, method.name

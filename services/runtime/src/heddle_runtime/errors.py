@@ -115,6 +115,20 @@ class DeadlineError(HeddleError):
     reason = "DEADLINE_EXCEEDED"
 
 
+class MalformedAssistantError(HeddleError):
+    """What is kept of an assistant cannot be understood."""
+
+    code = grpc.StatusCode.FAILED_PRECONDITION
+    reason = "MALFORMED_ASSISTANT"
+
+
+class NewerFormatError(HeddleError):
+    """What is kept of an assistant is of a newer format than the service knows."""
+
+    code = grpc.StatusCode.FAILED_PRECONDITION
+    reason = "NEWER_FORMAT"
+
+
 class ProviderRefusedError(HeddleError):
     """A model provider refused the request; the metadata carries its `http_status`."""
 
@@ -202,6 +216,18 @@ def from_rpc(error: grpc.aio.AioRpcError) -> HeddleError:
     return _BY_CODE.get(code, HeddleError)(
         _BARE.get(code, "A service behind this one failed."), grpc_code=code.name
     )
+
+
+def to_rpc(error: HeddleError) -> grpc.aio.AioRpcError:
+    """Return what a call that failed with `error` raises: the opposite of `from_rpc`."""
+    return failed_rpc(to_status(error))
+
+
+def failed_rpc(status: status_pb2.Status) -> grpc.aio.AioRpcError:
+    """Return what a call that ended in `status` raises."""
+    trailing = grpc.aio.Metadata((DETAILS_KEY, status.SerializeToString()))
+    code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
+    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), trailing, status.message)
 
 
 def _details(error: HeddleError) -> Iterable[Message]:

@@ -7,19 +7,20 @@ here: a message that was sent or received is not changed.
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import grpc
 from google.protobuf.message import Message
 
 from heddle_runtime.boundary import Streaming, Unary, guarded_streaming, guarded_unary
 from heddle_runtime.errors import (
-    DETAILS_KEY,
     DeadlineError,
     HeddleError,
     UnavailableError,
-    to_status,
+    to_rpc,
 )
+
+if TYPE_CHECKING:
+    import grpc
 
 _LATE = "The time of the call ran out."
 Handlers = Mapping[str, "grpc.RpcMethodHandler[Any, Any]"]
@@ -62,15 +63,20 @@ class LocalChannel:
 
         async def call(request: Message, timeout: float | None = None, **_: Any) -> Message:  # noqa: ANN401, ASYNC109 - a stub's signature
             behavior = self._unary.get(path)
+            end = _End(timeout)
             try:
                 if behavior is None:
                     raise _absent(path)
-                async with asyncio.timeout(timeout):
-                    return await behavior(request, LocalContext(_deadline(timeout)))  # type: ignore[no-any-return] # handlers are untyped
+                end.hurry()
+                return await behavior(request, LocalContext(_deadline(timeout)))  # type: ignore[no-any-return] # handlers are untyped
             except HeddleError as error:
-                raise _as_rpc(error) from error
-            except TimeoutError as error:
-                raise _as_rpc(DeadlineError(_LATE)) from error
+                raise to_rpc(error) from error
+            except asyncio.CancelledError:
+                end.explain()
+                raise
+            finally:
+                end.calm()
+                end.cancel()
 
         return call
 
@@ -88,43 +94,29 @@ class LocalStream:
     """A server-streaming call within the process: pulls the servicer's generator itself.
 
     No task and no queue stand between the two, so a message costs two function calls and
-    cancelling the reader cancels the servicer. One timer for the whole call keeps its deadline.
+    cancelling the reader cancels the servicer.
     """
 
-    __slots__ = ("_expired", "_reader", "_responses", "_timeout", "_timer")
+    __slots__ = ("_end", "_responses")
 
     def __init__(self, responses: AsyncGenerator[Message], timeout: float | None) -> None:
         self._responses = responses
-        self._timeout = timeout
-        self._timer: asyncio.TimerHandle | None = None
-        self._reader: asyncio.Task[Any] | None = None
-        self._expired = False
+        self._end = _End(timeout)
 
     def __aiter__(self) -> "LocalStream":
         return self
 
     async def __anext__(self) -> Message:
-        if self._timer is None and self._timeout is not None:
-            self._timer = asyncio.get_running_loop().call_later(self._timeout, self._expire)
-        if self._expired:
-            raise _as_rpc(DeadlineError(_LATE))
-        self._reader = asyncio.current_task()
+        self._end.hurry()
         try:
             return await anext(self._responses)
         except HeddleError as error:
-            raise _as_rpc(error) from error
+            raise to_rpc(error) from error
         except asyncio.CancelledError:
-            # Ours, and nobody else's at the same time?
-            if self._expired and self._reader is not None and self._reader.uncancel() == 0:
-                raise _as_rpc(DeadlineError(_LATE)) from None
+            self._end.explain()
             raise
         finally:
-            self._reader = None
-
-    def _expire(self) -> None:
-        self._expired = True
-        if self._reader is not None:
-            self._reader.cancel()
+            self._end.calm()
 
     def cancel(self) -> bool:
         """Do nothing: `aclose` is what ends this call, and `heddle_runtime.client` uses it."""
@@ -132,9 +124,59 @@ class LocalStream:
 
     async def aclose(self) -> None:
         """End the servicer's work."""
+        self._end.cancel()
+        await self._responses.aclose()
+
+
+class _End:
+    """The deadline of a call: one timer, which cancels whoever works for the call then.
+
+    `asyncio.timeout` does this too, at four times the cost, and only for a block of one task.
+    """
+
+    __slots__ = ("_expired", "_timer", "_worker")
+
+    def __init__(self, timeout: float | None) -> None:
+        self._expired = False
+        self._worker: asyncio.Task[Any] | None = None
+        self._timer = (
+            None
+            if timeout is None
+            else asyncio.get_running_loop().call_later(timeout, self._expire)
+        )
+
+    def hurry(self) -> None:
+        """Let the deadline cancel the current task from now on.
+
+        Raises:
+            AioRpcError: It has passed.
+        """
+        if self._expired:
+            raise to_rpc(DeadlineError(_LATE))
+        self._worker = asyncio.current_task()
+
+    def explain(self) -> None:
+        """Tell a cancellation by the deadline from one by somebody else.
+
+        Raises:
+            AioRpcError: It was the deadline, and nobody else at the same time.
+        """
+        if self._expired and self._worker is not None and self._worker.uncancel() == 0:
+            raise to_rpc(DeadlineError(_LATE)) from None
+
+    def calm(self) -> None:
+        """Leave the task alone."""
+        self._worker = None
+
+    def cancel(self) -> None:
+        """Forget the deadline."""
         if self._timer is not None:
             self._timer.cancel()
-        await self._responses.aclose()
+
+    def _expire(self) -> None:
+        self._expired = True
+        if self._worker is not None:
+            self._worker.cancel()
 
 
 def _deadline(timeout: float | None) -> float | None:
@@ -151,8 +193,3 @@ def _refuse(path: str) -> Streaming:
         yield
 
     return refuse
-
-
-def _as_rpc(error: HeddleError) -> grpc.aio.AioRpcError:
-    trailing = grpc.aio.Metadata((DETAILS_KEY, to_status(error).SerializeToString()))
-    return grpc.aio.AioRpcError(error.code, grpc.aio.Metadata(), trailing, error.message)

@@ -34,6 +34,12 @@ class ServiceSettings(BaseSettings):
     max_concurrent_calls: int = Field(
         default=2000, ge=1, description="Calls at once; the next one is refused."
     )
+    pipes: bool = Field(
+        default=True,
+        validation_alias="HEDDLE_PIPES",
+        description="Take calls of other services through long streams that carry many, which "
+        "costs a fraction of a call each. Without, each is a gRPC call of its own.",
+    )
     identity_secret: SecretStr | None = Field(
         default=None,
         validation_alias="HEDDLE_IDENTITY_SECRET",

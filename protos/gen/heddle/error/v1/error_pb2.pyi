@@ -65,6 +65,14 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """
     ERROR_REASON_TOOL_FAILED: _ErrorReason.ValueType  # 13
     """[UNKNOWN] A tool failed for a reason of its own. The message is the tool's."""
+    ERROR_REASON_MALFORMED_ASSISTANT: _ErrorReason.ValueType  # 14
+    """[FAILED_PRECONDITION] What is kept of an assistant cannot be understood, for example
+    because it is no JSON. It was left as it is; an operator has to look at it.
+    """
+    ERROR_REASON_NEWER_FORMAT: _ErrorReason.ValueType  # 15
+    """[FAILED_PRECONDITION] What is kept of an assistant is of a newer format than the service
+    knows. It was left as it is; the service has to be updated.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. The name without its prefix is the `reason` of the
@@ -117,4 +125,12 @@ stream that ends without its end mark, a line without an end.
 """
 ERROR_REASON_TOOL_FAILED: ErrorReason.ValueType  # 13
 """[UNKNOWN] A tool failed for a reason of its own. The message is the tool's."""
+ERROR_REASON_MALFORMED_ASSISTANT: ErrorReason.ValueType  # 14
+"""[FAILED_PRECONDITION] What is kept of an assistant cannot be understood, for example
+because it is no JSON. It was left as it is; an operator has to look at it.
+"""
+ERROR_REASON_NEWER_FORMAT: ErrorReason.ValueType  # 15
+"""[FAILED_PRECONDITION] What is kept of an assistant is of a newer format than the service
+knows. It was left as it is; the service has to be updated.
+"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
