@@ -4,7 +4,6 @@ The same wrappers serve calls that arrive over gRPC (`Boundary`) and calls of a 
 same process (`heddle_runtime.local`), or through a pipe (`heddle_runtime.pipe`).
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
@@ -56,26 +55,46 @@ def guarded_unary(method: str, behavior: Any, *, local: bool = False) -> Unary:
     Args:
         method: The path of the method.
         behavior: The servicer's own handler.
-        local: The caller is in this process.
+        local: The caller is in this process. Its own log line tells of the call.
     """
 
     async def handle(request: Any, context: Context) -> Any:
-        with _Edge(method, request, context, local=local):
+        with _Edge(method, request, context):
             return await behavior(request, context)
 
-    return handle
+    async def handle_local(request: Any, context: Context) -> Any:
+        _check(request, context)
+        try:
+            return await behavior(request, context)
+        except HeddleError:
+            raise
+        except Exception as error:
+            raise _foreseen(method, error) from error
+
+    return handle_local if local else handle
 
 
 def guarded_streaming(method: str, behavior: Any, *, local: bool = False) -> Streaming:
     """Wrap a server-streaming handler, an async generator, likewise."""
 
     async def handle(request: Any, context: Context) -> AsyncGenerator[Any]:
-        with _Edge(method, request, context, local=local):
+        with _Edge(method, request, context):
             async with aclosing(behavior(request, context)) as responses:
                 async for response in responses:
                     yield response
 
-    return handle
+    async def handle_local(request: Any, context: Context) -> AsyncGenerator[Any]:
+        _check(request, context)
+        try:
+            async with aclosing(behavior(request, context)) as responses:
+                async for response in responses:
+                    yield response
+        except HeddleError:
+            raise
+        except Exception as error:
+            raise _foreseen(method, error) from error
+
+    return handle_local if local else handle
 
 
 class Boundary:
@@ -152,12 +171,11 @@ class Boundary:
 
 
 class _Edge:
-    """What happens around every handler. A class, because it is entered for every call."""
+    """What happens around a handler, and its log line. A class: it is entered for every call."""
 
-    __slots__ = ("_context", "_local", "_method", "_request", "_watch")
+    __slots__ = ("_context", "_method", "_request", "_watch")
 
-    def __init__(self, method: str, request: Any, context: Context, *, local: bool) -> None:
-        self._local = local
+    def __init__(self, method: str, request: Any, context: Context) -> None:
         self._method = method
         self._request = request
         self._context = context
@@ -165,35 +183,45 @@ class _Edge:
 
     def __enter__(self) -> None:
         try:
-            if self._context.time_remaining() is None:
-                raise InvalidRequestError(
-                    "The call has no deadline. Set one: nobody waits for ever."
-                )
-            if not is_complete(self._request):
-                violations = missing_fields(self._request)
-                raise InvalidRequestError("The request lacks required fields.", violations)
+            _check(self._request, self._context)
         except HeddleError as error:
             self._log(error.code)
             raise
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
-        if error is None or isinstance(error, GeneratorExit | asyncio.CancelledError):
+        if isinstance(error, Exception):
+            known = _foreseen(self._method, error)
+            self._log(known.code)
+            if known is not error:
+                raise known from error
+        else:
             self._log(grpc.StatusCode.OK if error is None else grpc.StatusCode.CANCELLED)
-            return
-        known = _known(error)
-        if known is None:
-            log.error("unexpected failure", method=self._method, exc_info=error)
-            known = HeddleError(HIDDEN)
-        self._log(known.code)
-        if known is not error:
-            raise known from error
 
     def _log(self, code: grpc.StatusCode) -> None:
         seconds = round(self._watch.seconds(), 6)
-        if self._local:  # the line of the caller, in the same log, tells the same
-            log.debug("call", method=self._method, code=code.name, seconds=seconds)
-        else:
-            log.info("call", method=self._method, code=code.name, seconds=seconds)
+        log.info("call", method=self._method, code=code.name, seconds=seconds)
+
+
+def _check(request: Any, context: Context) -> None:
+    """Refuse a call that nobody can answer well.
+
+    Raises:
+        InvalidRequestError: It has no deadline, or lacks what its contract requires.
+    """
+    if context.time_remaining() is None:
+        raise InvalidRequestError("The call has no deadline. Set one: nobody waits for ever.")
+    if not is_complete(request):
+        violations = missing_fields(request)
+        raise InvalidRequestError("The request lacks required fields.", violations)
+
+
+def _foreseen(method: str, error: Exception) -> HeddleError:
+    """Return what the caller may be told about a failure of a handler."""
+    known = _known(error)
+    if known is None:
+        log.error("unexpected failure", method=method, exc_info=error)
+        return HeddleError(HIDDEN)
+    return known
 
 
 def _known(error: BaseException) -> HeddleError | None:
