@@ -28,6 +28,8 @@ class Greeter(pb_grpc.OrchestratorServiceServicer):
     """The references of the calls that are over, however they ended."""
     asked: list[str] = field(default_factory=list)
     """The references and page tokens that came in calls of one answer."""
+    slow: bool = False
+    """Whether `slow once` was so."""
     flooded: int = 0
     """The messages of all floods."""
     free: asyncio.Event = field(default_factory=asyncio.Event)
@@ -40,7 +42,8 @@ class Greeter(pb_grpc.OrchestratorServiceServicer):
         match request.page_token:
             case "busy":
                 raise ResourceExhaustedError("Too many questions.", retry_after=7, provider="p")
-            case "slow at first" if len(self.asked) == 1:
+            case "slow once" if not self.slow:
+                self.slow = True
                 await asyncio.sleep(60)
             case "broken":
                 raise ValueError("postgresql://heddle:s3cret@db/heddle is down")
@@ -60,8 +63,9 @@ class Greeter(pb_grpc.OrchestratorServiceServicer):
         try:
             if reference == "hang":
                 await asyncio.sleep(60)
-            if reference == "wrong":
-                raise InvalidRequestError("Wrong.", [Violation("it", "x" * 1_000_000)])
+            if reference.startswith("wrong"):
+                length = int(reference.removeprefix("wrong"))
+                raise InvalidRequestError("Wrong.", [Violation("it", "x" * length)])
             text = "x" * int(reference) if reference.isdecimal() else reference
             return pb.RunWholeCompletionResponse(events=[pb.RunEvent(text_delta=text)])
         finally:

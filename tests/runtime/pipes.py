@@ -103,10 +103,10 @@ async def piped(server: Serving) -> AsyncGenerator[grpc.aio.Channel]:
         yield connection
 
 
-def calls_of(connection: grpc.aio.Channel) -> int:
-    """Return how many calls the client believes to be in the pipes of `connection`."""
+def pipes_of(connection: grpc.aio.Channel) -> list[int]:
+    """Return how many calls the client believes to be in each pipe that takes new ones."""
     assert isinstance(connection, PipeChannel)
-    return sum(len(pipe.calls) for pipe in connection._pipes)  # noqa: SLF001 - nothing else tells
+    return [len(pipe.calls) for pipe in connection._pipes]  # noqa: SLF001 - nothing else tells
 
 
 async def until(condition: Callable[[], bool], seconds: float = 2) -> None:

@@ -6,8 +6,8 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import grpc
 import pytest
@@ -33,9 +33,9 @@ from runtime.pipes import (
     STREAM,
     WHOLE,
     by_hand,
-    calls_of,
     opening,
     piped,
+    pipes_of,
     process,
     serving,
     until,
@@ -43,6 +43,7 @@ from runtime.pipes import (
 
 SOON = 0.25
 AT_ONCE = ServiceSettings(drain_wait=0, shutdown_grace=0)
+PATIENT = ServiceSettings(drain_wait=0, shutdown_grace=10)
 Channel = grpc.aio.Channel
 
 
@@ -95,6 +96,25 @@ async def code(call: Awaitable[object]) -> grpc.StatusCode:
     return caught.value.code()
 
 
+@asynccontextmanager
+async def two_servers(
+    settings: ServiceSettings,
+) -> AsyncIterator[tuple[Channel, Callable[[], Awaitable[None]], Greeter, Greeter]]:
+    """Yield a channel to two servers, what stops the one its pipe leads to, that, and the other."""
+    both = greeter(), greeter()
+    async with AsyncExitStack() as one, AsyncExitStack() as another:
+        stacks = one, another
+        servers = [
+            await stack.enter_async_context(greeting(greets, settings))
+            for stack, greets in zip(stacks, both, strict=True)
+        ]
+        async with channel("ipv4:" + ",".join(s.address for s in servers), CONTRACT) as to:
+            await to.channel_ready()
+            await whole(to, "who")
+            first = 0 if both[0].asked else 1
+            yield to, stacks[first].aclose, both[first], both[1 - first]
+
+
 def tasks() -> Counter[str]:
     """Return what runs."""
     return Counter(str(task.get_coro()).split(" at ")[0] for task in asyncio.all_tasks())
@@ -118,21 +138,21 @@ async def started(to: Channel, reference: str, count: int = 1) -> list[asyncio.T
     return tasks
 
 
-async def test_hundreds_of_calls_at_once_in_one_pipe_get_their_own_answers_in_order() -> None:
+@pytest.mark.parametrize("count", [FULL - 2, 4 * FULL])
+async def test_hundreds_of_calls_at_once_get_their_own_answers_in_order(count: int) -> None:
     async with serving(greeter()) as server, piped(server) as to:
-        tales = [f"tale {number}" for number in range(FULL // 2 - 1)]
-        names = [f"name {number}" for number in range(FULL // 2 - 1)]
-        for _ in range(4):
-            told, named = await asyncio.gather(
-                asyncio.gather(*(texts(to, tale) for tale in tales)),
-                asyncio.gather(*(whole(to, name) for name in names)),
-            )
-            pages = range(20)
-            expected = [["0", "1", "2", *(f"{t}, page {p}" for p in pages)] for t in tales]
-            assert (told, named) == (expected, names)
+        tales = [f"tale {number}" for number in range(count // 2)]
+        names = [f"name {number}" for number in range(count // 2)]
+        told = asyncio.gather(*(texts(to, tale) for tale in tales))
+        named = asyncio.gather(*(whole(to, name) for name in names))
+        await asyncio.sleep(0)
+        assert pipes_of(to) == [count]
+        pages = range(20)
+        assert await told == [["0", "1", "2", *(f"{t}, page {p}" for p in pages)] for t in tales]
+        assert await named == names
 
-        assert server.paths == [CARRY]
-        assert (server.calls, calls_of(to)) == ([0], 0)
+        assert set(server.paths) == {CARRY}
+        assert sum(server.calls) == sum(pipes_of(to)) == 0
 
 
 async def test_a_reader_that_stops_stops_its_servicer_and_nobody_else() -> None:
@@ -195,6 +215,7 @@ async def test_a_stream_that_nobody_reads_any_more_ends_its_servicer(
         call = stream(to, reference)
         reader = aiter(call)
         await anext(reader)
+        await asyncio.sleep(0.02)  # more comes, and waits to be read
         if way == "cancelled":
             assert call.cancel()
         elif way == "left":
@@ -206,8 +227,8 @@ async def test_a_stream_that_nobody_reads_any_more_ends_its_servicer(
             task.cancel()
         await until(lambda: ending.ended == [reference], SOON)
         await until(lambda: server.calls == [0], SOON)
-        assert calls_of(to) == 0
-        assert await code(drained(reader)) is grpc.StatusCode.CANCELLED
+        assert pipes_of(to) == [0]
+        assert await code(anext(reader)) is grpc.StatusCode.CANCELLED
         assert not call.cancel()
         assert await whole(to, "still") == "still"
         assert server.paths == [CARRY]
@@ -221,7 +242,7 @@ async def test_a_cancelled_unary_call_ends_its_servicer() -> None:
         asking.cancel()
         await until(lambda: ending.ended == ["hang"], SOON)
         await until(lambda: server.calls == [0], SOON)
-        assert (calls_of(to), server.paths) == (0, [CARRY])
+        assert (pipes_of(to), server.paths) == ([0], [CARRY])
 
 
 async def test_calls_that_are_cancelled_before_they_began_leave_nothing() -> None:
@@ -231,7 +252,7 @@ async def test_calls_that_are_cancelled_before_they_began_leave_nothing() -> Non
             asyncio.get_running_loop().call_soon(asyncio.create_task(whole(to, "hang")).cancel)
         assert await whole(to, "other") == "other"
         await until(lambda: server.calls == [0], SOON)
-        assert (calls_of(to), server.paths) == (0, [CARRY])
+        assert (pipes_of(to), server.paths) == ([0], [CARRY])
 
 
 async def test_nothing_is_said_about_a_call_after_its_cancellation() -> None:
@@ -274,7 +295,7 @@ async def test_the_deadline_is_kept_by_the_client_when_the_server_hangs() -> Non
         )
         assert 0.2 < time.perf_counter() - before < 1
         assert set(codes) == {grpc.StatusCode.DEADLINE_EXCEEDED}
-        assert calls_of(to) == 0
+        assert pipes_of(to) == [0]
         server.send_signal(signal.SIGCONT)
         assert await listed(to) == "anonymous"
 
@@ -299,12 +320,12 @@ async def test_a_server_that_is_killed_fails_every_call_and_finishes_none() -> N
     async with process() as (server, to):
         streams = await started(to, "hang", 20)
         asking = [asyncio.create_task(whole(to, "hang")) for _ in range(5)]
-        await until(lambda: calls_of(to) == 25)
+        await until(lambda: pipes_of(to) == [25])
         server.kill()
         async with asyncio.timeout(2):
             codes = [await code(task) for task in [*streams, *asking]]
         assert set(codes) == {grpc.StatusCode.UNAVAILABLE}
-        assert calls_of(to) == 0
+        assert pipes_of(to) == []
 
 
 async def test_only_a_safe_call_is_repeated_when_its_server_came_back() -> None:
@@ -312,18 +333,31 @@ async def test_only_a_safe_call_is_repeated_when_its_server_came_back() -> None:
     async with greeting(asked, AT_ONCE) as server:
         to = channel(server.address, CONTRACT)
         await to.channel_ready()
-        safe = asyncio.create_task(listed(to, "slow at first"))
+        safe = asyncio.create_task(listed(to, "slow once"))
         await until(lambda: len(asked.asked) == 1)
         unsafe = asyncio.create_task(whole(to, "hang"))
         reading = (await started(to, "hang"))[0]
-        assert calls_of(to) == 3
+        assert pipes_of(to) == [3]
     again = ServiceSettings(drain_wait=0, shutdown_grace=0, address=server.address)
     async with greeting(asked, again):
         assert await code(unsafe) is grpc.StatusCode.UNAVAILABLE
         assert await code(reading) is grpc.StatusCode.UNAVAILABLE
         assert await safe == "anonymous"
         await to.close()
-    assert Counter(asked.asked) == {"slow at first": 2, "hang": 1}
+    assert Counter(asked.asked) == {"slow once": 2, "hang": 1}
+
+
+async def test_only_a_safe_call_is_repeated_by_another_server() -> None:
+    async with two_servers(AT_ONCE) as (to, stop, broken, other):
+        other.slow = True
+        safe = asyncio.create_task(listed(to, "slow once"))
+        unsafe = asyncio.create_task(whole(to, "hang"))
+        (reading,) = await started(to, "hang")
+        await stop()
+        assert await safe == "anonymous"
+        assert await code(unsafe) is grpc.StatusCode.UNAVAILABLE
+        assert await code(reading) is grpc.StatusCode.UNAVAILABLE
+    assert (broken.asked, other.asked) == (["who", "slow once", "hang"], ["slow once"])
 
 
 async def test_calls_go_through_a_new_pipe_when_the_server_was_replaced() -> None:
@@ -334,9 +368,11 @@ async def test_calls_go_through_a_new_pipe_when_the_server_was_replaced() -> Non
         assert await whole(to, "old") == "old"
     again = ServiceSettings(drain_wait=0, shutdown_grace=0, address=server.address)
     async with greeting(replaced, again):
-        await to.channel_ready()
+        await until(lambda: pipes_of(to) == [])
+        while not pipes_of(to):  # the first time, the old connection may be asked
+            await to.channel_ready()
         reading = await started(to, "hang")
-        assert calls_of(to) == 1
+        assert pipes_of(to) == [1]
         assert await whole(to, "new") == "new"
         await to.close()
     assert await code(reading[0]) is not None
@@ -351,7 +387,7 @@ async def test_calls_go_their_own_way_to_a_server_without_pipes() -> None:
             assert await texts(to, "") == ["0", "1", "2"]
             assert await whole(to, "name") == "name"
         await started(to, "hang")
-        assert calls_of(to) == 0
+        assert pipes_of(to) == []
 
 
 async def test_the_first_calls_do_not_wait_for_a_pipe() -> None:
@@ -363,8 +399,7 @@ async def test_the_first_calls_do_not_wait_for_a_pipe() -> None:
 
 
 async def test_an_idle_pipe_does_not_hold_up_a_stop() -> None:
-    patient = ServiceSettings(drain_wait=0, shutdown_grace=10)
-    async with greeting(greeter(), patient) as server:
+    async with greeting(greeter(), PATIENT) as server:
         to = channel(server.address, CONTRACT)
         await to.channel_ready()
         assert await whole(to, "name") == "name"
@@ -374,35 +409,32 @@ async def test_an_idle_pipe_does_not_hold_up_a_stop() -> None:
 
 
 async def test_a_server_that_stops_finishes_its_calls_while_another_gets_the_new_ones() -> None:
-    patient = ServiceSettings(drain_wait=0, shutdown_grace=10)
-    both = greeter(), greeter()
-    async with AsyncExitStack() as one, AsyncExitStack() as another:
-        stacks = one, another
-        servers = [
-            await stack.enter_async_context(greeting(greets, patient))
-            for stack, greets in zip(stacks, both, strict=True)
-        ]
-        to = channel("ipv4:" + ",".join(server.address for server in servers), CONTRACT)
-        await to.channel_ready()
-        await whole(to, "who")
-        stack, leaving = next(pair for pair in zip(stacks, both, strict=True) if pair[1].asked)
-        staying = next(one for one in both if one is not leaving)
+    async with two_servers(PATIENT) as (to, stop, leaving, staying):
         reading = await started(to, "wait", 10)
-
         before = time.perf_counter()
-        stopping = asyncio.create_task(stack.aclose())
+        stopping = asyncio.ensure_future(stop())
         await asyncio.sleep(0.05)
         for number in range(20):
-            await listed(to, f"new {number}")
+            await whole(to, f"new {number}")
             await asyncio.sleep(0.01)
         assert not stopping.done()
         leaving.free.set()
         assert await asyncio.gather(*reading) == [["0", "1", "2"]] * 10
         await stopping
         assert time.perf_counter() - before < 2
-        await to.close()
     assert leaving.asked == ["who"]
     assert staying.asked == [f"new {number}" for number in range(20)]
+
+
+async def test_a_client_that_has_said_everything_is_answered_still() -> None:
+    waiting = greeter()
+    async with serving(waiting) as server, by_hand(server) as hand:
+        await hand.say(opening(1, STREAM, ask("wait")))
+        await hand.stream.done_writing()
+        await asyncio.sleep(0.02)
+        waiting.free.set()
+        assert not (await hand.end_of(1)).HasField("error")
+        assert await hand.stream.read() is grpc.aio.EOF
 
 
 async def test_a_pipe_that_opens_while_its_server_leaves_is_told_so() -> None:
@@ -472,7 +504,8 @@ async def test_large_failures_fail_alone() -> None:
     """As of requests with thousands of mistakes, of which each is named."""
     async with serving(greeter()) as server, piped(server) as to:
         (reading,) = await started(to, "wait")
-        calls = (code(whole(to, "wrong")) for _ in range(50))
+        lengths = [*[1_000_000] * 50, MAX_MESSAGE_BYTES]
+        calls = (code(whole(to, f"wrong {length}")) for length in lengths)
         assert {*await asyncio.gather(*calls)} == {grpc.StatusCode.INVALID_ARGUMENT}
         assert not reading.done()
         assert server.paths == [CARRY]
@@ -510,7 +543,7 @@ async def test_more_calls_than_a_pipe_takes_open_a_second_one() -> None:
         first = await started(to, "hang", FULL)
         assert server.calls == [FULL]
         more = await started(to, "hang", 20)
-        await until(lambda: len(server.calls) == 2)
+        await until(lambda: len(pipes_of(to)) == 2)
         more += await started(to, "hang", 20)
         assert sum(server.calls) == FULL + 40
         assert min(server.calls) >= 20
@@ -589,6 +622,27 @@ async def test_the_server_does_not_keep_what_its_client_does_not_read() -> None:
         assert 0 < produced == flooding.flooded < 20 * 1024
         await hand.say(pipe_pb2.CallFrame(call=1, cancel=True), opening(2, LIST, b""))
         await hand.end_of(2)
+
+
+async def test_a_client_that_asks_and_does_not_read_is_not_listened_to() -> None:
+    asked = greeter()
+    async with serving(asked) as server, by_hand(server) as hand:
+        for call in range(1, 301):
+            await hand.say(opening(call, WHOLE, ask_whole("100000")))
+        await asyncio.sleep(0.2)
+        assert 0 < len(asked.asked) < 200
+        await hand.end_of(300)
+        assert len(asked.asked) == 300
+
+
+async def test_very_many_calls_in_one_request_let_the_others_work() -> None:
+    async with serving(greeter()) as server, by_hand(server) as hand, piped(server) as to:
+        await hand.say(*(opening(call, LIST, b"") for call in range(1, 30_001)))
+        for _ in range(5):
+            before = time.perf_counter()
+            assert await whole(to, "other") == "other"
+            assert time.perf_counter() - before < SOON
+        assert max(server.calls) < 1_000
 
 
 async def test_calls_count_alike_however_they_come_in() -> None:
@@ -683,6 +737,6 @@ def test_calls_of_all_kinds_end_as_they_must_whatever_else_goes_on(
             async with asyncio.timeout(10):
                 await asyncio.gather(*(begin(to, *call) for call in calls))
             await until(lambda: server.calls == [0], SOON)
-            assert (calls_of(to), server.paths) == (0, [CARRY])
+            assert (pipes_of(to), server.paths) == ([0], [CARRY])
 
     uvloop.run(main())  # the loop of every service

@@ -29,11 +29,16 @@ class Entrance:
         Raises:
             UnauthenticatedError: The authorization holds no valid token.
         """
-        request_id = request_id[:_LONGEST_ID] or new_request_id()
+        request_id = _sane(request_id) or new_request_id()
         CALLER.set(Caller(request_id))  # so that a refusal is logged under the id
         token = authorization.removeprefix("Bearer ")
         identity = self._identity(token)
-        CALLER.set(Caller(request_id, identity, token, traceparent[:_LONGEST_ID]))
+        CALLER.set(Caller(request_id, identity, token, _sane(traceparent)))
 
     def _identity(self, token: str) -> Identity:
         return ANONYMOUS if self._verifier is None else self._verifier.identity(token)
+
+
+def _sane(text: str) -> str:
+    """Return what can be handed on as the metadata of a call, and fits into a log line."""
+    return text[:_LONGEST_ID] if text.isascii() and text.isprintable() else ""

@@ -14,13 +14,11 @@ from heddle_runtime.client import MAX_MESSAGE_BYTES
 from heddle_runtime.entrance import Entrance
 from heddle_runtime.errors import DeadlineError, HeddleError, ResourceExhaustedError, to_status
 from heddle_runtime.pipe.methods import Method, Methods, absent
-from heddle_runtime.pipe.outbox import LARGEST_BATCH, Outbox
+from heddle_runtime.pipe.outbox import BURST, LARGEST_BATCH, Outbox
 
 log = structlog.get_logger(__name__)
 _ENVELOPE = 1024
 """Bytes that the frame around a message may take, and more."""
-_BURST = 64
-"""Messages after which a servicer that never waits has to let others run."""
 
 
 class Answer:
@@ -99,7 +97,7 @@ class Answer:
             async for response in responses:
                 message = _encoded(method, response)
                 sent += 1
-                if self._credit <= 0 or self._outbox.crowded or sent % _BURST == 0:
+                if self._credit <= 0 or self._outbox.crowded or sent % BURST == 0:
                     await self._room()
                 self._credit -= len(message)
                 self._outbox.filling(len(message)).frames.add(call=self._number, message=message)
@@ -115,9 +113,9 @@ class Answer:
     def _end(self, error: status_pb2.Status | None, message: bytes | None = None) -> None:
         size = len(message or b"")
         if error is not None:
-            size = error.ByteSize()
-            if size > LARGEST_BATCH:
+            if error.ByteSize() > LARGEST_BATCH:  # thousands of violations, say
                 error.ClearField("details")
+            size = error.ByteSize()
         frames = self._outbox.filling(size).frames
         frames.add(call=self._number, message=message, end=True, error=error)
 

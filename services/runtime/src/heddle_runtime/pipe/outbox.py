@@ -8,6 +8,8 @@ from typing import Generic, TypeVar
 from heddle.pipe.v1.pipe_pb2 import CarryRequest, CarryResponse
 
 LARGEST_BATCH = 1024 * 1024
+BURST = 64
+"""Frames after which whoever fills or empties a pipe without waiting has to let others run."""
 BatchT = TypeVar("BatchT", CarryRequest, CarryResponse)
 
 

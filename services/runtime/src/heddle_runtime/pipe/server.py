@@ -11,7 +11,7 @@ from heddle.pipe.v1 import pipe_pb2_grpc as pb_grpc
 from heddle_runtime.entrance import Entrance
 from heddle_runtime.pipe.answer import Answer
 from heddle_runtime.pipe.methods import Methods
-from heddle_runtime.pipe.outbox import Outbox
+from heddle_runtime.pipe.outbox import BURST, Outbox
 
 if TYPE_CHECKING:
     import grpc
@@ -53,8 +53,11 @@ class PipeServicer(pb_grpc.PipeServiceServicer):
         writing = asyncio.create_task(_write(end.outbox, context))
         try:
             async for request in request_iterator:
-                for frame in request.frames:
+                for count, frame in enumerate(request.frames, 1):
                     end.receive(frame)
+                    # Who does not read is not listened to, and who says much lets others speak.
+                    if end.outbox.crowded or count % BURST == 0:
+                        await end.outbox.room()
             await end.finish()
             await writing
         finally:
