@@ -82,6 +82,34 @@ FAILURE_POLICY_FAIL: FailurePolicy.ValueType  # 3
 """The call fails with the tool's error."""
 Global___FailurePolicy: _TypeAlias = FailurePolicy  # noqa: Y015
 
+class _Selection:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SelectionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Selection.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SELECTION_UNSPECIFIED: _Selection.ValueType  # 0
+    """`SELECTION_USABLE`."""
+    SELECTION_USABLE: _Selection.ValueType  # 1
+    """The published ones that the caller may use."""
+    SELECTION_OWN: _Selection.ValueType  # 2
+    """Those that the caller owns, published or not."""
+    SELECTION_MANAGED: _Selection.ValueType  # 3
+    """All that the caller may change."""
+
+class Selection(_Selection, metaclass=_SelectionEnumTypeWrapper):
+    """Which assistants a list shows."""
+
+SELECTION_UNSPECIFIED: Selection.ValueType  # 0
+"""`SELECTION_USABLE`."""
+SELECTION_USABLE: Selection.ValueType  # 1
+"""The published ones that the caller may use."""
+SELECTION_OWN: Selection.ValueType  # 2
+"""Those that the caller owns, published or not."""
+SELECTION_MANAGED: Selection.ValueType  # 3
+"""All that the caller may change."""
+Global___Selection: _TypeAlias = Selection  # noqa: Y015
+
 @_typing.final
 class Assistant(_message.Message):
     """Everything needed to answer as one assistant. Sent inline with a request, or kept by
@@ -262,6 +290,7 @@ class ToolBinding(_message.Message):
     CONFIG_FIELD_NUMBER: _builtins.int
     ON_FAILURE_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
+    EXTRA_JSON_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The binding's identifier, unique in the assistant. If empty, the service numbers the
     bindings: `<tool>`, `<tool>_2`, …
@@ -273,11 +302,16 @@ class ToolBinding(_message.Message):
     disabled: _builtins.bool
     """Takes the binding out of use without deleting it."""
     slot: _builtins.str
-    """The template slot filled with the tool's output, `[a-z][a-z0-9_]{0,62}`. If empty,
-    the tool's own slot. Outputs of bindings that share a slot are joined in order.
+    """The template slot filled with the tool's output: at most 63 letters, digits and
+    underscores, at least one of them a letter, and not `user_input`. If empty, the tool's
+    own slot. Outputs of bindings that share a slot are joined in order.
     """
     on_failure: Global___FailurePolicy.ValueType
     """What becomes of the slot when the tool fails. If not set, `FAILURE_POLICY_NOTE`."""
+    extra_json: _builtins.str
+    """Members of the stored binding that this contract does not model, as the text of one
+    JSON object. Kept, never interpreted.
+    """
     @_builtins.property
     def config(self) -> _struct_pb2.Struct:
         """The tool's configuration. Must match `Tool.config_schema_json`."""
@@ -300,10 +334,11 @@ class ToolBinding(_message.Message):
         config: _struct_pb2.Struct | None = ...,
         on_failure: Global___FailurePolicy.ValueType = ...,
         timeout: _duration_pb2.Duration | None = ...,
+        extra_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "disabled", b"disabled", "id", b"id", "mode", b"mode", "on_failure", b"on_failure", "slot", b"slot", "timeout", b"timeout", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "disabled", b"disabled", "extra_json", b"extra_json", "id", b"id", "mode", b"mode", "on_failure", b"on_failure", "slot", b"slot", "timeout", b"timeout", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -341,8 +376,11 @@ class GetAssistantResponse(_message.Message):
 
     ASSISTANT_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    PUBLISHED_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """Changes whenever the assistant does."""
+    published: _builtins.bool
+    """Whether others of the organisation may use it."""
     @_builtins.property
     def assistant(self) -> Global___Assistant:
         """The assistant."""
@@ -352,10 +390,11 @@ class GetAssistantResponse(_message.Message):
         *,
         assistant: Global___Assistant | None = ...,
         etag: _builtins.str = ...,
+        published: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag", "published", b"published"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -369,19 +408,27 @@ class ListAssistantsRequest(_message.Message):
 
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    SELECTION_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """The most assistants to return, at most 1000. If 0, at most 100."""
     page_token: _builtins.str
-    """The `next_page_token` of the preceding response."""
+    """The `next_page_token` of the preceding response, with an otherwise equal request."""
+    selection: Global___Selection.ValueType
+    """Which assistants. If not set, `SELECTION_USABLE`."""
+    text: _builtins.str
+    """Only assistants whose name or title contains this, in any case of letters."""
     def __init__(
         self,
         *,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        selection: Global___Selection.ValueType = ...,
+        text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "selection", b"selection", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -427,6 +474,10 @@ class AssistantSummary(_message.Message):
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     CAPABILITIES_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    OWNER_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    PUBLISHED_FIELD_NUMBER: _builtins.int
+    FORMAT_VERSION_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier."""
     name: _builtins.str
@@ -435,6 +486,16 @@ class AssistantSummary(_message.Message):
     """The name shown to people."""
     description: _builtins.str
     """What the assistant is for."""
+    owner: _builtins.str
+    """Who owns it."""
+    organization: _builtins.str
+    """The owner's organisation."""
+    published: _builtins.bool
+    """Whether others of the organisation may use it."""
+    format_version: _builtins.int
+    """The format that is kept: 1 is LAMB's, 2 the one of this contract. 0 if what is kept
+    cannot be understood.
+    """
     @_builtins.property
     def capabilities(self) -> Global___Capabilities:
         """What the assistant can do besides text."""
@@ -452,11 +513,334 @@ class AssistantSummary(_message.Message):
         description: _builtins.str = ...,
         capabilities: Global___Capabilities | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        owner: _builtins.str = ...,
+        organization: _builtins.str = ...,
+        published: _builtins.bool = ...,
+        format_version: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "description", b"description", "id", b"id", "name", b"name", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "description", b"description", "format_version", b"format_version", "id", b"id", "name", b"name", "organization", b"organization", "owner", b"owner", "published", b"published", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AssistantSummary: _TypeAlias = AssistantSummary  # noqa: Y015
+
+@_typing.final
+class CreateAssistantRequest(_message.Message):
+    """Request of `CreateAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSISTANT_FIELD_NUMBER: _builtins.int
+    PUBLISHED_FIELD_NUMBER: _builtins.int
+    published: _builtins.bool
+    """Others of the organisation may use it."""
+    @_builtins.property
+    def assistant(self) -> Global___Assistant:
+        """The assistant. `id`, `create_time` and `organization` are set by the service; an empty
+        `owner` is the caller, another one needs an administrator. `name` is required.
+        """
+
+    def __init__(
+        self,
+        *,
+        assistant: Global___Assistant | None = ...,
+        published: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "published", b"published"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateAssistantRequest: _TypeAlias = CreateAssistantRequest  # noqa: Y015
+
+@_typing.final
+class CreateAssistantResponse(_message.Message):
+    """Response of `CreateAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSISTANT_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """As of `GetAssistant`."""
+    @_builtins.property
+    def assistant(self) -> Global___Assistant:
+        """What is kept."""
+
+    def __init__(
+        self,
+        *,
+        assistant: Global___Assistant | None = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateAssistantResponse: _TypeAlias = CreateAssistantResponse  # noqa: Y015
+
+@_typing.final
+class UpdateAssistantRequest(_message.Message):
+    """Request of `UpdateAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSISTANT_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """The `etag` of what the caller read. If empty, the update wins over any edit that was
+    made in between.
+    """
+    @_builtins.property
+    def assistant(self) -> Global___Assistant:
+        """The assistant as it shall be, whole: a field that is not set is emptied. Its `id` says
+        which one. `owner`, `organization` and `create_time` are not changed.
+        """
+
+    def __init__(
+        self,
+        *,
+        assistant: Global___Assistant | None = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateAssistantRequest: _TypeAlias = UpdateAssistantRequest  # noqa: Y015
+
+@_typing.final
+class UpdateAssistantResponse(_message.Message):
+    """Response of `UpdateAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSISTANT_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """As of `GetAssistant`."""
+    @_builtins.property
+    def assistant(self) -> Global___Assistant:
+        """What is kept now."""
+
+    def __init__(
+        self,
+        *,
+        assistant: Global___Assistant | None = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateAssistantResponse: _TypeAlias = UpdateAssistantResponse  # noqa: Y015
+
+@_typing.final
+class DeleteAssistantRequest(_message.Message):
+    """Request of `DeleteAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The assistant's identifier."""
+    etag: _builtins.str
+    """As in `UpdateAssistantRequest`."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteAssistantRequest: _TypeAlias = DeleteAssistantRequest  # noqa: Y015
+
+@_typing.final
+class DeleteAssistantResponse(_message.Message):
+    """Response of `DeleteAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteAssistantResponse: _TypeAlias = DeleteAssistantResponse  # noqa: Y015
+
+@_typing.final
+class PublishAssistantRequest(_message.Message):
+    """Request of `PublishAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    PUBLISHED_FIELD_NUMBER: _builtins.int
+    GROUP_ID_FIELD_NUMBER: _builtins.int
+    GROUP_NAME_FIELD_NUMBER: _builtins.int
+    OAUTH_CONSUMER_NAME_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The assistant's identifier."""
+    published: _builtins.bool
+    """Whether others of the organisation may use it."""
+    group_id: _builtins.str
+    """LAMB's group of users, kept for its own clients and not interpreted."""
+    group_name: _builtins.str
+    """That group's name."""
+    oauth_consumer_name: _builtins.str
+    """LAMB's LTI consumer, likewise."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        published: _builtins.bool = ...,
+        group_id: _builtins.str = ...,
+        group_name: _builtins.str = ...,
+        oauth_consumer_name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["group_id", b"group_id", "group_name", b"group_name", "id", b"id", "oauth_consumer_name", b"oauth_consumer_name", "published", b"published"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PublishAssistantRequest: _TypeAlias = PublishAssistantRequest  # noqa: Y015
+
+@_typing.final
+class PublishAssistantResponse(_message.Message):
+    """Response of `PublishAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """As of `GetAssistant`."""
+    def __init__(
+        self,
+        *,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PublishAssistantResponse: _TypeAlias = PublishAssistantResponse  # noqa: Y015
+
+@_typing.final
+class ExportAssistantRequest(_message.Message):
+    """Request of `ExportAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The assistant's identifier."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportAssistantRequest: _TypeAlias = ExportAssistantRequest  # noqa: Y015
+
+@_typing.final
+class ExportAssistantResponse(_message.Message):
+    """Response of `ExportAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_JSON_FIELD_NUMBER: _builtins.int
+    document_json: _builtins.str
+    """One JSON object, which holds nothing about its owner and no secret."""
+    def __init__(
+        self,
+        *,
+        document_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_json", b"document_json"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportAssistantResponse: _TypeAlias = ExportAssistantResponse  # noqa: Y015
+
+@_typing.final
+class ImportAssistantRequest(_message.Message):
+    """Request of `ImportAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_JSON_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    document_json: _builtins.str
+    """What `ExportAssistant` returned, or LAMB's own export."""
+    name: _builtins.str
+    """The name that the new assistant gets. If empty, the one in the document."""
+    def __init__(
+        self,
+        *,
+        document_json: _builtins.str = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_json", b"document_json", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportAssistantRequest: _TypeAlias = ImportAssistantRequest  # noqa: Y015
+
+@_typing.final
+class ImportAssistantResponse(_message.Message):
+    """Response of `ImportAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSISTANT_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """As of `GetAssistant`."""
+    @_builtins.property
+    def assistant(self) -> Global___Assistant:
+        """What is kept."""
+
+    def __init__(
+        self,
+        *,
+        assistant: Global___Assistant | None = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportAssistantResponse: _TypeAlias = ImportAssistantResponse  # noqa: Y015

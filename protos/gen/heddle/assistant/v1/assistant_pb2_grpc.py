@@ -28,6 +28,10 @@ if _version_not_supported:
 class AssistantServiceStub:
     """Keeps assistants. An assistant that the caller may not see is answered exactly like
     one that does not exist.
+
+    Who may do what: the owner and the administrators of the owner's organisation may do
+    everything with an assistant; others of the organisation may use a published one, that is,
+    `GetAssistant` and answers. The scope `admin` may do everything.
     """
 
     def __init__(self, channel):
@@ -46,23 +50,106 @@ class AssistantServiceStub:
                 request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListAssistantsRequest.SerializeToString,
                 response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListAssistantsResponse.FromString,
                 _registered_method=True)
+        self.CreateAssistant = channel.unary_unary(
+                '/heddle.assistant.v1.AssistantService/CreateAssistant',
+                request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.CreateAssistantRequest.SerializeToString,
+                response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.CreateAssistantResponse.FromString,
+                _registered_method=True)
+        self.UpdateAssistant = channel.unary_unary(
+                '/heddle.assistant.v1.AssistantService/UpdateAssistant',
+                request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.UpdateAssistantRequest.SerializeToString,
+                response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.UpdateAssistantResponse.FromString,
+                _registered_method=True)
+        self.DeleteAssistant = channel.unary_unary(
+                '/heddle.assistant.v1.AssistantService/DeleteAssistant',
+                request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.DeleteAssistantRequest.SerializeToString,
+                response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.DeleteAssistantResponse.FromString,
+                _registered_method=True)
+        self.PublishAssistant = channel.unary_unary(
+                '/heddle.assistant.v1.AssistantService/PublishAssistant',
+                request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantRequest.SerializeToString,
+                response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantResponse.FromString,
+                _registered_method=True)
+        self.ExportAssistant = channel.unary_unary(
+                '/heddle.assistant.v1.AssistantService/ExportAssistant',
+                request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ExportAssistantRequest.SerializeToString,
+                response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ExportAssistantResponse.FromString,
+                _registered_method=True)
+        self.ImportAssistant = channel.unary_unary(
+                '/heddle.assistant.v1.AssistantService/ImportAssistant',
+                request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ImportAssistantRequest.SerializeToString,
+                response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ImportAssistantResponse.FromString,
+                _registered_method=True)
 
 
 class AssistantServiceServicer:
     """Keeps assistants. An assistant that the caller may not see is answered exactly like
     one that does not exist.
+
+    Who may do what: the owner and the administrators of the owner's organisation may do
+    everything with an assistant; others of the organisation may use a published one, that is,
+    `GetAssistant` and answers. The scope `admin` may do everything.
     """
 
     def GetAssistant(self, request, context):
         """Gets one assistant, ready to answer as. Fails with `NOT_FOUND` if there is none
         that the caller may use.
+
+        An assistant of an older format is migrated first, and stays so. Fails with
+        `FAILED_PRECONDITION` if what is kept cannot be understood or is of a newer format
+        than the service knows; it is left as it is then.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListAssistants(self, request, context):
-        """Lists the assistants that the caller may use, ordered by id.
+        """Lists assistants, ordered by id. Changes and migrates nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateAssistant(self, request, context):
+        """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateAssistant(self, request, context):
+        """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since
+        the caller read it; nothing is changed then.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteAssistant(self, request, context):
+        """Takes an assistant out of use. What it was is kept for the operator; its name is free
+        again. Deleting a deleted assistant fails with `NOT_FOUND`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PublishAssistant(self, request, context):
+        """Says who of the organisation may use an assistant.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExportAssistant(self, request, context):
+        """Returns an assistant as a document that can be kept in a file and imported elsewhere.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ImportAssistant(self, request, context):
+        """Keeps what `ExportAssistant` returned, or an assistant that LAMB exported, as a new
+        assistant of the caller. Fails like `CreateAssistant`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -81,6 +168,36 @@ def add_AssistantServiceServicer_to_server(servicer, server):
                     request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListAssistantsRequest.FromString,
                     response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListAssistantsResponse.SerializeToString,
             ),
+            'CreateAssistant': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateAssistant,
+                    request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.CreateAssistantRequest.FromString,
+                    response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.CreateAssistantResponse.SerializeToString,
+            ),
+            'UpdateAssistant': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateAssistant,
+                    request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.UpdateAssistantRequest.FromString,
+                    response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.UpdateAssistantResponse.SerializeToString,
+            ),
+            'DeleteAssistant': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteAssistant,
+                    request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.DeleteAssistantRequest.FromString,
+                    response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.DeleteAssistantResponse.SerializeToString,
+            ),
+            'PublishAssistant': grpc.unary_unary_rpc_method_handler(
+                    servicer.PublishAssistant,
+                    request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantRequest.FromString,
+                    response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantResponse.SerializeToString,
+            ),
+            'ExportAssistant': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExportAssistant,
+                    request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ExportAssistantRequest.FromString,
+                    response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ExportAssistantResponse.SerializeToString,
+            ),
+            'ImportAssistant': grpc.unary_unary_rpc_method_handler(
+                    servicer.ImportAssistant,
+                    request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ImportAssistantRequest.FromString,
+                    response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ImportAssistantResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'heddle.assistant.v1.AssistantService', rpc_method_handlers)
@@ -92,6 +209,10 @@ def add_AssistantServiceServicer_to_server(servicer, server):
 class AssistantService:
     """Keeps assistants. An assistant that the caller may not see is answered exactly like
     one that does not exist.
+
+    Who may do what: the owner and the administrators of the owner's organisation may do
+    everything with an assistant; others of the organisation may use a published one, that is,
+    `GetAssistant` and answers. The scope `admin` may do everything.
     """
 
     @staticmethod
@@ -138,6 +259,168 @@ class AssistantService:
             '/heddle.assistant.v1.AssistantService/ListAssistants',
             heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListAssistantsRequest.SerializeToString,
             heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListAssistantsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateAssistant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.assistant.v1.AssistantService/CreateAssistant',
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.CreateAssistantRequest.SerializeToString,
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.CreateAssistantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateAssistant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.assistant.v1.AssistantService/UpdateAssistant',
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.UpdateAssistantRequest.SerializeToString,
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.UpdateAssistantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteAssistant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.assistant.v1.AssistantService/DeleteAssistant',
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.DeleteAssistantRequest.SerializeToString,
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.DeleteAssistantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PublishAssistant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.assistant.v1.AssistantService/PublishAssistant',
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantRequest.SerializeToString,
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportAssistant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.assistant.v1.AssistantService/ExportAssistant',
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.ExportAssistantRequest.SerializeToString,
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.ExportAssistantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ImportAssistant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.assistant.v1.AssistantService/ImportAssistant',
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.ImportAssistantRequest.SerializeToString,
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.ImportAssistantResponse.FromString,
             options,
             channel_credentials,
             insecure,

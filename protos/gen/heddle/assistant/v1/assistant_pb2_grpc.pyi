@@ -29,6 +29,10 @@ GRPC_VERSION: str
 class AssistantServiceStub:
     """Keeps assistants. An assistant that the caller may not see is answered exactly like
     one that does not exist.
+
+    Who may do what: the owner and the administrators of the owner's organisation may do
+    everything with an assistant; others of the organisation may use a published one, that is,
+    `GetAssistant` and answers. The scope `admin` may do everything.
     """
 
     @_typing.overload
@@ -38,27 +42,79 @@ class AssistantServiceStub:
     GetAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.GetAssistantRequest, _assistant_pb2.GetAssistantResponse]
     """Gets one assistant, ready to answer as. Fails with `NOT_FOUND` if there is none
     that the caller may use.
+
+    An assistant of an older format is migrated first, and stays so. Fails with
+    `FAILED_PRECONDITION` if what is kept cannot be understood or is of a newer format
+    than the service knows; it is left as it is then.
     """
     ListAssistants: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.ListAssistantsRequest, _assistant_pb2.ListAssistantsResponse]
-    """Lists the assistants that the caller may use, ordered by id."""
+    """Lists assistants, ordered by id. Changes and migrates nothing."""
+    CreateAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.CreateAssistantRequest, _assistant_pb2.CreateAssistantResponse]
+    """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name."""
+    UpdateAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.UpdateAssistantRequest, _assistant_pb2.UpdateAssistantResponse]
+    """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since
+    the caller read it; nothing is changed then.
+    """
+    DeleteAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.DeleteAssistantRequest, _assistant_pb2.DeleteAssistantResponse]
+    """Takes an assistant out of use. What it was is kept for the operator; its name is free
+    again. Deleting a deleted assistant fails with `NOT_FOUND`.
+    """
+    PublishAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.PublishAssistantRequest, _assistant_pb2.PublishAssistantResponse]
+    """Says who of the organisation may use an assistant."""
+    ExportAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.ExportAssistantRequest, _assistant_pb2.ExportAssistantResponse]
+    """Returns an assistant as a document that can be kept in a file and imported elsewhere."""
+    ImportAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.ImportAssistantRequest, _assistant_pb2.ImportAssistantResponse]
+    """Keeps what `ExportAssistant` returned, or an assistant that LAMB exported, as a new
+    assistant of the caller. Fails like `CreateAssistant`.
+    """
 
 @_typing.type_check_only
 class AssistantServiceAsyncStub(AssistantServiceStub):
     """Keeps assistants. An assistant that the caller may not see is answered exactly like
     one that does not exist.
+
+    Who may do what: the owner and the administrators of the owner's organisation may do
+    everything with an assistant; others of the organisation may use a published one, that is,
+    `GetAssistant` and answers. The scope `admin` may do everything.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.GetAssistantRequest, _assistant_pb2.GetAssistantResponse]  # type: ignore[assignment]
     """Gets one assistant, ready to answer as. Fails with `NOT_FOUND` if there is none
     that the caller may use.
+
+    An assistant of an older format is migrated first, and stays so. Fails with
+    `FAILED_PRECONDITION` if what is kept cannot be understood or is of a newer format
+    than the service knows; it is left as it is then.
     """
     ListAssistants: _aio.UnaryUnaryMultiCallable[_assistant_pb2.ListAssistantsRequest, _assistant_pb2.ListAssistantsResponse]  # type: ignore[assignment]
-    """Lists the assistants that the caller may use, ordered by id."""
+    """Lists assistants, ordered by id. Changes and migrates nothing."""
+    CreateAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.CreateAssistantRequest, _assistant_pb2.CreateAssistantResponse]  # type: ignore[assignment]
+    """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name."""
+    UpdateAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.UpdateAssistantRequest, _assistant_pb2.UpdateAssistantResponse]  # type: ignore[assignment]
+    """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since
+    the caller read it; nothing is changed then.
+    """
+    DeleteAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.DeleteAssistantRequest, _assistant_pb2.DeleteAssistantResponse]  # type: ignore[assignment]
+    """Takes an assistant out of use. What it was is kept for the operator; its name is free
+    again. Deleting a deleted assistant fails with `NOT_FOUND`.
+    """
+    PublishAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.PublishAssistantRequest, _assistant_pb2.PublishAssistantResponse]  # type: ignore[assignment]
+    """Says who of the organisation may use an assistant."""
+    ExportAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.ExportAssistantRequest, _assistant_pb2.ExportAssistantResponse]  # type: ignore[assignment]
+    """Returns an assistant as a document that can be kept in a file and imported elsewhere."""
+    ImportAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.ImportAssistantRequest, _assistant_pb2.ImportAssistantResponse]  # type: ignore[assignment]
+    """Keeps what `ExportAssistant` returned, or an assistant that LAMB exported, as a new
+    assistant of the caller. Fails like `CreateAssistant`.
+    """
 
 class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keeps assistants. An assistant that the caller may not see is answered exactly like
     one that does not exist.
+
+    Who may do what: the owner and the administrators of the owner's organisation may do
+    everything with an assistant; others of the organisation may use a published one, that is,
+    `GetAssistant` and answers. The scope `admin` may do everything.
     """
 
     @_abc_1.abstractmethod
@@ -69,6 +125,10 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_assistant_pb2.GetAssistantResponse, _abc.Awaitable[_assistant_pb2.GetAssistantResponse]]:
         """Gets one assistant, ready to answer as. Fails with `NOT_FOUND` if there is none
         that the caller may use.
+
+        An assistant of an older format is migrated first, and stays so. Fails with
+        `FAILED_PRECONDITION` if what is kept cannot be understood or is of a newer format
+        than the service knows; it is left as it is then.
         """
 
     @_abc_1.abstractmethod
@@ -77,6 +137,60 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _assistant_pb2.ListAssistantsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.ListAssistantsResponse, _abc.Awaitable[_assistant_pb2.ListAssistantsResponse]]:
-        """Lists the assistants that the caller may use, ordered by id."""
+        """Lists assistants, ordered by id. Changes and migrates nothing."""
+
+    @_abc_1.abstractmethod
+    def CreateAssistant(
+        self,
+        request: _assistant_pb2.CreateAssistantRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_assistant_pb2.CreateAssistantResponse, _abc.Awaitable[_assistant_pb2.CreateAssistantResponse]]:
+        """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name."""
+
+    @_abc_1.abstractmethod
+    def UpdateAssistant(
+        self,
+        request: _assistant_pb2.UpdateAssistantRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_assistant_pb2.UpdateAssistantResponse, _abc.Awaitable[_assistant_pb2.UpdateAssistantResponse]]:
+        """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since
+        the caller read it; nothing is changed then.
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteAssistant(
+        self,
+        request: _assistant_pb2.DeleteAssistantRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_assistant_pb2.DeleteAssistantResponse, _abc.Awaitable[_assistant_pb2.DeleteAssistantResponse]]:
+        """Takes an assistant out of use. What it was is kept for the operator; its name is free
+        again. Deleting a deleted assistant fails with `NOT_FOUND`.
+        """
+
+    @_abc_1.abstractmethod
+    def PublishAssistant(
+        self,
+        request: _assistant_pb2.PublishAssistantRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_assistant_pb2.PublishAssistantResponse, _abc.Awaitable[_assistant_pb2.PublishAssistantResponse]]:
+        """Says who of the organisation may use an assistant."""
+
+    @_abc_1.abstractmethod
+    def ExportAssistant(
+        self,
+        request: _assistant_pb2.ExportAssistantRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_assistant_pb2.ExportAssistantResponse, _abc.Awaitable[_assistant_pb2.ExportAssistantResponse]]:
+        """Returns an assistant as a document that can be kept in a file and imported elsewhere."""
+
+    @_abc_1.abstractmethod
+    def ImportAssistant(
+        self,
+        request: _assistant_pb2.ImportAssistantRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_assistant_pb2.ImportAssistantResponse, _abc.Awaitable[_assistant_pb2.ImportAssistantResponse]]:
+        """Keeps what `ExportAssistant` returned, or an assistant that LAMB exported, as a new
+        assistant of the caller. Fails like `CreateAssistant`.
+        """
 
 def add_AssistantServiceServicer_to_server(servicer: AssistantServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
