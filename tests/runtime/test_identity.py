@@ -6,7 +6,7 @@ import time
 
 import pytest
 from heddle_runtime.errors import UnauthenticatedError
-from heddle_runtime.identity import Identity, TokenSigner, TokenVerifier
+from heddle_runtime.identity import ANONYMOUS, Identity, TokenSigner, TokenVerifier
 from joserfc import jwt
 from joserfc.jwk import OctKey
 
@@ -40,6 +40,11 @@ def test_one_token_serves_many_calls() -> None:
 def test_a_token_that_is_old_or_for_someone_else_is_refused(changes: dict[str, object]) -> None:
     with pytest.raises(UnauthenticatedError):
         TokenVerifier(SECRET).identity(signed(**changes))
+
+
+def test_no_token_says_that_nobody_has_to_sign() -> None:
+    with pytest.raises(UnauthenticatedError):
+        TokenVerifier(SECRET).identity(TokenSigner(SECRET).token(ANONYMOUS))
 
 
 def test_an_unsigned_token_is_refused() -> None:

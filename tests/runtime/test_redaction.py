@@ -15,6 +15,7 @@ SECRETS = [
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
     "Bearer 0p3n-w3bu!abcdefgh"[:19],
     "ann.smith@example.org",
+    "hk_0123456789abcdef_Zm9v-YmFy_Zm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFyZm9v",
 ]
 
 

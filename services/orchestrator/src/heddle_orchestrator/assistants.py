@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from heddle.assistant.v1 import assistant_pb2
 from heddle_runtime.boundary import Context
 from heddle_runtime.calls import caller, onward
-from heddle_runtime.identity import ANONYMOUS
+from heddle_runtime.identity import ANONYMOUS, Identity
 
 if TYPE_CHECKING:
     from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
@@ -27,7 +27,7 @@ class KeptAssistants:
     def __init__(self, service: "AssistantServiceAsyncStub", seconds: float) -> None:
         self._service = service
         self._seconds = seconds
-        self._known: dict[tuple[str, str, str], tuple[float, assistant_pb2.Assistant]] = {}
+        self._known: dict[tuple[str, Identity], tuple[float, assistant_pb2.Assistant]] = {}
 
     async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:
         """Return the assistant that the caller means by `reference`.
@@ -36,7 +36,7 @@ class KeptAssistants:
             NotFoundError: There is none that the caller may use.
         """
         identity = caller().identity
-        key = (reference, identity.organization, identity.subject)
+        key = (reference, identity)
         now = time.monotonic()
         if (known := self._known.get(key)) and now < known[0]:
             return known[1]

@@ -39,6 +39,8 @@ class Identity:
 
 
 ANONYMOUS = Identity("anonymous")
+DEFAULT_ORGANIZATION = "default"
+"""Where callers and assistants are at home that name no organisation."""
 
 
 class TokenSigner:
@@ -94,9 +96,12 @@ class TokenVerifier:
             claims = jwt.decode(token, self._key, algorithms=_ALGORITHMS).claims
             _CLAIMS.validate(claims)  # decode alone does not look at exp
             identity = Identity(claims["sub"], claims.get("org", ""), tuple(claims["scopes"]))
-            return float(claims["exp"]), identity
+            end = float(claims["exp"])
         except (JoseError, ValueError, KeyError, TypeError):
             raise UnauthenticatedError("The call carries no valid token.") from None
+        if identity.subject == ANONYMOUS.subject:  # who may do everything where nobody signs
+            raise UnauthenticatedError("The call carries no valid token.")
+        return end, identity
 
 
 def _remember(cache: OrderedDict[KeyT, ValueT], key: KeyT, value: ValueT) -> None:

@@ -40,6 +40,8 @@ def configure(service: str, level: str = "INFO") -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             processors=[
+                structlog.stdlib.add_logger_name,
+                structlog.stdlib.ExtraAdder(),
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 *shared,
                 _without_secrets(_SAFE - {"event"}),  # a library may put anything there

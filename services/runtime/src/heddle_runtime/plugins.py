@@ -2,8 +2,10 @@
 
 A plugin that does not load is a problem that is reported; it never keeps the others from loading.
 Of two plugins with one name the first stays: ours before installed ones, those before mounted ones.
+Nobody sees a plugin that the environment switches off, as in LAMB: `PLUGIN_<NAME>=DISABLE`.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -49,7 +51,10 @@ class Plugins(Generic[PluginT]):
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, plugin: PluginT, origin: str) -> None:
-        """Take `plugin`, unless its name is taken."""
+        """Take `plugin`, unless its name is taken or it is switched off."""
+        if os.environ.get(f"PLUGIN_{plugin.name.upper()}", "").strip().upper() == "DISABLE":
+            log.info("plugin switched off", plugin=plugin.name, origin=origin)
+            return
         if plugin.name in self.found:
             first = self.origins[plugin.name]
             self.report(origin, f"The name {plugin.name!r} is taken by {first}. Rename one.")

@@ -15,6 +15,7 @@ _PATTERNS = re.compile(
     \b[Bb]earer\s{1,3}(?=[^\s"',]{0,64}\d)[^\s"',]{8,4096}  # an authorization header
   | \b(?:sk|pk|rk|ghp|gho|ghs|xox[abps]|hf|gsk|glpat|AKIA|ASIA|AIza|pplx|tvly|r8|jina|lamb)
       [-_]?[A-Za-z0-9_-]{12,512}                            # a key with a well-known beginning
+  | \bhk_[A-Za-z0-9_-]{12,512}                              # a key of Heddle's own
   | \beyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_-]{4,4096}(?:\.[A-Za-z0-9_-]{0,4096})?  # a JWT
   | \b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,256}:[^\s/@]{1,256}@  # a URL with a password
   | (?<=[?&])(?:api_?key|key|token|access_token|wstoken|sig|signature)=[^\s&\#"']{4,1024}

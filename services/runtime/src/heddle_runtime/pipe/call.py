@@ -5,9 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import grpc
 from google.protobuf.message import DecodeError
-from google.rpc import code_pb2, status_pb2
 from heddle.pipe.v1 import pipe_pb2 as pb
 
 from heddle_runtime.errors import DeadlineError, HeddleError, failed_rpc, to_rpc
@@ -50,7 +48,7 @@ class PipeCall:
         self._messages: deque[bytes] = deque()
         self._read = 0
         self._open = True
-        self._error: grpc.aio.AioRpcError | None = None
+        self._error: BaseException | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._timer = asyncio.get_running_loop().call_later(timeout, self._expire)
 
@@ -98,9 +96,8 @@ class PipeCall:
         """Tell the server that nobody waits any more. Return whether anybody had."""
         was_open = self._open
         if was_open:
-            status = status_pb2.Status(code=code_pb2.CANCELLED, message="The call was cancelled.")
             self._messages.clear()
-            self._finish(failed_rpc(status), told=False)
+            self._finish(asyncio.CancelledError(), told=False)  # as a call of grpc's own says it
             self._wake()
         return was_open
 
@@ -108,7 +105,7 @@ class PipeCall:
         self._finish(to_rpc(DeadlineError("The time of the call ran out.")), told=False)
         self._wake()
 
-    def _finish(self, error: grpc.aio.AioRpcError | None, *, told: bool) -> None:
+    def _finish(self, error: BaseException | None, *, told: bool) -> None:
         self._open = False
         self._error = error
         self._timer.cancel()

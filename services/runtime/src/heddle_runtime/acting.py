@@ -1,0 +1,28 @@
+"""Calls that a service makes for itself, and not in the name of whoever asks it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from heddle_runtime.calls import CALLER, Caller, caller
+from heddle_runtime.identity import Identity, TokenSigner
+
+SCOPE = "service"
+
+
+class Acting:
+    """The identity of a service. Use as `with acting.itself(): await stub.Method(…)`."""
+
+    def __init__(self, service: str, secret: str | None) -> None:
+        self._identity = Identity(service, scopes=(SCOPE,))
+        self._signer = TokenSigner(secret) if secret else None
+
+    @contextmanager
+    def itself(self) -> Iterator[None]:
+        """Let the calls of the block go out in the service's own name, under the same request."""
+        asked = caller()
+        token = self._signer.token(self._identity) if self._signer else ""
+        before = CALLER.set(Caller(asked.request_id, self._identity, token, asked.traceparent))
+        try:
+            yield
+        finally:
+            CALLER.reset(before)

@@ -1,0 +1,57 @@
+"""Answers of other services, asked for once at a time and given again for a short while."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Hashable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+KeyT = TypeVar("KeyT", bound=Hashable)
+ValueT = TypeVar("ValueT")
+MOST = 4096
+"""The most answers that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer(Generic[ValueT]):
+    until: float
+    task: asyncio.Task[ValueT]
+
+    def is_good(self) -> bool:
+        """Say whether it may be given again. A failure is not: the next request may succeed."""
+        if time.monotonic() >= self.until:
+            return False
+        failed = self.task.done() and (self.task.cancelled() or self.task.exception() is not None)
+        return not failed
+
+
+class Remembered(Generic[KeyT, ValueT]):
+    """Remembers answers for some seconds; the oldest go if there are too many."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._answers: OrderedDict[KeyT, _Answer[ValueT]] = OrderedDict()
+
+    async def get(self, key: KeyT, ask: Callable[[], Coroutine[Any, Any, ValueT]]) -> ValueT:
+        """Return the answer that is known under `key`, or what `ask` returns.
+
+        Who asks while another one does waits for the same answer, or the same failure.
+        """
+        answer = self._answers.get(key)
+        if answer is None or not answer.is_good():
+            # From now on, not from the answer on: the truth may change while that is under way.
+            answer = _Answer(time.monotonic() + self._seconds, asyncio.create_task(ask()))
+            answer.task.add_done_callback(_forgive)
+            self._answers[key] = answer
+            self._answers.move_to_end(key)
+            if len(self._answers) > MOST:
+                self._answers.popitem(last=False)
+        # Others wait for the same answer, so it is not for one that goes away to cancel.
+        return await asyncio.shield(answer.task)
+
+
+def _forgive(task: asyncio.Task[Any]) -> None:
+    """Look at a failure that nobody may be waiting for any more."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,58 @@
+"""An account service with settings that the test writes, over real gRPC or in this process."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from heddle.account.v1 import account_pb2 as pb
+from heddle.account.v1 import account_pb2_grpc as pb_grpc
+from heddle_runtime.boundary import Context
+from heddle_runtime.calls import caller
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.identity import Identity
+from heddle_runtime.server import Binding, Running, bind, running
+from heddle_runtime.settings import ServiceSettings
+
+CONTRACT = pb.DESCRIPTOR.services_by_name["AccountService"]
+SECRET = "a-secret-of-at-least-32-characters"
+
+
+@dataclass
+class Accounts(pb_grpc.AccountServiceServicer):
+    """Knows settings by organisation, and the organisations of owners."""
+
+    settings: dict[str, pb.ResolveSettingsResponse] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
+    failure: HeddleError | None = None
+    asked: list[str] = field(default_factory=list)
+    callers: list[Identity] = field(default_factory=list)
+
+    def add(self, slug: str, **settings: object) -> None:
+        """Set an organisation up."""
+        made = pb.ResolveSettingsResponse(organization=slug, **settings)  # type: ignore[arg-type] # each test its own
+        self.settings[slug] = made
+
+    async def ResolveSettings(
+        self, request: pb.ResolveSettingsRequest, context: Context
+    ) -> pb.ResolveSettingsResponse:
+        self.asked.append(request.owner or request.organization)
+        self.callers.append(caller().identity)
+        if self.failure is not None:
+            raise self.failure
+        slug = request.organization or self.owners.get(request.owner, "")
+        return self.settings.get(slug, pb.ResolveSettingsResponse())
+
+
+@asynccontextmanager
+async def serving_accounts(accounts: Accounts) -> AsyncGenerator[Running]:
+    """Serve `accounts` to callers who know the secret."""
+
+    @asynccontextmanager
+    async def app() -> AsyncGenerator[Sequence[Binding]]:
+        yield [bind(CONTRACT, pb_grpc.add_AccountServiceServicer_to_server, accounts)]
+
+    settings = ServiceSettings.model_validate(
+        {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0, "shutdown_grace": 0.2}
+    )
+    async with running(app(), settings) as service:
+        yield service

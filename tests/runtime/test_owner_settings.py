@@ -1,0 +1,73 @@
+"""`heddle_runtime.owner_settings`."""
+
+import asyncio
+
+import pytest
+from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.acting import Acting
+from heddle_runtime.calls import CALLER, Caller
+from heddle_runtime.client import channel
+from heddle_runtime.errors import UnavailableError
+from heddle_runtime.identity import Identity
+from heddle_runtime.owner_settings import ACCOUNTS, OwnerSettings
+from runtime.accounts import SECRET, Accounts, serving_accounts
+
+ANN = Identity("ann@uni.example", "uni")
+
+
+@pytest.fixture
+def accounts() -> Accounts:
+    owners = {ANN.subject: "uni", "eve@evil.example": "evil"}
+    made = Accounts(owners=owners)  # type: ignore[abstract] # it does not offer every method
+    for slug in ("uni", "evil"):
+        made.add(slug, default_model=f"{slug}/model")
+    return made
+
+
+@pytest.mark.parametrize("local", [True, False])
+@pytest.mark.parametrize(
+    ("organization", "owner", "expected"),
+    [
+        ("uni", "", "uni"),
+        ("uni", ANN.subject, "uni"),
+        ("uni", "eve@evil.example", "uni"),  # a name proves nothing in another organisation
+        ("", ANN.subject, "uni"),
+        ("nowhere", ANN.subject, ""),
+        ("", "", "operator"),
+        ("", "nobody@uni.example", "operator"),
+    ],
+)
+async def test_an_assistant_works_with_its_own_organisations_settings(
+    accounts: Accounts, organization: str, owner: str, expected: str, *, local: bool
+) -> None:
+    async with serving_accounts(accounts) as service, channel(service.address, ACCOUNTS) as wire:
+        CALLER.set(Caller("req_1", ANN))
+        settings = OwnerSettings(service.local if local else wire, Acting("heddle-test", SECRET))
+        found = await settings.of(organization, owner)
+        again = await settings.of(organization, owner)
+    assert found == again
+    assert len(accounts.asked) == len(set(accounts.asked))
+    assert set(accounts.callers) <= {Identity("heddle-test", scopes=("service",))}
+    if expected == "operator":
+        assert found == pb.ResolveSettingsResponse(system=True)
+    else:
+        assert (found.organization, found.system) == (expected, False)
+
+
+async def test_what_names_no_organisation_is_at_home_in_the_default_one(
+    accounts: Accounts,
+) -> None:
+    accounts.add("default", default_model="a/b", system=True)
+    async with serving_accounts(accounts) as service:
+        settings = OwnerSettings(service.local, Acting("heddle-test", SECRET))
+        assert (await settings.of("", "operator")).default_model == "a/b"
+
+
+async def test_a_failure_is_told_and_forgotten(accounts: Accounts) -> None:
+    accounts.failure = UnavailableError("down")
+    async with serving_accounts(accounts) as service:
+        settings = OwnerSettings(service.local, Acting("heddle-test", SECRET))
+        with pytest.raises(UnavailableError):
+            await asyncio.gather(*(settings.of("uni", "") for _ in range(3)))
+        accounts.failure = None
+        assert (await settings.of("uni", "")).organization == "uni"
