@@ -93,6 +93,7 @@ def heddle_environment(ports: Sequence[int], upstream: int, folder: Path) -> dic
         "HEDDLE_CONNECTOR_OPENAI_API_KEY": "benchmark",
         "HEDDLE_MIGRATION_ADDRESS": migration,
         "HEDDLE_MIGRATION_ASSISTANTS_DIR": str(assistants),
+        "HEDDLE_MIGRATION_DATABASE": f"sqlite:///{data}/heddle.db",
     }
 
 

@@ -5,32 +5,109 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
+from heddle.migration.v1 import (
+    migration_pb2,
+    migration_pb2_grpc,
+    record_pb2,
+    record_pb2_grpc,
+)
 from heddle_runtime.server import Binding, bind
-from heddle_runtime.settings import ServiceSettings
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
+from heddle_migration_service.accounts.opening import (
+    AccountSettings,
+    account_service,
+    encryption_keys,
+)
+from heddle_migration_service.accounts.secret_members import sealed
+from heddle_migration_service.assistants.catalog import Catalog
+from heddle_migration_service.assistants.exporting import Exporter
+from heddle_migration_service.assistants.servicer import AssistantServicer
+from heddle_migration_service.database.engine import Database, open_database
+from heddle_migration_service.database.upgrading import upgrade
 from heddle_migration_service.folder import FolderAssistants
-from heddle_migration_service.servicer import AssistantServicer
+from heddle_migration_service.kept.migrating import Migrations
+from heddle_migration_service.kept.reader import Reader
+from heddle_migration_service.kept.rows import Rows
+from heddle_migration_service.kept.writer import Writer
+from heddle_migration_service.lamb import LambImport
+from heddle_migration_service.records.servicer import RecordServicer
+from heddle_migration_service.sweeps.servicer import MigrationServicer
 
 
-class MigrationSettings(ServiceSettings):
+class MigrationSettings(AccountSettings):
     """Settings of the service that owns the assistants."""
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_MIGRATION_")
 
     address: str = Field(default="127.0.0.1:9104", description="Where the server listens.")
+    database: str = Field(
+        default="sqlite:///.heddle/heddle.db",
+        repr=False,
+        description="Where assistants, organisations and keys are kept: sqlite:///PATH, a file on "
+        "a local disk, or postgresql://USER:PASSWORD@HOST:PORT/NAME.",
+    )
     assistants_dir: Path = Field(
         default=Path("assistants"),
-        description="Folder of assistants, one YAML or JSON file each. Read again when a file "
-        "changes.",
+        description="Folder of more assistants, one YAML or JSON file each, which nobody can "
+        "change by a call. Read again when a file changes.",
+    )
+    migrate: bool = Field(
+        default=True,
+        description="Bring an assistant of LAMB's format into the newest one when it is first "
+        "used. Without, reads write nothing, and such an assistant answers as its old columns say.",
+    )
+    lamb_database: Path | None = Field(
+        default=None,
+        description="A LAMB database, live or a copy, that `heddle import-lamb` reads and never "
+        "changes: the lamb_v4.db in LAMB's LAMB_DB_PATH.",
+    )
+    lamb_prefix: str | None = Field(
+        default=None,
+        description="What the names of LAMB's tables begin with, its LAMB_DB_PREFIX. Found out if "
+        "there is only one set of tables.",
     )
 
 
 @asynccontextmanager
 async def app(settings: MigrationSettings) -> AsyncGenerator[Sequence[Binding]]:
     """Yield what the service serves."""
-    servicer = AssistantServicer(FolderAssistants(settings.assistants_dir))
-    contract = assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"]
-    register = assistant_pb2_grpc.add_AssistantServiceServicer_to_server
-    yield [bind(contract, register, servicer)]
+    async with open_database(settings.database) as database:
+        await upgrade(database)
+        rows, writer = Rows(database), Writer(database)
+        reader = Reader(rows, Migrations(database, enabled=settings.migrate))
+        catalog = Catalog(FolderAssistants(settings.assistants_dir), rows, reader)
+        assistants = AssistantServicer(catalog, writer, Exporter(catalog, rows, reader))
+        yield [
+            bind(
+                assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
+                assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
+                assistants,
+            ),
+            bind(
+                record_pb2.DESCRIPTOR.services_by_name["RecordService"],
+                record_pb2_grpc.add_RecordServiceServicer_to_server,
+                RecordServicer(catalog, rows, reader, writer),
+            ),
+            bind(
+                migration_pb2.DESCRIPTOR.services_by_name["MigrationService"],
+                migration_pb2_grpc.add_MigrationServiceServicer_to_server,
+                MigrationServicer(
+                    database, rows, _lamb_import(settings, database), enabled=settings.migrate
+                ),
+            ),
+            await account_service(database, settings.database, settings),
+        ]
+
+
+def _lamb_import(settings: MigrationSettings, database: Database) -> LambImport | None:
+    if settings.lamb_database is None:
+        return None
+    keys = encryption_keys(settings.database, settings)
+    return LambImport(
+        settings.lamb_database,
+        settings.lamb_prefix,
+        database,
+        lambda slug, config: sealed(config, keys, slug),
+    )

@@ -5,7 +5,10 @@ from typing import Any, Literal
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.structs import to_struct
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from heddle_migration_service.conversion.bindings import fillable
+from heddle_migration_service.texts import NAME
 
 _MODES = {
     "augment": pb.MODE_AUGMENT,
@@ -17,7 +20,6 @@ _POLICIES = {
     "omit": pb.FAILURE_POLICY_OMIT,
     "fail": pb.FAILURE_POLICY_FAIL,
 }
-_SLOT = r"^[a-z][a-z0-9_]{0,62}$"
 
 
 class Document(BaseModel):
@@ -47,11 +49,18 @@ class BindingDocument(Document):
     id: str = ""
     mode: Literal["augment", "function", "agent"] = "augment"
     enabled: bool = True
-    slot: str = Field(default="", pattern=rf"{_SLOT}|^$")
+    slot: str = ""
     config: dict[str, Any] = Field(default_factory=dict)
     on_failure: Literal["note", "omit", "fail"] = "note"
     timeout: float | None = Field(default=None, gt=0)
     """Seconds."""
+
+    @field_validator("slot")
+    @classmethod
+    def _refuse_what_no_template_names(cls, slot: str) -> str:
+        if slot and not fillable(slot):
+            raise ValueError("at most 63 letters, digits and _, with a letter, not user_input")
+        return slot
 
 
 class AssistantDocument(Document):
@@ -59,7 +68,7 @@ class AssistantDocument(Document):
 
     format_version: Literal[2] = Field(default=2, alias="_format_version")
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$")
+    name: str = Field(pattern=rf"^{NAME}$")
     title: str = ""
     description: str = ""
     owner: str = ""

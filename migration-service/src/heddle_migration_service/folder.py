@@ -3,17 +3,15 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
 import yaml
-from heddle_runtime.identity import Identity
 from pydantic import ValidationError
 
 from heddle_migration_service.documents import AssistantDocument
-from heddle_migration_service.store import Kept, candidates, may_use
+from heddle_migration_service.store import Kept
 
 log = structlog.get_logger(__name__)
 _ENDINGS = {".yaml", ".yml", ".json"}
@@ -21,8 +19,8 @@ _LOOK_AGAIN = 1.0  # seconds between two looks at the folder
 
 
 @dataclass(slots=True)
-class _Contents:
-    """The folder as it was read last."""
+class Contents:
+    """The folder as it was read last. Nobody changes it."""
 
     files: dict[Path, tuple[int, int]] = field(default_factory=dict)
     """Each file's time of change in nanoseconds, and size."""
@@ -38,23 +36,12 @@ class FolderAssistants:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._contents = _Contents()
+        self._contents = Contents()
         self._looked = -_LOOK_AGAIN
         self._reading = asyncio.Lock()
 
-    async def find(self, reference: str, identity: Identity) -> Kept | None:
-        """Return the assistant that `identity` may use under `reference`, if there is one."""
-        contents = await self._current()
-        by_id, by_name = candidates(reference)
-        kept = contents.by_id.get(by_id) or contents.by_name.get(by_name)
-        return kept if kept is not None and may_use(kept, identity) else None
-
-    async def visible(self, identity: Identity) -> Iterable[Kept]:
-        """Return the published assistants that `identity` may use."""
-        contents = await self._current()
-        return [k for k in contents.by_id.values() if k.published and may_use(k, identity)]
-
-    async def _current(self) -> _Contents:
+    async def contents(self) -> Contents:
+        """Return what is in the folder."""
         async with self._reading:
             if time.monotonic() - self._looked >= _LOOK_AGAIN:
                 self._contents = await asyncio.to_thread(_read, self._folder, self._contents)
@@ -62,7 +49,7 @@ class FolderAssistants:
         return self._contents
 
 
-def _read(folder: Path, known: _Contents) -> _Contents:
+def _read(folder: Path, known: Contents) -> Contents:
     files = {
         path: (stat.st_mtime_ns, stat.st_size)
         for path in sorted(folder.glob("*"))
@@ -70,7 +57,7 @@ def _read(folder: Path, known: _Contents) -> _Contents:
     }
     if files == known.files:
         return known
-    contents = _Contents(files)
+    contents = Contents(files)
     for path in files:
         try:
             kept = _parse(path)

@@ -1,11 +1,8 @@
-"""What the service needs of whatever keeps the assistants."""
+"""An assistant as every store returns it, and the ways to refer to one."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.identity import ANONYMOUS, Identity
 
 _ID_PREFIX = "lamb_assistant."
 _NAME_PREFIX = "LAMB:"
@@ -19,15 +16,15 @@ class Kept:
     etag: str
     published: bool
 
+    @property
+    def owner(self) -> str:
+        """Who owns it."""
+        return self.assistant.owner
 
-class Assistants(Protocol):
-    """A place where assistants are kept."""
-
-    async def find(self, reference: str, identity: Identity) -> Kept | None:
-        """Return the assistant that `identity` may use under `reference`, if there is one."""
-
-    async def visible(self, identity: Identity) -> Iterable[Kept]:
-        """Return the published assistants that `identity` may use."""
+    @property
+    def organization(self) -> str:
+        """The owner's organisation, if it has one."""
+        return self.assistant.organization
 
 
 def candidates(reference: str) -> tuple[str, str]:
@@ -43,17 +40,3 @@ def candidates(reference: str) -> tuple[str, str]:
     if marker:
         return "", rest
     return reference, reference
-
-
-def may_use(kept: Kept, identity: Identity) -> bool:
-    """Return whether `identity` may use an assistant.
-
-    Everyone of its organisation may use a published assistant, its owner also one that is not.
-    An assistant without an organisation is everyone's.
-    """
-    if identity == ANONYMOUS:  # development on one machine: there is nobody else
-        return True
-    assistant = kept.assistant
-    if assistant.owner and assistant.owner == identity.subject:
-        return True
-    return kept.published and assistant.organization in ("", identity.organization)

@@ -1,0 +1,51 @@
+"""Secrets that the service makes for itself, in files that only its user may read."""
+
+import os
+import secrets
+from pathlib import Path
+
+import structlog
+
+log = structlog.get_logger(__name__)
+_BYTES = 48
+
+
+def kept_secret(path: Path) -> str:
+    """Return the secret in a file, which is made if there is none.
+
+    Raises:
+        OSError: The file cannot be read or made, or others may read it.
+    """
+    try:
+        return _read(path)
+    except FileNotFoundError:
+        _make(path)
+        return _read(path)  # of several processes that start at once, one made it
+
+
+def _read(path: Path) -> str:
+    with path.open(encoding="ascii") as file:
+        if os.fstat(file.fileno()).st_mode & 0o077:
+            raise PermissionError(f"Others may read {path}. Run: chmod 600 {path}")
+        text = file.read().strip()
+    if len(text) < _BYTES:
+        raise OSError(f"{path} holds no secret. Restore it from a backup, with its database.")
+    return text
+
+
+def _make(path: Path) -> None:
+    # Complete before it has its name: nobody reads half of it, and a crash leaves none.
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            path.hardlink_to(draft)
+        except FileExistsError:
+            return
+        log.warning("made a secret; keep a copy of it, apart from the database's", path=str(path))
+    finally:
+        draft.unlink()

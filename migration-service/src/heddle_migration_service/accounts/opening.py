@@ -1,0 +1,100 @@
+"""Putting the account service together: its secrets, its store, its servicer."""
+
+from pathlib import Path
+
+from heddle.account.v1 import account_pb2 as pb
+from heddle.account.v1 import account_pb2_grpc as pb_grpc
+from heddle_runtime.server import Binding, bind
+from heddle_runtime.settings import ServiceSettings
+from pydantic import Field, SecretStr, field_validator
+
+from heddle_migration_service.accounts.api_keys import ApiKeys
+from heddle_migration_service.accounts.kept_secret import kept_secret
+from heddle_migration_service.accounts.key_text import Pepper
+from heddle_migration_service.accounts.organizations import Organizations
+from heddle_migration_service.accounts.resealing import reseal
+from heddle_migration_service.accounts.resolved_settings import ResolvedSettings
+from heddle_migration_service.accounts.sealing import Keys
+from heddle_migration_service.accounts.servicer import AccountServicer
+from heddle_migration_service.accounts.users import Users
+from heddle_migration_service.database.address import SqliteAddress, parse
+from heddle_migration_service.database.engine import Database
+
+SHORTEST = 32
+PEPPER_FILE = ".pepper"
+ENCRYPTION_FILE = ".encryption-key"
+
+
+class AccountSettings(ServiceSettings):
+    """Settings of the account service, for `MigrationSettings` to inherit."""
+
+    key_pepper: SecretStr | None = Field(
+        default=None,
+        min_length=SHORTEST,
+        description="The secret that the digests of API keys are made with; who changes it makes "
+        "all keys useless. Without it one is made and kept beside the SQLite database, in a file "
+        f"that ends in {PEPPER_FILE}. PostgreSQL needs it.",
+    )
+    encryption_key: SecretStr | None = Field(
+        default=None,
+        description="The secret that encrypts secrets in organisations' settings. To change it, "
+        "write the new one and the old one with a comma between; after a start the old one may "
+        "go. Without it one is made and kept beside the SQLite database, in a file that ends in "
+        f"{ENCRYPTION_FILE}. PostgreSQL needs it.",
+    )
+
+    @field_validator("encryption_key")
+    @classmethod
+    def _refuse_short_keys(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and any(len(text) < SHORTEST for text in split_keys(value)):
+            raise ValueError(f"each key must have {SHORTEST} characters or more")
+        return value
+
+
+def split_keys(value: SecretStr) -> list[str]:
+    """Return the keys between the commas."""
+    return [text.strip() for text in value.get_secret_value().split(",")]
+
+
+async def account_service(database: Database, url: str, settings: AccountSettings) -> Binding:
+    """Return what serves the accounts of an open database, `url` being where it is.
+
+    Raises:
+        ValueError: The database is PostgreSQL and a secret is missing.
+        OSError: A file with a secret cannot be read or made.
+    """
+    keys = encryption_keys(url, settings)
+    await reseal(database, keys)
+    servicer = AccountServicer(
+        Organizations(database, keys),
+        Users(database),
+        ApiKeys(database, _pepper(url, settings)),
+        ResolvedSettings(database, keys),
+    )
+    contract = pb.DESCRIPTOR.services_by_name["AccountService"]
+    return bind(contract, pb_grpc.add_AccountServiceServicer_to_server, servicer)
+
+
+def encryption_keys(url: str, settings: AccountSettings) -> Keys:
+    """Return what seals and opens secrets in settings. Raises as `account_service`."""
+    given = settings.encryption_key
+    if given:
+        return Keys.of(split_keys(given))
+    return Keys.of([kept_secret(_beside(url, ENCRYPTION_FILE, "HEDDLE_MIGRATION_ENCRYPTION_KEY"))])
+
+
+def _pepper(url: str, settings: AccountSettings) -> Pepper:
+    given = settings.key_pepper
+    if given:
+        return Pepper(given.get_secret_value().encode())
+    return Pepper(kept_secret(_beside(url, PEPPER_FILE, "HEDDLE_MIGRATION_KEY_PEPPER")).encode())
+
+
+def _beside(url: str, ending: str, variable: str) -> Path:
+    address = parse(url)
+    if not isinstance(address, SqliteAddress):
+        raise ValueError(  # noqa: TRY004 - the setting's value is what is wrong
+            f"Set {variable} to {SHORTEST} random characters or more: with PostgreSQL there is no "
+            "file of the database's own to keep a secret beside."
+        )
+    return address.path.with_name(address.path.name + ending)

@@ -1,0 +1,74 @@
+"""What organisations have set up, for the services that act for them."""
+
+import structlog
+from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.errors import UnavailableError
+from sqlalchemy import bindparam, or_, select, text
+
+from heddle_migration_service.access import DEFAULT_ORGANIZATION
+from heddle_migration_service.accounts.api_keys import OPEN
+from heddle_migration_service.accounts.organizations import COLUMNS, Organization
+from heddle_migration_service.accounts.resolution import resolved
+from heddle_migration_service.accounts.sealing import Keys, UnreadableSecretError
+from heddle_migration_service.accounts.secret_members import Config, opened
+from heddle_migration_service.database.engine import Database
+from heddle_migration_service.database.rows import ReadRow
+from heddle_migration_service.database.schema import organizations, users
+
+# No parameter: those are the values that a caller of the query gives.
+_IS_DEFAULT = organizations.c.slug == text(f"'{DEFAULT_ORGANIZATION}'")
+log = structlog.get_logger(__name__)
+
+
+class ResolvedSettings:
+    """Finds, opens and reads settings."""
+
+    def __init__(self, database: Database, keys: Keys) -> None:
+        self._keys = keys
+        found = select(*COLUMNS).select_from(organizations)
+        self._of_slug = database.row_reader(found.where(organizations.c.slug == bindparam("slug")))
+        self._of_owner = database.row_reader(
+            found.join(users, users.c.organization_id == organizations.c.id).where(
+                users.c.email == bindparam("email")
+            )
+        )
+        self._of_system = database.row_reader(
+            # LAMB's system before the one that Heddle makes.
+            found.where(or_(organizations.c.is_system, _IS_DEFAULT)).order_by(
+                organizations.c.is_system.desc(), organizations.c.id
+            )
+        )
+
+    async def of_owner(self, email: str) -> pb.ResolveSettingsResponse:
+        """Return the settings of a user's organisation, empty ones if there is none."""
+        return await self._resolved(self._of_owner, email)
+
+    async def of_organization(self, slug: str) -> pb.ResolveSettingsResponse:
+        """Return the settings of an organisation, empty ones if there is none."""
+        return await self._resolved(self._of_slug, slug)
+
+    async def _resolved(self, read: ReadRow, name: str) -> pb.ResolveSettingsResponse:
+        row = await read(name)
+        organization = Organization(*row) if row else None
+        if organization is None or organization.status not in OPEN:
+            return resolved("", {}, {})  # nobody's: the answer tells nothing of what there is
+        system: Config = {}
+        if not organization.system and (row := await self._of_system()):
+            system = Organization(*row).settings  # its secrets stay sealed
+        response = resolved(organization.slug, self._opened(organization), system)
+        response.system = organization.system
+        return response
+
+    def _opened(self, organization: Organization) -> Config:
+        try:
+            return opened(organization.settings, self._keys, organization.slug)
+        except UnreadableSecretError as error:
+            log.error(  # noqa: TRY400 - the key is at fault, a traceback says nothing
+                "settings are sealed with another key",
+                organization=organization.slug,
+                cause=str(error),
+            )
+            raise UnavailableError(
+                f"The settings of the organisation {organization.slug!r} cannot be decrypted: "
+                "HEDDLE_MIGRATION_ENCRYPTION_KEY is not what they were encrypted with."
+            ) from None

@@ -1,0 +1,48 @@
+"""Where the database is, as operators write it."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, unquote
+
+_SQLITE = re.compile(r"sqlite:///(?P<path>[^?#]+)")
+# Stricter than other readers of such URLs: where a stray @, / or # would make a part of the
+# password look like a host or a name, nothing of the URL may be shown.
+_POSTGRESQL = re.compile(
+    r"postgres(?:ql)?://(?:[^@/?#]*@)?(?P<hosts>[^@/?#]*)(?:/(?P<name>[^@/?#]*))?(?:\?(?P<query>[^@#]*))?"
+)
+_UNREADABLE = (
+    "The database URL cannot be read. Write sqlite:///PATH or "
+    "postgresql://USER:PASSWORD@HOST:PORT/NAME, special characters of the password as %XX."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteAddress:
+    """A file."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresAddress:
+    """A server's database."""
+
+    dsn: str
+    """With the password: never shown."""
+    name: str
+    """The same without user and password."""
+
+
+def parse(url: str) -> SqliteAddress | PostgresAddress:
+    """Read a URL. One that cannot be read is a `ValueError` that repeats nothing of it."""
+    if found := _SQLITE.fullmatch(url):
+        path = unquote(found["path"])
+        if ":memory:" in path:
+            raise ValueError("The database must be a file: what is in memory, nobody else sees.")
+        return SqliteAddress(Path(path))
+    if found := _POSTGRESQL.fullmatch(url):
+        options = parse_qs(found["query"] or "")
+        hosts = found["hosts"] or ",".join(options.get("host", [])) or "the default host"
+        return PostgresAddress(url, f"{found['name'] or 'the default database'} at {hosts}")
+    raise ValueError(_UNREADABLE)

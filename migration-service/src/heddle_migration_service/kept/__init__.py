@@ -1,0 +1,1 @@
+"""Assistants as rows of the database: reading them, migrating them, changing them."""

@@ -1,0 +1,102 @@
+"""LAMB's assistants, as they are: nothing is migrated here."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from heddle_migration_service.database.schema import assistants
+from heddle_migration_service.kept.row import DELETED_OWNER
+from heddle_migration_service.lamb import publications, users
+from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
+from heddle_migration_service.lamb.organizations import OrganizationIds
+from heddle_migration_service.lamb.tables import LambTables
+from heddle_migration_service.lamb.values import LambRow
+
+TABLE = "assistants"
+_DELETED = re.compile(r"_deleted_(\d{1,11})$", re.ASCII)
+_SHARES = "assistant_shares"
+_TEXTS = {
+    "description": "description",
+    "api_callback": "metadata",
+    "system_prompt": "system_prompt",
+    "prompt_template": "prompt_template",
+    "RAG_endpoint": "rag_endpoint",
+    "RAG_collections": "rag_collections",
+    "pre_retrieval_endpoint": "pre_retrieval_endpoint",
+    "post_retrieval_endpoint": "post_retrieval_endpoint",
+}
+_COLUMNS = (
+    *("organization_id", "name", "owner", *_TEXTS, "RAG_Top_k", "created_at", "updated_at"),
+    *publications.COLUMNS,
+)
+
+
+async def _drafts(
+    tables: LambTables, organizations: OrganizationIds, rows: Sequence[LambRow]
+) -> list[Draft]:
+    published = await publications.publications(tables, rows)
+    keys = [key for row in rows if (key := row.whole("id")) is not None]
+    shares = Counter(
+        share.whole("assistant_id")
+        for share in await tables.matching(_SHARES, "assistant_id", keys, ())
+    )
+    drafts = [_draft(row, organizations.of(row)) for row in rows]
+    for row, draft in zip(rows, drafts, strict=True):
+        draft.values.update(published.get(row.whole("id"), {}))
+        if count := shares[row.whole("id")]:
+            draft.notes.append(
+                f"LAMB shares it with {count}; in Heddle its owner alone may use it until it is "
+                "published."
+            )
+    await _note_missing_owners(tables, drafts)
+    return drafts
+
+
+def _draft(row: LambRow, organization: int | None) -> Draft:
+    owner = row.text("owner") or ""
+    name = row.text("name") or f"assistant_{row.whole('id')}"
+    if not row.text("name"):
+        row.notes.append("It had no name.")
+    values = {
+        "organization_id": organization,
+        "name": name,
+        "owner": owner,
+        "rag_top_k": row.untyped("RAG_Top_k"),
+        **{ours: row.text(lambs) for lambs, ours in _TEXTS.items()},
+        **times(row),
+        "deleted_at": None,
+        **dict.fromkeys(("group_id", "group_name", "oauth_consumer_name", "published_at")),
+        "published": False,
+    }
+    if owner == DELETED_OWNER:
+        said = _DELETED.search(name)
+        values["deleted_at"] = int(said[1]) if said else values["updated_at"]
+    return drafted(row, name, values)
+
+
+async def _note_missing_owners(tables: LambTables, drafts: Sequence[Draft]) -> None:
+    if not await tables.columns(users.TABLE):
+        return
+    owners = {draft.values["owner"] for draft in drafts} - {DELETED_OWNER}
+    found = await tables.matching(users.TABLE, "user_email", owners, ())
+    there = {user.text("user_email") for user in found} | {DELETED_OWNER}
+    for draft in drafts:
+        if draft.values["owner"] not in there:
+            draft.notes.append(f"Its owner {draft.values['owner'][:200]!r} is no user.")
+
+
+def _renamed(draft: Draft) -> str:
+    return f"{draft.values['name']}_{draft.id}"
+
+
+ASSISTANTS = Kind(
+    TABLE,
+    _COLUMNS,
+    assistants,
+    _drafts,
+    # Its name, its owner and its organisation can change, in LAMB as in Heddle.
+    known_by=assistants.c.created_at,
+    key=(assistants.c.name, assistants.c.owner, assistants.c.organization_id),
+    strays=publications.strays,
+    renamed=_renamed,
+)

@@ -1,0 +1,65 @@
+"""LAMB's registry of knowledge bases. The documents are at a server of their own."""
+
+from collections.abc import Mapping, Sequence
+
+from heddle_migration_service.conversion import MalformedMetadataError, parse
+from heddle_migration_service.database.schema import knowledge_bases
+from heddle_migration_service.lamb import users
+from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
+from heddle_migration_service.lamb.organizations import OrganizationIds
+from heddle_migration_service.lamb.tables import LambTables
+from heddle_migration_service.lamb.values import LambRow
+
+TABLE = "kb_registry"
+_COLUMNS = (
+    *("kb_id", "kb_name", "owner_user_id", "organization_id", "is_shared", "metadata"),
+    *("created_at", "updated_at"),
+)
+
+
+async def _drafts(
+    tables: LambTables, organizations: OrganizationIds, rows: Sequence[LambRow]
+) -> list[Draft]:
+    keys = {key for row in rows if (key := row.whole("owner_user_id")) is not None}
+    found = await tables.matching(users.TABLE, "id", keys, ("user_email",))
+    owners = {user.whole("id"): user.text("user_email") or "" for user in found}
+    return [_draft(row, organizations.of(row), owners) for row in rows]
+
+
+def _draft(row: LambRow, organization: int | None, owners: Mapping[int | None, str]) -> Draft:
+    kb_id = row.text("kb_id") or ""
+    name = row.text("kb_name") or kb_id
+    owner = owners.get(row.whole("owner_user_id"), "")
+    if not owner:
+        row.notes.append("Its owner is no user.")
+    values = {
+        "organization_id": organization,
+        "kb_id": kb_id,
+        "owner_email": owner,
+        "name": name,
+        "description": _description(row),
+        "is_shared": row.flag("is_shared"),
+        **times(row),
+    }
+    draft = drafted(row, name, values)
+    if not kb_id:
+        draft.refuse("It has no kb_id, by which assistants name it.")
+    return draft
+
+
+def _description(row: LambRow) -> str | None:
+    try:
+        description = parse(row.text("metadata")).get("description")
+    except MalformedMetadataError:
+        return None
+    return description if isinstance(description, str) else None
+
+
+KNOWLEDGE_BASES = Kind(
+    TABLE,
+    _COLUMNS,
+    knowledge_bases,
+    _drafts,
+    known_by=knowledge_bases.c.kb_id,
+    key=(knowledge_bases.c.kb_id,),
+)

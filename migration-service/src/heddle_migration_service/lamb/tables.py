@@ -1,0 +1,122 @@
+"""The tables of a LAMB database, whatever version of LAMB made them."""
+
+from collections.abc import AsyncGenerator, Collection, Sequence
+from pathlib import Path
+
+import aiosqlite
+
+from heddle_migration_service.lamb.errors import LambDatabaseError
+from heddle_migration_service.lamb.values import LambRow
+
+BATCH = 500
+"""Rows that are read and written together."""
+_ASSISTANTS = "assistants"
+_ITS_OWN = "api_callback"  # which other tables of that ending do not have
+
+
+class LambTables:
+    """Reads rows. What a version of LAMB does not have, tables and columns, is empty."""
+
+    def __init__(self, connection: aiosqlite.Connection, prefix: str) -> None:
+        self._connection = connection
+        self._prefix = prefix
+        self._columns: dict[str, frozenset[str]] = {}
+
+    async def columns(self, table: str) -> frozenset[str]:
+        """Return the names of the columns, in small letters; none if there is no such table."""
+        if table not in self._columns:
+            query = f"PRAGMA table_info({self._quoted(table)})"
+            found = await self._connection.execute_fetchall(query)
+            self._columns[table] = frozenset(row[1].decode().lower() for row in found)
+        return self._columns[table]
+
+    async def count(self, table: str) -> int:
+        """Return the number of rows."""
+        if not await self.columns(table):
+            return 0
+        query = f"SELECT count(*) FROM {self._quoted(table)}"  # noqa: S608 - a quoted name
+        [row] = await self._connection.execute_fetchall(query)
+        return int(row[0])
+
+    async def batches(
+        self, table: str, wanted: Collection[str]
+    ) -> AsyncGenerator[Sequence[LambRow]]:
+        """Yield all rows, in the order of their ids."""
+        names = await self._present(table, ("id", *wanted))
+        if not names:
+            return
+        query = f"{self._select(table, names)} ORDER BY {_list(names[:1])}"
+        async with self._connection.execute(query) as cursor:
+            while found := await cursor.fetchmany(BATCH):
+                yield [LambRow(dict(zip(names, row, strict=True))) for row in found]
+
+    async def matching(
+        self, table: str, column: str, keys: Collection[int | str], wanted: Collection[str]
+    ) -> list[LambRow]:
+        """Return the rows whose `column` is one of `keys`, the oldest first."""
+        names = await self._present(table, (column, *wanted))
+        if column not in names:
+            return []
+        marks = ", ".join("?" * len(keys))
+        where = f"WHERE {_list([column])} IN ({marks}) ORDER BY rowid"
+        query = f"{self._select(table, names)} {where}"
+        found = await self._connection.execute_fetchall(query, tuple(keys))
+        return [LambRow(dict(zip(names, row, strict=True))) for row in found]
+
+    async def dangling(
+        self, table: str, column: str, target: str, wanted: Collection[str]
+    ) -> list[LambRow]:
+        """Return rows whose `column` is no id of the table `target`; not more than a batch."""
+        names = await self._present(table, (column, *wanted))
+        if column not in names:
+            return []
+        where = f"WHERE {_list([column])} NOT IN (SELECT id FROM {self._quoted(target)})"  # noqa: S608 - quoted names
+        query = f"{self._select(table, names)} {where} ORDER BY rowid LIMIT {BATCH}"
+        found = await self._connection.execute_fetchall(query)
+        return [LambRow(dict(zip(names, row, strict=True))) for row in found]
+
+    async def _present(self, table: str, wanted: Collection[str]) -> list[str]:
+        there = await self.columns(table)
+        return [name for name in wanted if name.lower() in there]
+
+    def _select(self, table: str, names: Collection[str]) -> str:
+        return f"SELECT {_list(names)} FROM {self._quoted(table)}"  # noqa: S608 - quoted names
+
+    def _quoted(self, table: str) -> str:
+        return _list([self._prefix + table])
+
+
+async def lamb_tables(
+    connection: aiosqlite.Connection, path: Path, prefix: str | None
+) -> LambTables:
+    """Return the tables whose names begin with `prefix`; if it is None, with whatever theirs do.
+
+    Raises:
+        LambDatabaseError: There are none, or more than one set.
+    """
+    found = await _prefixes(connection)
+    if prefix is None and len(found) == 1:
+        return LambTables(connection, found[0])
+    if prefix is not None and prefix.lower() in (each.lower() for each in found):
+        return LambTables(connection, prefix)
+    there = ", ".join(repr(each + _ASSISTANTS) for each in found) or "nothing like it"
+    looked = "one table of assistants" if prefix is None else f"a table {prefix + _ASSISTANTS!r}"
+    raise LambDatabaseError(
+        f"Heddle looks for {looked} in the LAMB database {path} and finds {there}. Set "
+        "HEDDLE_MIGRATION_LAMB_PREFIX to the LAMB_DB_PREFIX that LAMB runs with."
+    )
+
+
+async def _prefixes(connection: aiosqlite.Connection) -> list[str]:
+    query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE ? ORDER BY name"
+    found = await connection.execute_fetchall(query, ("%" + _ASSISTANTS,))
+    prefixes = [row[0].decode()[: -len(_ASSISTANTS)] for row in found]
+    return [
+        prefix
+        for prefix in prefixes
+        if _ITS_OWN in await LambTables(connection, prefix).columns(_ASSISTANTS)
+    ]
+
+
+def _list(names: Collection[str]) -> str:
+    return ", ".join('"' + name.replace('"', '""') + '"' for name in names)

@@ -1,0 +1,55 @@
+"""LAMB's creator users."""
+
+from collections.abc import Sequence
+
+from heddle_migration_service.database.schema import users
+from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
+from heddle_migration_service.lamb.organizations import OrganizationIds
+from heddle_migration_service.lamb.tables import LambTables
+from heddle_migration_service.lamb.values import LambRow
+
+TABLE = "Creator_users"
+_ROLES = "organization_roles"
+_ADMINISTRATORS = ("owner", "admin")
+_COLUMNS = (
+    *("organization_id", "user_email", "user_name", "user_type", "enabled"),
+    *("created_at", "updated_at"),
+)
+_Roles = frozenset[tuple[int | None, int | None]]
+
+
+async def _drafts(
+    tables: LambTables, organizations: OrganizationIds, rows: Sequence[LambRow]
+) -> list[Draft]:
+    keys = [key for row in rows if (key := row.whole("id")) is not None]
+    found = await tables.matching(_ROLES, "user_id", keys, ("organization_id", "role"))
+    administrators = frozenset(
+        (role.whole("user_id"), role.whole("organization_id"))
+        for role in found
+        if role.text("role") in _ADMINISTRATORS
+    )
+    return [_draft(row, organizations, administrators) for row in rows]
+
+
+def _draft(row: LambRow, organizations: OrganizationIds, administrators: _Roles) -> Draft:
+    email = row.text("user_email") or ""
+    organization = organizations.of(row)
+    role = "member" if row.text("user_type") == "end_user" else "creator"
+    # Nobody administers what others have lost their organisation with.
+    if organization and (row.whole("id"), row.whole("organization_id")) in administrators:
+        role = "admin"
+    values = {
+        "organization_id": organization,
+        "email": email,
+        "name": row.text("user_name") or "",
+        "role": role,
+        "enabled": row.flag("enabled", default=True),
+        **times(row),
+    }
+    draft = drafted(row, email, values)
+    if not email.strip():
+        draft.refuse("It has no e-mail address, by which Heddle knows a user.")
+    return draft
+
+
+USERS = Kind(TABLE, _COLUMNS, users, _drafts, known_by=users.c.email, key=(users.c.email,))

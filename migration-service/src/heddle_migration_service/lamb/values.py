@@ -1,0 +1,84 @@
+"""One row of a LAMB database, whose columns may hold anything."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+_TRUE = frozenset({"1", "true", "t", "yes"})
+_LATEST = 253_402_300_799  # the end of the year 9999, which is as far as other programs can count
+_UNREADABLE = "\N{REPLACEMENT CHARACTER}"
+Value = bytes | int | float | None
+
+
+@dataclass(slots=True)
+class LambRow:
+    """The values of a row, by the names of the columns in today's schema."""
+
+    values: Mapping[str, Value]
+    """Text as bytes. A column that the database does not have is missing."""
+    notes: list[str] = field(default_factory=list)
+    """What a person should look at."""
+
+    def text(self, name: str) -> str | None:
+        """Return a text, byte for byte if it is one; None for NULL."""
+        match self.values.get(name):
+            case None:
+                return None
+            case bytes() as value:
+                return self._decoded(name, value)
+            case value:
+                return str(value)
+
+    def whole(self, name: str) -> int | None:
+        """Return a whole number; None for anything else."""
+        match self.values.get(name):
+            case int() as value:
+                return value
+            case float() as value if value.is_integer():
+                return int(value)
+            case bytes() as value if value.isdigit() and len(value) < len(str(2**63)):
+                return int(value)
+            case _:
+                return None
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """Return a truth value, also of databases that write it as a word."""
+        match self.values.get(name):
+            case None:
+                return default
+            case bytes() as value:
+                return value.decode(errors="replace").strip().lower() in _TRUE
+            case value:
+                return bool(value)
+
+    def seconds(self, name: str) -> int | None:
+        """Return a time in seconds since 1970; None if there is none."""
+        match self.values.get(name):
+            case bytes() as value if not value.isdigit():
+                number = _date(value)
+            case float() as value if 0 <= value <= _LATEST:
+                number = int(value)
+            case _:
+                number = self.whole(name)
+        return number if number is not None and 0 <= number <= _LATEST else None
+
+    def untyped(self, name: str) -> str | int | float | None:
+        """Return a number as a number and a text as a text."""
+        value = self.values.get(name)
+        return self.text(name) if isinstance(value, bytes) else value
+
+    def _decoded(self, name: str, value: bytes) -> str:
+        text = value.decode(errors="replace").replace("\0", _UNREADABLE)
+        if text.encode() != value:
+            self.notes.append(
+                f"{name} holds bytes that are no text; {_UNREADABLE!r} replaces them."
+            )
+        return text
+
+
+def _date(value: bytes) -> int | None:
+    try:
+        date = datetime.fromisoformat(value.decode())
+    except ValueError:  # and bytes that are no text
+        return None
+    return int(date.replace(tzinfo=date.tzinfo or UTC).timestamp())

@@ -1,0 +1,1 @@
+"""`heddle.migration.v1.RecordService`: assistants as LAMB's own clients know them."""

