@@ -12,7 +12,7 @@ from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
-from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.server import App, Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
 from structlog.testing import capture_logs
 
@@ -29,13 +29,22 @@ class Services:
 @contextmanager
 def serving(services: Services, settings: ServiceSettings) -> Iterator[Services]:
     """Serve `services` until the block is left."""
+    with in_thread(_app(services), settings) as services.address:
+        yield services
+
+
+@contextmanager
+def in_thread(app: App, settings: ServiceSettings) -> Iterator[str]:
+    """Serve `app` until the block is left; yield its address."""
     ready = threading.Event()
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
+    address = ""
 
     async def serve() -> None:
-        async with running(_app(services), settings) as server:
-            services.address = server.address
+        nonlocal address
+        async with running(app, settings) as server:
+            address = server.address
             ready.set()
             await stop.wait()
 
@@ -48,7 +57,7 @@ def serving(services: Services, settings: ServiceSettings) -> Iterator[Services]
         thread.start()
         try:
             assert ready.wait(20)
-            yield services
+            yield address
         finally:
             loop.call_soon_threadsafe(stop.set)
             thread.join(20)

@@ -2,7 +2,21 @@
 
 import typer
 
-from heddle_cli.commands import assistants, chat, collections, ingest, models, search, token, tools
+from heddle_cli.commands import (
+    assistants,
+    chat,
+    collections,
+    import_lamb,
+    ingest,
+    keys,
+    migrate,
+    models,
+    organizations,
+    search,
+    token,
+    tools,
+    users,
+)
 
 # Failures are told by `main`, in one sentence; a frame by frame account would help nobody.
 app = typer.Typer(
@@ -14,8 +28,13 @@ app = typer.Typer(
 app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("chat")(chat.chat)
+app.command("import-lamb")(import_lamb.import_lamb)
+app.command("migrate")(migrate.migrate)
 app.command("models")(models.models)
 app.command("assistants")(assistants.assistants)
 app.command("token")(token.token)
 app.add_typer(collections.app, name="collections")
 app.add_typer(tools.app, name="tools")
+app.add_typer(organizations.app, name="organizations")
+app.add_typer(users.app, name="users")
+app.add_typer(keys.app, name="keys")

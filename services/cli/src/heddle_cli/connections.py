@@ -17,7 +17,8 @@ from heddle_runtime.identity import Identity, TokenSigner
 from heddle_cli.failures import failure
 
 SECRET = "HEDDLE_IDENTITY_SECRET"  # noqa: S105 - the variable's name, not what it holds
-OPERATOR = Identity("operator")
+OPERATOR = Identity("operator", scopes=("admin",))
+"""Who knows the services' secret could sign anything; this is what the operator signs."""
 SOON = 15.0
 """Seconds for calls that look something up."""
 

@@ -1,0 +1,132 @@
+"""`heddle keys`."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from google.protobuf.timestamp_pb2 import Timestamp
+from heddle.account.v1 import account_pb2 as pb
+from heddle.account.v1.account_pb2_grpc import AccountServiceStub
+
+from heddle_cli.connections import SOON, Connection, connected, outgoing
+from heddle_cli.options import MIGRATION, MigrationAddress
+from heddle_cli.pages import pages
+from heddle_cli.terminal import columns, notes, out, plain
+
+app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
+_SERVICE = pb.DESCRIPTOR.services_by_name["AccountService"]
+_DAY = 24 * 60 * 60
+
+
+@app.command("create")
+def create_key(
+    *,
+    name: Annotated[str, typer.Option(help="What the key is for.")],
+    organization: Annotated[str, typer.Option(help="The organisation that it acts in.")],
+    user: Annotated[
+        str,
+        typer.Option(help="The e-mail address of whom it acts as. Else it is the organisation's."),
+    ] = "",
+    scope: Annotated[
+        list[str] | None, typer.Option(help="organization_admin or admin. Repeatable.")
+    ] = None,
+    trusted: Annotated[
+        bool,
+        typer.Option("--trusted", help="Let Open WebUI say by its headers for whom it asks."),
+    ] = False,
+    expires: Annotated[
+        float | None, typer.Option(min=0.001, help="After how many days it ends. Else never.")
+    ] = None,
+    migration_address: MigrationAddress = MIGRATION,
+) -> None:
+    """Make a key and print it, now and never again. Nothing else goes to standard output."""
+    key = pb.Key(
+        name=name,
+        organization=organization,
+        user=user,
+        scopes=scope,
+        trusted=trusted,
+        expire_time=None if expires is None else _after(expires),
+    )
+    with connected(migration_address, _SERVICE) as connection:
+        made = create(connection, key)
+    out.print(made.secret)
+    notes.print(plain(f"{made.key.id}: made. Keep the key: nobody can show it again."), style="dim")
+
+
+@app.command("list")
+def list_keys(
+    *,
+    organization: Annotated[str, typer.Option(help="Only those of this organisation.")] = "",
+    migration_address: MigrationAddress = MIGRATION,
+) -> None:
+    """List the keys, newest first: id, organisation, user, rights, state, name."""
+    with connected(migration_address, _SERVICE) as connection:
+        found = list(listed(connection, organization))
+    if not found:
+        notes.print("There are no keys. `heddle keys create` makes one.", style="dim")
+    columns(_row(key) for key in found)
+
+
+@app.command("revoke")
+def revoke_key(
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="The key's id.")],
+    *,
+    migration_address: MigrationAddress = MIGRATION,
+) -> None:
+    """Make a key useless, within two seconds everywhere."""
+    # Whoever has the key itself at hand need not take it apart.
+    beginning, _, rest = identifier.partition("_")
+    request = pb.RevokeKeyRequest(id=rest.partition("_")[0] if beginning == "hk" else identifier)
+    with connected(migration_address, _SERVICE) as connection:
+        key = AccountServiceStub(connection.channel).RevokeKey(request, **outgoing(SOON)).key
+    out.print(plain(f"{key.id}: revoked"))
+
+
+def create(connection: Connection, key: pb.Key) -> pb.CreateKeyResponse:
+    """Make a key."""
+    request = pb.CreateKeyRequest(key=key)
+    return AccountServiceStub(connection.channel).CreateKey(request, **outgoing(SOON))
+
+
+def listed(connection: Connection, organization: str) -> Iterator[pb.Key]:
+    """Yield all keys, or those of one organisation."""
+    stub = AccountServiceStub(connection.channel)
+    for page in pages(
+        lambda token: stub.ListKeys(
+            pb.ListKeysRequest(page_token=token, organization=organization), **outgoing(SOON)
+        )
+    ):
+        yield from page.keys
+
+
+def _row(key: pb.Key) -> tuple[str, ...]:
+    rights = [*key.scopes, *(["trusted"] if key.trusted else [])]
+    return (
+        key.id,
+        key.organization,
+        key.user or "-",
+        ",".join(rights) or "-",
+        state(key),
+        key.name,
+    )
+
+
+def state(key: pb.Key) -> str:
+    """Return whether a key is of use, and until when or since when not."""
+    if key.HasField("revoke_time"):
+        return f"revoked {_day(key.revoke_time)}"
+    if not key.HasField("expire_time"):
+        return "valid"
+    over = key.expire_time.seconds <= time.time()
+    return f"{'expired' if over else 'until'} {_day(key.expire_time)}"
+
+
+def _day(moment: Timestamp) -> str:
+    return f"{datetime.fromtimestamp(moment.seconds, UTC):%Y-%m-%d}"
+
+
+def _after(days: float) -> Timestamp:
+    return Timestamp(seconds=int(time.time() + days * _DAY))

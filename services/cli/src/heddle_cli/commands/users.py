@@ -1,0 +1,40 @@
+"""`heddle users`."""
+
+from typing import Annotated
+
+import typer
+from heddle.account.v1 import account_pb2 as pb
+from heddle.account.v1.account_pb2_grpc import AccountServiceStub
+
+from heddle_cli.connections import SOON, connected, outgoing
+from heddle_cli.options import MIGRATION, MigrationAddress
+from heddle_cli.terminal import out, plain
+
+app = typer.Typer(help="Make and change users.", no_args_is_help=True)
+_SERVICE = pb.DESCRIPTOR.services_by_name["AccountService"]
+
+
+@app.callback()
+def users() -> None:
+    """Make and change users."""
+
+
+@app.command("set")
+def set_user(
+    email: Annotated[str, typer.Argument(help="The user's e-mail address.")],
+    *,
+    organization: Annotated[str, typer.Option(help="The user's organisation.")],
+    name: Annotated[str, typer.Option(help="The name shown to people.")] = "",
+    role: Annotated[
+        str, typer.Option(help="member, creator or admin of the organisation.")
+    ] = "creator",
+    disabled: Annotated[bool, typer.Option("--disabled", help="Let the user in no more.")] = False,
+    migration_address: MigrationAddress = MIGRATION,
+) -> None:
+    """Make a user, or change one. What is not given is set to its default."""
+    request = pb.PutUserRequest(
+        email=email, organization=organization, name=name, role=role, disabled=disabled
+    )
+    with connected(migration_address, _SERVICE) as connection:
+        AccountServiceStub(connection.channel).PutUser(request, **outgoing(SOON))
+    out.print(plain(f"{email}: {'disabled' if disabled else role} of {organization}"))

@@ -1,0 +1,79 @@
+"""What a sweep says, for people and for programs."""
+
+import json
+from typing import Protocol
+
+from heddle.migration.v1 import migration_pb2 as pb
+from heddle_runtime.errors import from_status
+
+from heddle_cli.failures import sentence
+from heddle_cli.terminal import out, plain
+
+
+class Report(Protocol):
+    """Prints what a sweep says."""
+
+    def finding(self, table: str, finding: pb.Finding) -> None:
+        """Tell what a person should look at."""
+
+    def counts(self, table: str, progress: pb.Progress) -> None:
+        """Tell what became of all rows of a table."""
+
+
+class Sentences:
+    """For people."""
+
+    def __init__(self, changed: str) -> None:
+        """Say what rows are that were changed, for example `migrated`."""
+        self._changed = changed
+
+    def finding(self, table: str, finding: pb.Finding) -> None:
+        """Print a line."""
+        refused = finding.HasField("error")
+        said = [*finding.notes, *([sentence(from_status(finding.error))] if refused else ())]
+        line = f"{'refused' if refused else 'look at'}  {table} {finding.id}  {finding.name}: "
+        text = " ".join(plain(line + " ".join(said)).split("\n"))
+        out.print(text, style="red" if refused else "yellow")
+
+    def counts(self, table: str, progress: pb.Progress) -> None:
+        """Print a line."""
+        states = {
+            self._changed: progress.changed,
+            "unchanged": progress.unchanged,
+            "refused": progress.refused,
+        }
+        parts = ", ".join(f"{count} {state}" for state, count in states.items())
+        out.print(f"{table}: {progress.total} ({parts})")
+
+
+class JsonLines:
+    """For programs: one object a line, which says in `kind` what it is."""
+
+    def __init__(self, *, dry_run: bool) -> None:
+        self._dry_run = dry_run
+
+    def finding(self, table: str, finding: pb.Finding) -> None:
+        """Print a line."""
+        error = from_status(finding.error) if finding.HasField("error") else None
+        told = {
+            "kind": "finding",
+            "table": table,
+            "id": finding.id,
+            "name": finding.name,
+            "notes": list(finding.notes),
+            "error": {"reason": error.reason, "message": error.message} if error else None,
+        }
+        out.print(json.dumps(told))
+
+    def counts(self, table: str, progress: pb.Progress) -> None:
+        """Print a line."""
+        told = {
+            "kind": "counts",
+            "table": table,
+            "dry_run": self._dry_run,
+            "total": progress.total,
+            "changed": progress.changed,
+            "unchanged": progress.unchanged,
+            "refused": progress.refused,
+        }
+        out.print(json.dumps(told))

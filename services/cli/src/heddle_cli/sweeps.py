@@ -1,0 +1,126 @@
+"""Calls that go over many rows and say how far they are."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+import grpc
+from heddle.migration.v1 import migration_pb2 as pb
+from heddle_runtime.errors import HeddleError
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+from heddle_cli.connections import Connection
+from heddle_cli.reports import JsonLines, Report
+from heddle_cli.terminal import notes, out
+
+LONGEST = 86_400.0
+"""Seconds. A sweep takes what it takes, but calls must have an end."""
+
+
+class Step(Protocol):
+    """One response of such a call."""
+
+    @property
+    def progress(self) -> pb.Progress:
+        """How far the call is."""
+
+    @property
+    def findings(self) -> Iterable[pb.Finding]:
+        """What a person should look at, since the preceding response."""
+
+
+StepT = TypeVar("StepT", bound=Step)
+StepT_co = TypeVar("StepT_co", bound=Step, covariant=True)
+
+
+class Steps(Protocol[StepT_co]):
+    """Such a call, just begun."""
+
+    def __iter__(self) -> Iterator[StepT_co]:
+        """Iterate over the responses."""
+
+    def cancel(self) -> object:
+        """Tell the service that nobody waits any more."""
+
+
+def sweep(
+    connection: Connection,
+    call: Steps[StepT],
+    table: Callable[[StepT], str],
+    report: Report,
+    *,
+    dry_run: bool,
+) -> bool:
+    """Follow `call` to its end, and return whether nothing was refused.
+
+    Args:
+        connection: What the call goes to.
+        call: The call.
+        table: Says what a response is about.
+        report: Prints findings as they come, and the counts in the end.
+        dry_run: Nothing is changed.
+
+    Raises:
+        HeddleError: The call failed. Its message says how far it came.
+    """
+    told: dict[str, pb.Progress] = {}
+    try:
+        with _bars(shown=out.is_terminal and not isinstance(report, JsonLines)) as show:
+            for step in call:
+                name = table(step)
+                told[name] = step.progress
+                show(name, step.progress)
+                for finding in step.findings:
+                    report.finding(name, finding)
+    except grpc.RpcError as error:
+        raise _cut(connection.failure(error), told, dry_run=dry_run) from error
+    except KeyboardInterrupt:
+        notes.print(f"heddle: Stopped. {_far(told, dry_run=dry_run)}", style="red")
+        raise
+    finally:
+        call.cancel()  # the service stops too
+    for name, progress in told.items():
+        report.counts(name, progress)
+    return not any(progress.refused for progress in told.values())
+
+
+@contextmanager
+def _bars(*, shown: bool) -> Iterator[Callable[[str, pb.Progress], None]]:
+    """Show a bar for each table."""
+    bars = Bars(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=out,
+        transient=True,
+        disable=not shown,
+    )
+    with bars:
+        tasks = {}
+
+        def show(table: str, progress: pb.Progress) -> None:
+            if table not in tasks:
+                tasks[table] = bars.add_task(table)
+            bars.update(tasks[table], total=progress.total, completed=_seen(progress))
+
+        yield show
+
+
+def _cut(known: HeddleError, told: dict[str, pb.Progress], *, dry_run: bool) -> HeddleError:
+    if not told:
+        return known
+    message = f"{known.message} {_far(told, dry_run=dry_run)}"
+    return HeddleError(message, known.violations, retry_after=known.retry_after)
+
+
+def _far(told: dict[str, pb.Progress], *, dry_run: bool) -> str:
+    if dry_run:
+        return "Nothing was changed."
+    parts = [f"{_seen(progress)} of {progress.total} {table}" for table, progress in told.items()]
+    return f"Done: {', '.join(parts) or 'nothing'}. Run it again; it goes on with the rest."
+
+
+def _seen(progress: pb.Progress) -> int:
+    return progress.changed + progress.unchanged + progress.refused

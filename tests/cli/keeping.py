@@ -1,0 +1,116 @@
+"""The real service that keeps the assistants, and what it keeps."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.serving import in_thread
+from heddle_migration_service.app import MigrationSettings, app
+from heddle_migration_service.database.engine import open_database
+from heddle_migration_service.database.schema import assistants, organizations
+from heddle_migration_service.database.upgrading import upgrade
+from integration.processes import Processes
+from sqlalchemy import insert, select, update
+
+MODULE = "heddle_migration_service"
+GOLDEN = Path(__file__).parents[1] / "golden" / "migration"
+BROKEN = "14_not_json"
+SIMPLE = '{"connector": "openai", "llm": "gpt-4", "rag_processor": "no_rag"}'
+
+
+@dataclass
+class Kept:
+    """A database, and a folder for what belongs to it."""
+
+    folder: Path
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.folder}/heddle.db"
+
+    @contextmanager
+    def served(self, **settings: object) -> Iterator[str]:
+        """Run the service in a thread; yield its address."""
+        given: dict[str, Any] = {"database": self.url, "assistants_dir": self.folder, **settings}
+        chosen = MigrationSettings(address="127.0.0.1:0", drain_wait=0, **given)
+        with in_thread(app(chosen), chosen) as address:
+            yield address
+
+    @contextmanager
+    def process(self) -> Iterator[Processes]:
+        """Yield the service as a process, for a test to kill."""
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
+        settings = {
+            "HEDDLE_MIGRATION_ADDRESS": f"127.0.0.1:{port}",
+            "HEDDLE_MIGRATION_DATABASE": self.url,
+            "HEDDLE_MIGRATION_ASSISTANTS_DIR": str(self.folder),
+        }
+        found = Processes(self.folder, settings, {MODULE: port})
+        try:
+            found.start(MODULE)
+            found.wait_until_ready(MODULE)
+            yield found
+        finally:
+            for process in found.running.values():
+                process.kill()
+                process.wait()
+
+    def documents(self) -> dict[int, str | None]:
+        """Return what is kept of the assistants, by id."""
+
+        async def read() -> dict[int, str | None]:
+            async with open_database(self.url) as database, database.reading() as connection:
+                query = select(assistants.c.id, assistants.c.metadata)
+                return {row[0]: row[1] for row in await connection.execute(query)}
+
+        return asyncio.run(read())
+
+    def add(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Keep assistants."""
+        usual = {"organization_id": 1, "owner": "o", "created_at": 1, "updated_at": 1}
+
+        async def write() -> None:
+            async with open_database(self.url) as database:
+                await upgrade(database)
+                async with database.writing() as connection:
+                    if not await connection.scalar(select(organizations.c.id)):
+                        values = {"slug": "uni", "name": "U", "created_at": 1, "updated_at": 1}
+                        await connection.execute(insert(organizations).values(id=1, **values))
+                    await connection.execute(insert(assistants), [usual | row for row in rows])
+
+        asyncio.run(write())
+
+    def edit(self, identifier: int, metadata: str) -> None:
+        """Change an assistant as its owner would."""
+
+        async def write() -> None:
+            async with open_database(self.url) as database, database.writing() as connection:
+                chosen = update(assistants).where(assistants.c.id == identifier)
+                await connection.execute(chosen.values(metadata=metadata))
+
+        asyncio.run(write())
+
+
+def legacy_rows() -> list[dict[str, Any]]:
+    """Return the assistants of the golden files: ids from 1, names as of their files."""
+    names = sorted(path.name.removesuffix(".legacy.json") for path in GOLDEN.glob("*.legacy.json"))
+    return [_row(number, name) for number, name in enumerate(names, start=1)]
+
+
+def _row(number: int, name: str) -> dict[str, Any]:
+    row = json.loads((GOLDEN / f"{name}.legacy.json").read_text())
+    stored = row["api_callback"]
+    return {
+        "id": number,
+        "name": name,
+        "metadata": json.dumps(stored) if isinstance(stored, dict) else stored,
+        "rag_top_k": row["RAG_Top_k"],
+        "rag_collections": row["RAG_collections"],
+    }

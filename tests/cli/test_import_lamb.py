@@ -1,0 +1,86 @@
+"""`heddle import-lamb` against the real service."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli.conftest import Run
+from cli.keeping import Kept
+from migration.lamb.lamb_database import Lamb, filled, legacy_rows
+
+ASSISTANTS = len(list(legacy_rows())) + 4
+
+
+@pytest.fixture
+def lamb(tmp_path: Path) -> Lamb:
+    return filled(tmp_path / "lamb_v4.db")
+
+
+@pytest.fixture
+def kept(lamb: Lamb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
+    """A service beside a LAMB database."""
+    monkeypatch.delenv("HEDDLE_IDENTITY_SECRET", raising=False)
+    found = Kept(tmp_path)
+    with found.served(lamb_database=lamb.path) as address:
+        monkeypatch.setenv("HEDDLE_MIGRATION_ADDRESS", address)
+        yield found
+
+
+def lines(changed: str, *, again: bool = False) -> list[str]:
+    counts = {
+        "organizations": 2,
+        "Creator_users": 4,
+        "assistants": ASSISTANTS,
+        "rubrics": 1,
+        "kb_registry": 1,
+    }
+    return [
+        f"{table}: {count} ({0 if again else count} {changed}, {count if again else 0} unchanged, "
+        "0 refused)"
+        for table, count in counts.items()
+    ]
+
+
+def test_a_lamb_database_is_imported_once(kept: Kept, heddle: Run) -> None:
+    dry = heddle("import-lamb", "--dry-run")
+    assert kept.documents() == {}
+    first = heddle("import-lamb")
+    imported = kept.documents()
+    second = heddle("import-lamb")
+
+    assert (dry[0], dry[1].splitlines()) == (0, lines("to be imported"))
+    assert (first[0], first[1].splitlines()) == (0, lines("imported"))
+    assert (second[0], second[1].splitlines()) == (0, lines("imported", again=True))
+    assert len(imported) == ASSISTANTS
+    assert kept.documents() == imported
+
+
+@pytest.mark.usefixtures("kept")
+def test_what_is_odd_is_told_with_its_table(lamb: Lamb, heddle: Run) -> None:
+    lamb.add("assistants", {"id": 900, "name": "lost", "organization_id": 99})
+    lamb.add("rubrics", {"id": 901, "rubric_id": "", "rubric_data": "{}"})
+
+    code, out, _ = heddle("import-lamb")
+
+    assert code == 1
+    assert "look at  assistants 900  lost: Its organisation 99 is not there" in out
+    assert "refused  rubrics 901  Essay: It has no rubric_id" in out
+
+    *findings, _, _, assistants, _, _ = map(
+        json.loads, heddle("import-lamb", "--json")[1].splitlines()
+    )
+    assert [found["id"] for found in findings] == ["901"]
+    assert (assistants["table"], assistants["changed"]) == ("assistants", 0)
+
+
+def test_a_service_without_a_lamb_says_what_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heddle: Run
+) -> None:
+    with Kept(tmp_path).served() as address:
+        monkeypatch.setenv("HEDDLE_MIGRATION_ADDRESS", address)
+        code, out, notes = heddle("import-lamb")
+
+    assert (code, out) == (1, "")
+    assert len(notes.splitlines()) == 1
+    assert "HEDDLE_MIGRATION_LAMB_DATABASE" in notes
