@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 import pytest
+from heddle.account.v1.account_pb2_grpc import add_AccountServiceServicer_to_server
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
@@ -14,7 +15,9 @@ from heddle_connector.app import ConnectorSettings, app
 from heddle_runtime.calls import outgoing
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, from_rpc
+from heddle_runtime.local import LocalChannel
 from heddle_runtime.server import running
+from runtime.accounts import Accounts
 
 from connector.provider import Provider, Script, provider
 
@@ -29,12 +32,19 @@ Asked = pb.GenerateMessageRequest | pb.GenerateWholeMessageRequest
 
 
 @asynccontextmanager
-async def service(**settings: Any) -> AsyncGenerator[Stub]:
-    """Run the service and yield a stub for it."""
+async def service(accounts: Accounts | None = None, **settings: Any) -> AsyncGenerator[Stub]:
+    """Run the service beside `accounts` and yield a stub for it."""
     chosen = ConnectorSettings(address="127.0.0.1:0", drain_wait=0, shutdown_grace=1, **settings)
-    async with running(app(chosen), chosen) as up, channel(up.address) as wire:
+    known = LocalChannel()
+    add_AccountServiceServicer_to_server(accounts or nobodys_accounts(), known)  # type: ignore[arg-type] # it stands where generated code wants a server
+    async with running(app(chosen, known), chosen) as up, channel(up.address) as wire:
         await wire.channel_ready()
         yield pb_grpc.ConnectorServiceStub(wire)
+
+
+def nobodys_accounts(**owners: str) -> Accounts:
+    """Return an account service that knows the organisations of `owners`, without settings."""
+    return Accounts(owners=owners)  # type: ignore[abstract] # it does not offer every method
 
 
 @asynccontextmanager

@@ -4,13 +4,14 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx
 from heddle.connector.v1 import connector_pb2
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
+from heddle_runtime.owner_settings import ACCOUNTS, OwnerSettings
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.settings import ServiceSettings
 from pydantic import Field, SecretStr, field_validator
@@ -21,10 +22,10 @@ from heddle_tools_service.knowledge.servicer import KnowledgeServicer
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases, ServerOf
+from heddle_tools_service.providers.owner_servers import OwnerServers, server_address
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.stores import EmbeddedStore
 from heddle_tools_service.registry import Registry
-from heddle_tools_service.sdk import Assistant
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.workshop import Workshop
@@ -67,10 +68,20 @@ class ToolsSettings(ServiceSettings):
     kb_url: str = Field(
         default="",
         description="Address of a LAMB knowledge-base server, for collections that the knowledge "
-        "store does not hold.",
+        "store does not hold. Organisations have their own in their settings; this one is the "
+        "operator's.",
     )
     kb_token: SecretStr = Field(
         default=SecretStr(""), description="The token of that server. Sent to no other."
+    )
+    kb_shared: bool = Field(
+        default=False,
+        description="Let organisations that have set up no server use the operator's, with the "
+        "operator's token: they can then name any collection of it.",
+    )
+    accounts_address: str = Field(
+        default="127.0.0.1:9104",
+        description="Where the migration service is, which keeps the settings of organisations.",
     )
     connector_address: str = Field(
         default="127.0.0.1:9103", description="Where the connector service listens."
@@ -85,17 +96,12 @@ class ToolsSettings(ServiceSettings):
     @field_validator("kb_url")
     @classmethod
     def _check_url(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if url and (parts.scheme not in {"http", "https"} or not parts.hostname):
-            raise ValueError("must be an http or https address")
-        if "@" in parts.netloc or parts.query or parts.fragment:
-            raise ValueError("must hold no credentials, query or fragment")
-        return url.rstrip("/")
+        return server_address(url) if url else ""
 
 
 @asynccontextmanager
 async def app(
-    settings: ToolsSettings, connector: Channel | None = None
+    settings: ToolsSettings, connector: Channel | None = None, accounts: Channel | None = None
 ) -> AsyncGenerator[Sequence[Binding]]:
     """Yield what the tool service serves.
 
@@ -103,6 +109,7 @@ async def app(
         settings: How to serve it.
         connector: A way to the connector service, if it runs in this process. Else its address
             is among the settings.
+        accounts: A way to the account service, likewise.
     """
     async with AsyncExitStack() as resources:
         http = await resources.enter_async_context(_http(settings))
@@ -112,10 +119,16 @@ async def app(
             connector = await resources.enter_async_context(
                 channel(settings.connector_address, contract)
             )
+        if accounts is None:
+            accounts = await resources.enter_async_context(
+                channel(settings.accounts_address, ACCOUNTS)
+            )
         workshop = Workshop(
             registry=Registry.discover(settings.plugins_dir),
             http=http,
-            knowledge=KnowledgeBases(store.get, _servers(settings), http, settings.http_timeout),
+            knowledge=KnowledgeBases(
+                store.get, _servers(settings, accounts), http, settings.http_timeout
+            ),
             files=FileFolder(settings.files_dir),
             rubrics=RubricFolder(settings.rubrics_dir),
             small_model=_small_model(settings, connector),
@@ -151,15 +164,12 @@ def _small_model(settings: ToolsSettings, connector: Channel | None) -> SmallMod
     return SmallModel(connector, settings.small_fast_model)
 
 
-def _servers(settings: ToolsSettings) -> ServerOf:
-    server = (
+def _servers(settings: ToolsSettings, accounts: Channel) -> ServerOf:
+    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
+    operators = (
         KnowledgeServer(settings.kb_url, settings.kb_token.get_secret_value())
         if settings.kb_url
         else None
     )
-
-    async def server_of(_: Assistant) -> KnowledgeServer | None:
-        # One for all, until organisations have settings of their own.
-        return server
-
-    return server_of
+    known = OwnerSettings(accounts, Acting("heddle-tools", secret))
+    return OwnerServers(known, operators, settings.kb_shared)

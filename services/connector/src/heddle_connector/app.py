@@ -1,11 +1,14 @@
 """Puts the connector service together."""
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
+from heddle_runtime.acting import Acting
+from heddle_runtime.client import channel
+from heddle_runtime.owner_settings import ACCOUNTS, Channel, OwnerSettings
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.settings import ServiceSettings
 from pydantic import Field
@@ -13,6 +16,7 @@ from pydantic_settings import SettingsConfigDict
 
 from heddle_connector.catalog import Catalog
 from heddle_connector.http import http_client
+from heddle_connector.owners import Owners
 from heddle_connector.registry import installed, opened
 from heddle_connector.servicer import ConnectorServicer
 
@@ -33,13 +37,39 @@ class ConnectorSettings(ServiceSettings):
     connect_timeout: float = Field(
         default=5.0, gt=0, description="Seconds to reach a provider, its name's lookup included."
     )
+    accounts_address: str = Field(
+        default="127.0.0.1:9104",
+        description="Where the migration service is, which keeps the settings of organisations.",
+    )
+    share_providers: bool = Field(
+        default=False,
+        description="Let organisations that have set up no provider use those of this "
+        "environment, at the operator's expense.",
+    )
 
 
 @asynccontextmanager
-async def app(settings: ConnectorSettings) -> AsyncGenerator[Sequence[Binding]]:
-    """Yield what the connector service serves."""
+async def app(
+    settings: ConnectorSettings, accounts: Channel | None = None
+) -> AsyncGenerator[Sequence[Binding]]:
+    """Yield what the connector service serves.
+
+    Args:
+        settings: How to serve it.
+        accounts: A way to the account service, if it runs in this process. Else its address is
+            among the settings.
+    """
     plugins = installed(settings.plugins_dir)
-    async with http_client(settings.connect_timeout) as http, opened(plugins, http) as registry:
-        servicer = ConnectorServicer(registry, Catalog(registry))
+    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
+    async with AsyncExitStack() as resources:
+        enter = resources.enter_async_context
+        http = await enter(http_client(settings.connect_timeout))
+        registry = await enter(opened(plugins, http))
+        if accounts is None:
+            accounts = await enter(channel(settings.accounts_address, ACCOUNTS))
+        known = OwnerSettings(accounts, Acting("heddle-connector", secret))
+        owners = Owners(registry, http, known, shared=settings.share_providers)
+        resources.push_async_callback(owners.close)
+        servicer = ConnectorServicer(registry, Catalog(), owners)
         contract = pb.DESCRIPTOR.services_by_name["ConnectorService"]
         yield [bind(contract, pb_grpc.add_ConnectorServiceServicer_to_server, servicer)]

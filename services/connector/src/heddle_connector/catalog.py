@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import structlog
 from heddle_runtime.errors import HeddleError
 
-from heddle_connector.registry import Registry
 from heddle_connector.sdk import Connector, Model
 
 PATIENCE = 3.0
@@ -28,37 +28,51 @@ class Listing:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A connector that a caller may use, or why he may not."""
+
+    connector: Connector[Any] | None
+    only: frozenset[str] = frozenset()
+    """The models that he may use. If empty, all."""
+    problem: str = ""
+
+
 class Catalog:
     """Asks the connectors for their models."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
-        self._known: dict[str, tuple[float, Listing]] = {}
+    def __init__(self) -> None:
+        # Each organisation's connectors are its own, and so are their models.
+        self._known: WeakKeyDictionary[Connector[Any], tuple[float, Listing]]
+        self._known = WeakKeyDictionary()
 
-    async def listings(self, connector: str, seconds: float) -> Sequence[Listing]:
-        """Return the listing of `connector`, or those of all if it is empty.
+    async def listings(self, offers: Mapping[str, Offer], seconds: float) -> Sequence[Listing]:
+        """Return the listings of connectors.
 
         Args:
-            connector: A name, or nothing.
+            offers: What the caller may use, by the connectors' names.
             seconds: The time of the call; a provider gets three seconds of it at most.
-
-        Raises:
-            NotFoundError: No connector has that name.
         """
-        registry = self._registry
-        chosen = {connector: registry.get(connector)} if connector else registry.connectors
         patience = min(PATIENCE, seconds)
         return await asyncio.gather(
-            *(self._listing(name, found, patience) for name, found in chosen.items())
+            *(self._offered(name, offer, patience) for name, offer in offers.items())
         )
 
+    async def _offered(self, name: str, offer: Offer, patience: float) -> Listing:
+        if offer.connector is None:
+            return Listing(name, problem=offer.problem)
+        listing = await self._listing(name, offer.connector, patience)
+        if not offer.only:
+            return listing
+        return replace(listing, models=[m for m in listing.models if m.name in offer.only])
+
     async def _listing(self, name: str, connector: Connector[Any], patience: float) -> Listing:
-        end, known = self._known.get(name, (0.0, None))
+        end, known = self._known.get(connector, (0.0, None))
         if known is not None and time.monotonic() < end:
             return known
         listing = await _ask(name, connector, patience)
         fresh = _FRESH_PROBLEM if listing.problem else _FRESH
-        self._known[name] = (time.monotonic() + fresh, listing)
+        self._known[connector] = (time.monotonic() + fresh, listing)
         return listing
 
 

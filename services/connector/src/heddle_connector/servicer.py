@@ -6,13 +6,14 @@ from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
-from heddle_runtime.calls import remaining
+from heddle_runtime.calls import caller, remaining
 from heddle_runtime.errors import HeddleError, ProviderGarbledError
 from heddle_runtime.paging import page
 
 from heddle_connector.call import Call
 from heddle_connector.catalog import Catalog, Listing
 from heddle_connector.events import Done, Event
+from heddle_connector.owners import Owners
 from heddle_connector.registry import Registry
 from heddle_connector.responses import to_events
 from heddle_connector.sdk import Model
@@ -27,9 +28,10 @@ _KINDS = {
 class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     """Translates between the contract and the connectors."""
 
-    def __init__(self, registry: Registry, catalog: Catalog) -> None:
+    def __init__(self, registry: Registry, catalog: Catalog, owners: Owners) -> None:
         self._registry = registry
         self._catalog = catalog
+        self._owners = owners
 
     async def ListConnectors(
         self, request: pb.ListConnectorsRequest, context: Context
@@ -61,7 +63,8 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.ListModelsRequest, context: Context
     ) -> pb.ListModelsResponse:
         """List the models, and the connectors that could not tell theirs."""
-        listings = await self._catalog.listings(request.connector, remaining(context))
+        offers = await self._owners.offers(caller().identity.organization, request.connector)
+        listings = await self._catalog.listings(offers, remaining(context))
         models, following = page(
             [_model(listing, model) for listing in listings for model in listing.models],
             # "/" sorts before every character of a connector's name
@@ -83,7 +86,8 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
         """Stream what the connector yields."""
         call = Call(request, context)
-        batches, ending = self._registry.get(call.connector).generate(call), _Ending()
+        connector = await self._owners.connector(call)
+        batches, ending = connector.generate(call), _Ending()
         try:
             async for events in batches:
                 if taken := ending.take(events):
@@ -100,7 +104,8 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     ) -> pb.GenerateWholeMessageResponse:
         """Return all that the connector yields when it is over."""
         call = Call(request.generation, context, whole=True)
-        batches, ending = self._registry.get(call.connector).generate(call), _Ending()
+        connector = await self._owners.connector(call)
+        batches, ending = connector.generate(call), _Ending()
         found: list[pb.GenerationEvent] = []
         try:
             async for events in batches:

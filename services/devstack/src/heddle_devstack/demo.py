@@ -50,7 +50,10 @@ async def main() -> int:
         orchestrator=OrchestratorSettings(address=ANY_PORT, drain_wait=0),
         connector=ConnectorSettings(address=ANY_PORT, drain_wait=0),
         migration=MigrationSettings(
-            address=ANY_PORT, assistants_dir=Path("examples/assistants"), drain_wait=0
+            address=ANY_PORT,
+            assistants_dir=Path("examples/assistants"),
+            database=f"sqlite:///{STATE}/heddle.db",
+            drain_wait=0,
         ),
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:

@@ -134,6 +134,8 @@ class AssistantKnowledge:
     ) -> list[Passage]:
         try:
             server = await self.bases.server_of(self.assistant)
+        except ToolError:
+            raise  # whoever wrote the sentence saw to it that it may be shown
         except Exception as error:
             # What went wrong with a token can repeat it, so not even the log gets to know.
             log.error("knowledge-base configuration not read", error=type(error).__name__)  # noqa: TRY400 - as the line above says
@@ -141,8 +143,8 @@ class AssistantKnowledge:
         if server is None:
             missing = "" if registered else f"there is no collection {question.collection!r}, and "
             raise ToolError(
-                f"{CONFIGURATION_ERROR} {missing}no knowledge-base server is configured "
-                "(HEDDLE_TOOLS_KB_URL)"
+                f"{CONFIGURATION_ERROR} {missing}no knowledge-base server is configured, neither "
+                "in the organisation's settings (knowledge_base) nor for all (HEDDLE_TOOLS_KB_URL)"
             )
         body = {
             "query_text": question.query,

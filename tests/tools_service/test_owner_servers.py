@@ -1,0 +1,144 @@
+"""The knowledge-base server of an assistant's owner, through the whole service."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from heddle.account.v1 import account_pb2
+from heddle.tool.v1 import tool_pb2_grpc
+from heddle_runtime.errors import ToolFailedError, UnavailableError
+from heddle_runtime.server import running
+from heddle_tools_service.app import ToolsSettings, app
+from runtime.accounts import SECRET, Accounts, serving_accounts
+from structlog.testing import capture_logs
+from tools_service.kb_server import KnowledgeBaseServer, hit, kb_server
+from tools_service.serving import Client, said, text_of
+
+ASKED = {"collections": ["1"]}
+OPERATORS = "operators-token"
+
+
+@pytest.fixture
+async def servers() -> AsyncIterator[tuple[KnowledgeBaseServer, KnowledgeBaseServer]]:
+    """The university's server and the operator's."""
+    async with kb_server() as own, kb_server() as operators:
+        own.answers = {"1": {"results": [hit("from the university")]}}
+        operators.answers = {"1": {"results": [hit("from the operator")]}}
+        yield own, operators
+
+
+@asynccontextmanager
+async def tools(
+    folder: Path, accounts: Accounts, operators: KnowledgeBaseServer, **more: Any
+) -> AsyncGenerator[Client]:
+    given = ToolsSettings.model_validate(
+        {
+            "address": "127.0.0.1:0",
+            "drain_wait": 0,
+            "data_dir": folder / "knowledge",
+            "kb_url": operators.url,
+            "kb_token": OPERATORS,
+            **more,
+        }
+    )
+    async with serving_accounts(accounts) as service:
+        # Over the wire: the token of the service's own name has to be right.
+        reached = given.model_copy(update={"accounts_address": service.address})
+        async with running(app(reached), reached) as running_tools:
+            yield Client(tool_pb2_grpc.ToolServiceStub(running_tools.local))
+
+
+def uni(server: KnowledgeBaseServer) -> Accounts:
+    owners = {"ann@uni.example": "uni"}
+    accounts = Accounts(owners=owners)  # type: ignore[abstract] # it does not offer every method
+    knowledge = account_pb2.KnowledgeServer(url=f"{server.url}/", token="uni-token")
+    accounts.add("uni", knowledge=knowledge)
+    accounts.add("poor")
+    accounts.add("default", system=True)
+    return accounts
+
+
+SECRETS = {"HEDDLE_IDENTITY_SECRET": SECRET}
+
+
+@pytest.mark.parametrize("tool", ["simple_rag", "context_aware_rag", "hierarchical_rag"])
+@pytest.mark.parametrize(
+    "of", [{"organization": "uni"}, {"owner": "ann@uni.example"}], ids=["organisation", "owner"]
+)
+async def test_the_owners_organisation_is_asked_with_its_token(
+    tmp_path: Path, servers: Any, tool: str, of: dict[str, str]
+) -> None:
+    own, operators = servers
+    async with tools(tmp_path, uni(own), operators, **SECRETS) as client:
+        _, result = await client.run(tool, ASKED, said("?", **of))
+    assert text_of(result) == "from the university"
+    assert own.headers[0]["Authorization"] == "Bearer uni-token"
+    assert not operators.paths
+
+
+async def test_an_organisation_without_a_server_gets_nobody_elses(
+    tmp_path: Path, servers: Any
+) -> None:
+    own, operators = servers
+    async with tools(tmp_path, uni(own), operators, **SECRETS) as client:
+        for slug in ("poor", "nowhere"):
+            with pytest.raises(ToolFailedError) as caught:
+                await client.run("simple_rag", ASKED, said("?", organization=slug))
+            assert caught.value.message.startswith("KB configuration error: ")
+            assert operators.url not in caught.value.message
+    assert not own.paths + operators.paths
+
+
+@pytest.mark.parametrize(
+    ("of", "more"),
+    [
+        ({"organization": "default"}, {}),
+        ({"owner": "unknown@elsewhere.example"}, {}),
+        ({}, {}),
+        ({"organization": "poor"}, {"kb_shared": True}),
+    ],
+)
+async def test_the_operators_server_is_the_operators_unless_he_shares_it(
+    tmp_path: Path, servers: Any, of: dict[str, str], more: dict[str, bool]
+) -> None:
+    own, operators = servers
+    async with tools(tmp_path, uni(own), operators, **SECRETS, **more) as client:
+        _, result = await client.run("simple_rag", ASKED, said("?", **of))
+    assert text_of(result) == "from the operator"
+    assert operators.headers[0]["Authorization"] == f"Bearer {OPERATORS}"
+    assert not own.paths
+
+
+async def test_settings_that_cannot_be_had_are_a_configuration_error_that_may_pass(
+    tmp_path: Path, servers: Any
+) -> None:
+    own, operators = servers
+    accounts = uni(own)
+    accounts.failure = UnavailableError("uni-token is in http://kb.uni")
+    with capture_logs() as logs:
+        async with tools(tmp_path, accounts, operators, **SECRETS) as client:
+            with pytest.raises(UnavailableError) as caught:
+                await client.run("simple_rag", ASKED, said("?", organization="uni"))
+    assert caught.value.message == (
+        "KB configuration error: the organisation's settings cannot be had at the moment"
+    )
+    assert "uni-token" not in repr(logs)
+    assert not own.paths + operators.paths
+
+
+@pytest.mark.parametrize("url", ["ftp://kb", "kb:9090", "http://user:pa55@kb", "http://kb?token=x"])
+async def test_an_address_of_no_use_is_told_without_repeating_it(
+    tmp_path: Path, servers: Any, url: str
+) -> None:
+    own, operators = servers
+    accounts = uni(own)
+    knowledge = account_pb2.KnowledgeServer(url=url, token="uni-token")
+    accounts.add("uni", knowledge=knowledge)
+    async with tools(tmp_path, accounts, operators, **SECRETS) as client:
+        with pytest.raises(ToolFailedError) as caught:
+            await client.run("simple_rag", ASKED, said("?", organization="uni"))
+    assert caught.value.message.startswith("KB configuration error: the server in the organis")
+    assert url not in caught.value.message
+    assert "uni-token" not in caught.value.message
