@@ -94,6 +94,7 @@ class Orchestrator(orchestrator_pb2_grpc.OrchestratorServiceServicer):
         return RunWholeCompletionResponse(events=shown)
 
     async def ListStrategies(self, request: Any, context: Any) -> Any:
+        self.callers.append(caller())
         found = [
             orchestrator_pb2.Strategy(name="parallel", description="All at once."),
             orchestrator_pb2.Strategy(name="sequential", description="One by one."),
@@ -215,8 +216,8 @@ class Neighbours:
         )
         servicers = (self.orchestrator, self.tools, self.connectors, self.assistants)
         return [
-            bind(contract, register, servicer)
-            for contract, register, servicer in zip(
+            bind(contracts[0], register, servicer)
+            for contracts, register, servicer in zip(
                 SERVICES.values(), registers, servicers, strict=True
             )
         ]
@@ -239,5 +240,6 @@ async def serving_neighbours(
         if transport == "local":
             yield Peers.over(*[service.local] * 4)
             return
-        async with channel(service.address, *SERVICES.values()) as connection:
+        contracts = [contracts[0] for contracts in SERVICES.values()]
+        async with channel(service.address, *contracts) as connection:
             yield Peers.over(*[connection] * 4)

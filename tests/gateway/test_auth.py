@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from gateway.conftest import KEY, Bench, Start
 from heddle_gateway.app import GatewaySettings
-from heddle_gateway.auth import Keyring, read_keys
+from heddle_gateway.keyring import Holder, Keyring, read_keys
 from heddle_runtime.identity import Identity
 from pydantic import SecretStr, ValidationError
 
@@ -85,7 +85,7 @@ async def test_neither_headers_nor_bodies_make_an_identity(start: Start, transpo
         headers = {"x-openwebui-user-email": "admin@uni", "x-user-id": "1"}
         body = {"__openwebui_headers__": {"email": "admin@uni"}, "user": {"id": "1"}}
         assert (await bench.chat(headers, **body)).status_code == 200
-    assert bench.orchestrator.callers[0].identity.subject == "operator"
+    assert bench.orchestrator.callers[0].identity == Identity("operator", scopes=("admin",))
     assert "admin@uni" not in str(bench.orchestrator.requests[0])
 
 
@@ -124,12 +124,23 @@ async def test_a_listed_web_page_may_ask(start: Start) -> None:
         assert preflight.status_code == 200
 
 
+async def test_who_sends_no_key_where_none_is_needed_is_nobody(
+    start: Start, transport: str
+) -> None:
+    async with start(transport, secret=SECRET) as bench:
+        response = await bench.client.get(
+            "/lamb/v1/completions/orchestrators", headers={"authorization": ""}
+        )
+    assert response.status_code == 200
+    assert [caller.identity for caller in bench.orchestrator.callers] == [Identity("nobody")]
+
+
 def test_all_keys_take_the_same_steps() -> None:
-    keyring = Keyring({KEY: Identity("ana")})
-    assert keyring.identity(KEY) == Identity("ana")
-    assert keyring.identity("") is None
-    assert keyring.identity(KEY[:-1]) is None
-    assert keyring.identity("\ud800") is None
+    keyring = Keyring({KEY: Holder(Identity("ana"))})
+    assert keyring.holder(KEY) == Holder(Identity("ana"))
+    assert keyring.holder("") is None
+    assert keyring.holder(KEY[:-1]) is None
+    assert keyring.holder("\ud800") is None
 
 
 @pytest.mark.parametrize(
@@ -141,6 +152,9 @@ def test_all_keys_take_the_same_steps() -> None:
         ("short: {subject: a}", "key 1"),
         ("0123456789abcdef: {}", "subject"),
         ("0123456789abcdef: {subject: a, admin: true}", "admin"),
+        ("0123456789abcdef: {subject: a, scopes: [service]}", "Heddle's own services"),
+        ("0123456789abcdef: {subject: anonymous}", "nobody's name"),
+        ("0123456789abcdef: {subject: ''}", "subject"),
     ],
 )
 def test_a_wrong_keys_file_is_refused_without_showing_keys(
@@ -155,8 +169,8 @@ def test_a_wrong_keys_file_is_refused_without_showing_keys(
 
 def test_a_keys_file_may_be_json(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
-    path.write_text(json.dumps({KEY: {"subject": "ana", "scopes": ["a"]}}))
-    assert read_keys(path) == {KEY: Identity("ana", scopes=("a",))}
+    path.write_text(json.dumps({KEY: {"subject": "ana", "scopes": ["a"], "trusted": True}}))
+    assert read_keys(path) == {KEY: Holder(Identity("ana", scopes=("a",)), trusted=True)}
 
 
 @pytest.mark.parametrize(
@@ -164,13 +178,33 @@ def test_a_keys_file_may_be_json(tmp_path: Path) -> None:
     [
         ({}, "set HEDDLE_GATEWAY_API_KEY"),
         ({"development": True, "address": "0.0.0.0:1", "HEDDLE_ALLOW_ANONYMOUS": True}, "develop"),
-        ({"api_key": SecretStr("0p3n-w3bu!")}, "at least 16"),
+        ({"api_key": SecretStr("0p3n-w3bu!")}, "everybody knows"),
+        ({"api_key": SecretStr("too-short")}, "at least 16"),
         ({"api_key": SecretStr(KEY), "address": "unix:/tmp/x"}, "host:port"),
     ],
 )  # fmt: skip
 def test_there_is_no_open_door_by_default(given: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValidationError, match=complaint):
         GatewaySettings.model_validate(given)
+
+
+@pytest.mark.parametrize(
+    "name", ["HEDDLE_GATEWAY_API_KEY", "LAMB_BEARER_TOKEN", "PIPELINES_BEARER_TOKEN"]
+)
+def test_the_key_of_a_lamb_installation_serves(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, KEY)
+    key = GatewaySettings().api_key
+    assert key is not None
+    assert key.get_secret_value() == KEY
+
+
+@pytest.mark.parametrize("name", ["LAMB_BEARER_TOKEN", "PIPELINES_BEARER_TOKEN"])
+def test_the_key_that_lamb_documents_opens_nothing(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "0p3n-w3bu!")
+    with pytest.raises(ValidationError, match="everybody knows"):
+        GatewaySettings()
 
 
 async def test_keys_are_in_no_log(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:

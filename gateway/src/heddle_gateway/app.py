@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING
 import structlog
 from heddle_runtime.calls import CALLER, Caller, Stopwatch
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.identity import Identity
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Receive, Scope, Send
 
 from heddle_gateway import problems
-from heddle_gateway.auth import Gate, Keyring, read_keys
+from heddle_gateway.auth import OPERATOR, Gate
 from heddle_gateway.bodies import ClientGoneError
 from heddle_gateway.exchange import Exchange, Reply
 from heddle_gateway.health import Health
+from heddle_gateway.issued_keys import IssuedKeys
+from heddle_gateway.keyring import Holder, Keyring, read_keys
 from heddle_gateway.peers import Peers, connect
 from heddle_gateway.problems import Problem, RefusedError
 from heddle_gateway.routes import Access, Route, find
@@ -40,9 +41,9 @@ class Gateway:
             self._application = CORSMiddleware(
                 self._serve,
                 allow_origins=state.settings.cors_origins,
-                allow_methods=["GET", "POST"],
+                allow_methods=["GET", "POST", "PUT", "DELETE"],
                 allow_headers=["*"],
-                expose_headers=["x-request-id", "retry-after"],
+                expose_headers=["x-request-id", "retry-after", "etag", "location"],
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,12 +81,13 @@ class Gateway:
             if route.access is Access.OPEN:
                 gate.enter(exchange)
             else:
-                gate.admit(exchange, required=route.access is Access.KEY)
-            return await route.endpoint(self._state, exchange)
+                await gate.admit(exchange, required=route.access is Access.KEY)
+            found = await route.endpoint(self._state, exchange)
+            return found.reply(detail=route.detail) if isinstance(found, Problem) else found
         except HeddleError as error:
-            return problems.of(error).reply()
+            return problems.of(error).reply(detail=route.detail)
         except RefusedError as error:
-            return error.reply()
+            return error.reply(detail=route.detail)
         except ClientGoneError:
             exchange.gone = True
             return None
@@ -93,7 +95,8 @@ class Gateway:
             log.exception("unexpected failure", method=route.name)
             if exchange.status:
                 raise  # the server closes the connection: the client sees that something is missing
-            return Problem(500, _HIDDEN, problems.SERVER, code="internal_error").reply()
+            hidden = Problem(500, _HIDDEN, problems.SERVER, code="internal_error")
+            return hidden.reply(detail=route.detail)
 
 
 def app(settings: GatewaySettings, peers: Peers) -> Gateway:
@@ -102,12 +105,16 @@ def app(settings: GatewaySettings, peers: Peers) -> Gateway:
     Raises:
         ValueError: The file of API keys is wrong.
     """
-    owners = read_keys(settings.api_keys) if settings.api_keys else {}
+    holders = read_keys(settings.api_keys) if settings.api_keys else {}
     if settings.api_key:
-        owners[settings.api_key.get_secret_value()] = Identity("operator")
+        holders[settings.api_key.get_secret_value()] = Holder(OPERATOR)
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     gate = Gate(
-        Keyring(owners), secret, development=settings.development, origins=settings.cors_origins
+        Keyring(holders),
+        IssuedKeys(peers.accounts, secret),
+        secret,
+        development=settings.development,
+        origins=settings.cors_origins,
     )
     return Gateway(State(settings, peers, gate, Health(peers)))
 
@@ -121,9 +128,9 @@ def _route(exchange: Exchange) -> Route:
     return found or Route("unknown", _no_such_method, Access.OPEN)
 
 
-async def _no_such_path(_: State, exchange: Exchange) -> Reply:
+async def _no_such_path(_: State, exchange: Exchange) -> Problem:
     message = f"There is nothing at {exchange.scope['path'][:200]!r}."
-    return Problem(404, message, code="unknown_url").reply()
+    return Problem(404, message, code="unknown_url")
 
 
 async def _no_such_method(_: State, exchange: Exchange) -> Reply:

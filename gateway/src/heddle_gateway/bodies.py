@@ -1,11 +1,16 @@
 """Reading request bodies without believing what they announce."""
 
 import asyncio
+from typing import TYPE_CHECKING, Any
 
 from starlette.types import Message
 
 from heddle_gateway.exchange import Exchange
+from heddle_gateway.json_text import Place, parse
 from heddle_gateway.problems import Problem, RefusedError
+
+if TYPE_CHECKING:
+    from heddle_gateway.state import State
 
 # A slow line may take longer than the time-out, as long as it delivers.
 SLOWEST_BYTES_PER_SECOND = 256 * 1024
@@ -38,6 +43,19 @@ async def read_body(exchange: Exchange, most: int, timeout: float) -> bytes:  # 
     if len(body) > most:
         raise _too_large(most)
     return body
+
+
+async def read_object(state: "State", exchange: Exchange) -> tuple[dict[str, Any], Place]:
+    """Return the members of the JSON object that the body is, and where complaints start from.
+
+    Raises:
+        RefusedError: The body is too large or comes too slowly.
+        InvalidRequestError: The body is not one well-formed JSON object.
+        ClientGoneError: The client closed the connection.
+    """
+    settings = state.settings
+    given, exact = parse(await read_body(exchange, settings.max_body_bytes, settings.body_timeout))
+    return given, Place(exact)
 
 
 async def _slow_body(exchange: Exchange, most: int, timeout: float) -> bytes:  # noqa: ASYNC109 - as above

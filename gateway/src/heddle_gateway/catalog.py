@@ -3,7 +3,6 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import grpc
 import msgspec
 from heddle.connector.v1.connector_pb2 import ListConnectorsRequest, ListModelsRequest
 from heddle.orchestrator.v1.orchestrator_pb2 import (
@@ -16,16 +15,14 @@ from heddle.tool.v1.tool_pb2 import (
     Tool,
     ValidateToolConfigRequest,
 )
-from heddle_runtime.calls import outgoing
-from heddle_runtime.errors import InvalidRequestError, NotFoundError, from_rpc
-from heddle_runtime.structs import to_struct
+from heddle_runtime.errors import HeddleError, NotFoundError
 
-from heddle_gateway import answers, problems
-from heddle_gateway.bodies import read_body
+from heddle_gateway import answers, fields, problems
+from heddle_gateway.bodies import read_object
 from heddle_gateway.exchange import Exchange, Reply
-from heddle_gateway.json_text import parse
 from heddle_gateway.models import LIST_TIMEOUT
-from heddle_gateway.peers import every
+from heddle_gateway.peers import ask, every
+from heddle_gateway.problems import Problem
 
 if TYPE_CHECKING:
     from heddle_gateway.state import State
@@ -44,29 +41,24 @@ async def tools(state: "State", _: Exchange) -> Reply:
     return Reply.json({"tools": found, "count": len(found)})
 
 
-async def tool(state: "State", exchange: Exchange) -> Reply:
+async def tool(state: "State", exchange: Exchange) -> Reply | Problem:
     """Answer `GET …/tools/{name}`."""
     request = GetToolRequest(name=exchange.parameter)
     try:
-        found = await state.peers.tools.GetTool(request, **outgoing(LIST_TIMEOUT))
-    except grpc.aio.AioRpcError as error:
+        found = await ask(state.peers.tools.GetTool, request, LIST_TIMEOUT)
+    except HeddleError as error:
         return _failed(exchange.parameter, error)
     return Reply.json(definition(found.tool))
 
 
-async def validate(state: "State", exchange: Exchange) -> Reply:
+async def validate(state: "State", exchange: Exchange) -> Reply | Problem:
     """Answer `POST …/tools/{name}/validate`: the body is the configuration."""
-    settings = state.settings
-    body = await read_body(exchange, settings.max_body_bytes, settings.body_timeout)
-    given, _ = parse(body)
-    try:
-        config = to_struct(given)
-    except ValueError:
-        raise InvalidRequestError("The configuration has a number that is too large.") from None
+    given, place = await read_object(state, exchange)
+    config = fields.struct(given, place)
     request = ValidateToolConfigRequest(name=exchange.parameter, config=config)
     try:
-        found = await state.peers.tools.ValidateToolConfig(request, **outgoing(LIST_TIMEOUT))
-    except grpc.aio.AioRpcError as error:
+        found = await ask(state.peers.tools.ValidateToolConfig, request, LIST_TIMEOUT)
+    except HeddleError as error:
         return _failed(exchange.parameter, error)
     errors = [f"{item.field}: {item.description}" for item in found.violations]
     return Reply.json({"valid": not errors, "errors": errors})
@@ -152,11 +144,10 @@ async def _connectors(state: "State") -> dict[str, dict[str, Any]]:
     return found
 
 
-def _failed(name: str, error: grpc.aio.AioRpcError) -> Reply:
+def _failed(name: str, error: HeddleError) -> Reply | Problem:
     """Return the failure of a call about one tool, a missing one also in LAMB's form."""
-    known = from_rpc(error)
-    problem = problems.of(known)
-    if not isinstance(known, NotFoundError):
-        return problem.reply()
+    problem = problems.of(error)
+    if not isinstance(error, NotFoundError):
+        return problem
     body = {**msgspec.json.decode(problem.json()), "detail": f"Tool '{name}' not found"}
     return Reply.json(body, problem.status)

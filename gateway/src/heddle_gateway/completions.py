@@ -2,6 +2,7 @@
 
 import random
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast, get_args
 
 import grpc
@@ -20,10 +21,13 @@ from heddle_runtime.errors import (
 
 from heddle_gateway import problems
 from heddle_gateway.bodies import read_body
+from heddle_gateway.detours import as_shown, as_task
 from heddle_gateway.eventstream import EventStream
 from heddle_gateway.exchange import Exchange, Reply
 from heddle_gateway.fold import Answer
 from heddle_gateway.lifeline import End, EndedError, Lifeline
+from heddle_gateway.models import PREFIX
+from heddle_gateway.problems import Problem
 from heddle_gateway.sse import Frames, View, failure
 from heddle_gateway.translate import Order, order
 
@@ -43,12 +47,12 @@ _CUT = "The answer ended before it was complete."
 _STOPPING = "The gateway is being stopped. Try again."
 
 
-async def chat(state: "State", exchange: Exchange) -> Reply | None:
+async def chat(state: "State", exchange: Exchange) -> Reply | Problem | None:
     """Answer `POST /v1/chat/completions`."""
     return await _complete(state, exchange, "")
 
 
-async def lamb_chat(state: "State", exchange: Exchange) -> Reply | None:
+async def lamb_chat(state: "State", exchange: Exchange) -> Reply | Problem | None:
     """Answer `POST /lamb/v1/completions/?assistant=ID`."""
     assistant = exchange.query("assistant")
     if not assistant:
@@ -58,7 +62,15 @@ async def lamb_chat(state: "State", exchange: Exchange) -> Reply | None:
     return await _complete(state, exchange, assistant)
 
 
-async def _complete(state: "State", exchange: Exchange, assistant: str) -> Reply | None:
+async def creator_chat(state: "State", exchange: Exchange) -> Reply | Problem | None:
+    """Answer `POST /creator/assistant/{id}/chat/completions`, where an assistant is tried out."""
+    return await _complete(state, exchange, f"{PREFIX}{exchange.parameter}", debug=True)
+
+
+async def _complete(
+    state: "State", exchange: Exchange, assistant: str, *, debug: bool = False
+) -> Reply | Problem | None:
+    """Answer a request. With `debug` the client may ask for the prompt instead of an answer."""
     settings = state.settings
     view = _view(exchange, settings.events)
     body = await read_body(exchange, settings.max_body_bytes, settings.body_timeout)
@@ -67,6 +79,10 @@ async def _complete(state: "State", exchange: Exchange, assistant: str) -> Reply
         raise ResourceExhaustedError("The gateway is busy. Try again.", retry_after=1.0)
     try:
         with state.lifelines.watching(exchange) as lifeline:
+            try:
+                ordered = await _detour(state, ordered, debug=debug)
+            except HeddleError as error:
+                return _problem(error)
             if not ordered.stream:
                 return await _whole(state, ordered, view)
             call = state.peers.orchestrator.RunCompletion(
@@ -79,11 +95,19 @@ async def _complete(state: "State", exchange: Exchange, assistant: str) -> Reply
         return None if exchange.gone else await _stop(exchange)
 
 
-async def _stop(exchange: Exchange) -> Reply | None:
+async def _detour(state: "State", ordered: Order, *, debug: bool) -> Order:
+    if debug and ordered.debug:
+        return replace(ordered, request=await as_shown(state, ordered.request))
+    if ordered.task:
+        return replace(ordered, request=await as_task(state, ordered.request))
+    return ordered
+
+
+async def _stop(exchange: Exchange) -> Problem | None:
     """Tell the client that the gateway stops, in whatever form is still possible."""
     problem = problems.of(UnavailableError(_STOPPING, retry_after=1.0))
     if exchange.status == 0:
-        return problem.reply()
+        return problem
     await exchange.write(failure(problem), last=True)
     return None
 
@@ -95,7 +119,7 @@ async def _stream(
     view: View,
     run: "Run",
     lifeline: Lifeline,
-) -> Reply | None:
+) -> Problem | None:
     frames = Frames(_identifier(), int(time.time()), ordered.model, view, usage=ordered.usage)
     out = EventStream(exchange, state.settings.keep_alive)
     try:
@@ -116,13 +140,13 @@ async def _stream(
     if frames.finished:
         return None  # the client has all of it; the call's log line tells the rest
     if not out.started:
-        return problem.reply()
+        return problem
     lifeline.release()
     await out.write(frames.failure(problem), last=True)
     return None
 
 
-async def _whole(state: "State", ordered: Order, view: View) -> Reply:
+async def _whole(state: "State", ordered: Order, view: View) -> Reply | Problem:
     request = RunWholeCompletionRequest(run=ordered.request)
     answer = Answer()
     try:
@@ -130,18 +154,18 @@ async def _whole(state: "State", ordered: Order, view: View) -> Reply:
             request, **outgoing(state.settings.deadline)
         )
     except grpc.aio.AioRpcError as error:
-        return _problem(error).reply()
+        return _problem(error)
     answer.take(response.events)
     if answer.done is None:
-        return _problem(ProviderGarbledError(_CUT), ran=answer.tools_ran).reply()
+        return _problem(ProviderGarbledError(_CUT), ran=answer.tools_ran)
     body = answer.body(_identifier(), int(time.time()), ordered.model, sources=view == "openwebui")
     return Reply(200, body)
 
 
 def _view(exchange: Exchange, default: View) -> View:
-    wanted = exchange.header(EVENTS_HEADER)
-    if not wanted:
+    if EVENTS_HEADER.encode() not in exchange.headers:
         return default
+    wanted = exchange.header(EVENTS_HEADER)
     if wanted not in _VIEWS:
         what = f"must be one of {', '.join(_VIEWS)}"
         raise InvalidRequestError(
@@ -150,7 +174,7 @@ def _view(exchange: Exchange, default: View) -> View:
     return cast("View", wanted)
 
 
-def _problem(error: Exception, *, ran: bool = False) -> problems.Problem:
+def _problem(error: Exception, *, ran: bool = False) -> Problem:
     known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
     assert isinstance(known, HeddleError)  # noqa: S101 - the callers catch these two
     problem = problems.of(known, model=True)

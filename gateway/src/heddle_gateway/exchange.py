@@ -63,10 +63,11 @@ class Exchange:
         found = self.headers.get(name.encode())
         return found.decode("latin-1") if found else ""
 
-    def query(self, name: str) -> str:
-        """Return the first value of a query parameter, or an empty string."""
-        found = parse_qs(self.scope["query_string"].decode("latin-1")).get(name)
-        return found[0] if found else ""
+    def query(self, name: str) -> str | None:
+        """Return the first value of a query parameter, None if there is none of that name."""
+        text = self.scope["query_string"].decode("latin-1")
+        found = parse_qs(text, keep_blank_values=True).get(name)
+        return found[0] if found else None
 
     def traceparent(self) -> str:
         """Return the W3C trace context that the client sent, or an empty string."""

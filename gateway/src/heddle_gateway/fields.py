@@ -4,9 +4,17 @@ A value's place is told as one above it and the steps from there, because it is 
 complaints only.
 """
 
+from collections.abc import Collection
 from typing import Any
 
+from google.protobuf.struct_pb2 import Struct
+from heddle_runtime.structs import to_struct
+
 from heddle_gateway.json_text import Place
+
+DEEPEST = 32
+"""Levels of a tool's configuration. A level costs three of the 100 nested messages that protobuf
+reads."""
 
 
 def text(value: object, place: Place, *steps: str | int, empty: bool = True) -> str:
@@ -53,3 +61,38 @@ def mapping(value: object, place: Place, *steps: str | int) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise place.at(*steps).wrong("must be an object")
     return value
+
+
+def choice(value: object, place: Place, *steps: str | int, among: Collection[str]) -> str:
+    """Return one of the strings `among`."""
+    if not isinstance(value, str) or value not in among:
+        raise place.at(*steps).wrong(f"must be one of {', '.join(among)}")
+    return value
+
+
+def struct(value: object, place: Place, *steps: str | int) -> Struct:
+    """Return an object of at most 32 levels, all its numbers exact."""
+    found = mapping(value, place, *steps)
+    if not _is_shallow(found):
+        raise place.at(*steps).wrong(f"is nested more than {DEEPEST} levels deep")
+    try:
+        return to_struct(found)
+    except ValueError:
+        raise place.at(*steps).wrong("has a number that is too large") from None
+
+
+def _is_shallow(value: object) -> bool:
+    level: list[Any] = [value]
+    for _ in range(DEEPEST + 1):
+        level = [item for each in level for item in _items(each)]
+    return not level
+
+
+def _items(value: object) -> Collection[Any]:
+    match value:
+        case dict():
+            return value.values()
+        case list():
+            return value
+        case _:
+            return ()

@@ -80,7 +80,8 @@ class Place:
 
     def wrong(self, what: str) -> InvalidRequestError:
         """Return the error that says what is wrong here."""
-        return InvalidRequestError(f"{self} {what}.", [Violation(str(self), what)])
+        where = str(self)
+        return InvalidRequestError(f"{where or 'The body'} {what}.", [Violation(where, what)])
 
 
 def parse(body: bytes) -> tuple[dict[str, Any], Exact]:

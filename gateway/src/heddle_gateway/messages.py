@@ -96,8 +96,5 @@ def _call(value: object, identifier: str, place: Place) -> ToolCall:
     arguments = function.get("arguments")
     if isinstance(arguments, dict):  # some clients send what they parsed
         arguments = (place / "arguments").text()
-    return ToolCall(
-        id=identifier or name,
-        name=name,
-        arguments_json=fields.text(arguments or "", place, "arguments"),
-    )
+    told = "" if arguments is None else fields.text(arguments, place, "arguments")
+    return ToolCall(id=identifier or name, name=name, arguments_json=told)

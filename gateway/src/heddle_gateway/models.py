@@ -2,19 +2,18 @@
 
 from typing import TYPE_CHECKING, Any
 
-import grpc
 from heddle.assistant.v1.assistant_pb2 import (
     Assistant,
     AssistantSummary,
     GetAssistantRequest,
     ListAssistantsRequest,
 )
-from heddle_runtime.calls import outgoing
-from heddle_runtime.errors import from_rpc
+from heddle_runtime.errors import HeddleError
 
 from heddle_gateway import problems
 from heddle_gateway.exchange import Exchange, Reply
-from heddle_gateway.peers import every
+from heddle_gateway.peers import ask, every
+from heddle_gateway.problems import Problem
 
 if TYPE_CHECKING:
     from heddle_gateway.state import State
@@ -35,13 +34,13 @@ async def models(state: "State", _: Exchange) -> Reply:
     return Reply.json({"object": "list", "data": data})
 
 
-async def model(state: "State", exchange: Exchange) -> Reply:
+async def model(state: "State", exchange: Exchange) -> Reply | Problem:
     """Answer `GET /v1/models/{id}`."""
     request = GetAssistantRequest(reference=exchange.parameter)
     try:
-        found = await state.peers.assistants.GetAssistant(request, **outgoing(LIST_TIMEOUT))
-    except grpc.aio.AioRpcError as error:
-        return problems.of(from_rpc(error), model=True).reply()
+        found = await ask(state.peers.assistants.GetAssistant, request, LIST_TIMEOUT)
+    except HeddleError as error:
+        return problems.of(error, model=True)
     return Reply.json(entry(found.assistant))
 
 

@@ -12,12 +12,13 @@ MAX_STOPS = 4
 _INT32 = 2**31 - 1
 _INT64 = 2**63
 # Members that become typed fields, and those that are no business of a provider: which address to
-# call with which key is decided here, and the old way of declaring functions is not offered.
+# call with which key is decided here, the old way of declaring functions is not offered, and LAMB's
+# editor says what only LAMB understands.
 _KNOWN = frozenset(
     {
         *("model", "messages", "prompt", "stream", "stream_options", "n", "tools"),
         *("temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed"),
-        *("functions", "function_call"),
+        *("functions", "function_call", "chat_id", "debug_bypass"),
         *("api_base", "base_url", "api_key", "api_version", "api_type", "custom_llm_provider"),
     }
 )
@@ -67,8 +68,9 @@ def _function(tool: dict[str, Any], place: Place) -> FunctionDeclaration:
     given = fields.mapping(tool.get("function"), at)
     declared = FunctionDeclaration(
         name=fields.text(given.get("name"), at, "name", empty=False),
-        description=fields.text(given.get("description") or "", at, "description"),
     )
+    if (description := given.get("description")) is not None:
+        declared.description = fields.text(description, at, "description")
     if (parameters := given.get("parameters")) is not None:
         fields.mapping(parameters, at, "parameters")
         declared.parameters_schema_json = (at / "parameters").text()

@@ -57,7 +57,9 @@ def _part(value: object, place: Place) -> ContentPart:
 def _image(value: object, place: Place) -> Media:
     image = {"url": value} if isinstance(value, str) else fields.mapping(value, place)
     url = fields.text(image.get("url"), place, "url", empty=False)
-    detail = _DETAILS.get(image.get("detail") or "", IMAGE_DETAIL_UNSPECIFIED)
+    wanted = image.get("detail")
+    known = wanted if isinstance(wanted, str) else ""
+    detail = _DETAILS.get(known, IMAGE_DETAIL_UNSPECIFIED)
     if url[:8].lower() == "https://":
         return Media(uri=url, image_detail=detail)
     if url[:5].lower() != "data:":
@@ -73,7 +75,8 @@ def _audio(audio: dict[str, Any], place: Place) -> Media:
 
 
 def _file(file: dict[str, Any], place: Place) -> Media:
-    name = fields.text(file.get("filename") or "", place, "filename")
+    told = file.get("filename")
+    name = "" if told is None else fields.text(told, place, "filename")
     given = fields.text(file["file_data"], place, "file_data", empty=False)
     if given[:5].lower() == "data:":
         media_type, data = _data_url(given, place / "file_data")

@@ -3,13 +3,16 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2
+from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.migration.v1 import record_pb2, record_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_runtime.calls import outgoing
@@ -19,20 +22,28 @@ from heddle_runtime.errors import ResourceExhaustedError, from_rpc
 from heddle_gateway.settings import GatewaySettings
 
 if TYPE_CHECKING:  # grpc's generated stubs have their asynchronous form only in the type files
+    from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
     from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
+    from heddle.migration.v1.record_pb2_grpc import RecordServiceAsyncStub
     from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceAsyncStub
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 
 Check = Callable[[], Awaitable[bool]]
+ResponseT = TypeVar("ResponseT")
 MOST_PAGES = 100
 CHECK_TIMEOUT = 2.0
-SERVICES: dict[str, ServiceDescriptor] = {
-    "orchestrator": orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"],
-    "tools": tool_pb2.DESCRIPTOR.services_by_name["ToolService"],
-    "connector": connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"],
-    "assistants": assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
+SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
+    "orchestrator": (orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"],),
+    "tools": (tool_pb2.DESCRIPTOR.services_by_name["ToolService"],),
+    "connector": (connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"],),
+    "assistants": (
+        assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
+        record_pb2.DESCRIPTOR.services_by_name["RecordService"],
+        account_pb2.DESCRIPTOR.services_by_name["AccountService"],
+    ),
 }
+"""The contracts at each address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,8 @@ class Peers:
     tools: "ToolServiceAsyncStub"
     connectors: "ConnectorServiceAsyncStub"
     assistants: "AssistantServiceAsyncStub"
+    records: "RecordServiceAsyncStub"
+    accounts: "AccountServiceAsyncStub"
     checks: Mapping[str, Check] = field(default_factory=dict)
     """By a service's name, whether it is up."""
 
@@ -61,6 +74,8 @@ class Peers:
             tool_pb2_grpc.ToolServiceStub(tools),
             connector_pb2_grpc.ConnectorServiceStub(connector),
             assistant_pb2_grpc.AssistantServiceStub(assistants),
+            record_pb2_grpc.RecordServiceStub(assistants),
+            account_pb2_grpc.AccountServiceStub(assistants),
             {
                 name: _check(found) if isinstance(found, grpc.aio.Channel) else _here
                 for name, found in channels.items()
@@ -80,10 +95,26 @@ async def connect(settings: GatewaySettings) -> AsyncGenerator[Peers]:
     async with AsyncExitStack() as open_channels:
         yield Peers.over(
             *[
-                await open_channels.enter_async_context(channel(address, service))
-                for address, service in zip(addresses, SERVICES.values(), strict=True)
+                await open_channels.enter_async_context(channel(address, *services))
+                for address, services in zip(addresses, SERVICES.values(), strict=True)
             ]
         )
+
+
+async def ask(
+    method: Callable[..., Awaitable[ResponseT]],
+    request: Message,
+    timeout: float,  # noqa: ASYNC109 - the deadline of the call
+) -> ResponseT:
+    """Return what a service answers to a request in the name of the caller.
+
+    Raises:
+        HeddleError: The call failed.
+    """
+    try:
+        return await method(request, **outgoing(timeout))
+    except grpc.aio.AioRpcError as error:
+        raise from_rpc(error) from error
 
 
 async def every(
@@ -97,14 +128,14 @@ async def every(
         HeddleError: A call failed, or the list does not end.
     """
     for _ in range(MOST_PAGES):
-        try:
-            page = await method(request, **outgoing(timeout))
-        except grpc.aio.AioRpcError as error:
-            raise from_rpc(error) from error
+        page = await ask(method, request, timeout)
         yield page
         if not page.next_page_token:
             return
-        request = type(request)(page_size=request.page_size, page_token=page.next_page_token)
+        following = type(request)()
+        following.CopyFrom(request)
+        following.page_token = page.next_page_token
+        request = following
     raise ResourceExhaustedError("The list is too long.")
 
 
@@ -114,7 +145,7 @@ async def _here() -> bool:
 
 
 def _check(connection: grpc.aio.Channel) -> Check:
-    ask: Callable[..., Awaitable[health_pb2.HealthCheckResponse]] = connection.unary_unary(
+    call: Callable[..., Awaitable[health_pb2.HealthCheckResponse]] = connection.unary_unary(
         "/grpc.health.v1.Health/Check",
         health_pb2.HealthCheckRequest.SerializeToString,
         health_pb2.HealthCheckResponse.FromString,
@@ -122,7 +153,7 @@ def _check(connection: grpc.aio.Channel) -> Check:
 
     async def check() -> bool:
         try:
-            found = await ask(health_pb2.HealthCheckRequest(), timeout=CHECK_TIMEOUT)
+            found = await call(health_pb2.HealthCheckRequest(), timeout=CHECK_TIMEOUT)
         except grpc.aio.AioRpcError:
             return False
         return found.status == health_pb2.HealthCheckResponse.SERVING

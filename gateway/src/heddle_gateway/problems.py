@@ -168,7 +168,7 @@ def _param(error: HeddleError) -> str | None:
     field = error.violations[0].field
     for wrapping in _WRAPPINGS:
         field = field.removeprefix(wrapping)
-    return _PARAMS.get(field, field)
+    return _PARAMS.get(field, field) or None
 
 
 def _sentence(error: HeddleError) -> str:

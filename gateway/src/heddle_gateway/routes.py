@@ -1,19 +1,29 @@
 """Which endpoint answers what."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from heddle_gateway import catalog, completions, health, models
+from heddle_gateway import (
+    assistants,
+    catalog,
+    completions,
+    creator,
+    description,
+    health,
+    models,
+)
 from heddle_gateway.exchange import Exchange, Reply
+from heddle_gateway.problems import Problem
 
 if TYPE_CHECKING:
     from heddle_gateway.state import State
 
-Endpoint = Callable[["State", Exchange], Awaitable[Reply | None]]
+Endpoint = Callable[["State", Exchange], Awaitable[Reply | Problem | None]]
 LAMB = "/lamb/v1/completions"
+CREATOR = "/creator/assistant"
 
 
 class Access(Enum):
@@ -34,41 +44,69 @@ class Route:
     name: str
     endpoint: Endpoint
     access: Access
+    detail: bool = False
+    """Whether a failure also stands under `detail`, where LAMB's own clients look."""
 
 
 Methods = Mapping[str, Route]
-
-
-def _one(method: str, name: str, endpoint: Endpoint, access: Access = Access.KEY) -> Methods:
-    return {method: Route(f"{method} {name}", endpoint, access)}
-
-
-_PATHS: dict[str, Methods] = {
-    "/v1/chat/completions": _one("POST", "/v1/chat/completions", completions.chat),
-    "/chat/completions": _one("POST", "/v1/chat/completions", completions.chat),
-    LAMB: _one("POST", LAMB, completions.lamb_chat),
-    "/v1/models": _one("GET", "/v1/models", models.models),
-    "/models": _one("GET", "/v1/models", models.models),
-    f"{LAMB}/list": _one("GET", f"{LAMB}/list", catalog.parts, Access.OPTIONAL),
-    f"{LAMB}/tools": _one("GET", f"{LAMB}/tools", catalog.tools, Access.OPTIONAL),
-    f"{LAMB}/orchestrators": _one(
-        "GET", f"{LAMB}/orchestrators", catalog.strategies, Access.OPTIONAL
-    ),
-    "/v1": _one("GET", "/v1", health.alive, Access.OPEN),
-    "/status": _one("GET", "/status", health.alive, Access.OPEN),
-    "/health": _one("GET", "/health", health.health, Access.OPEN),
-}
-_PATTERNS: tuple[tuple[re.Pattern[str], Methods], ...] = (
-    (re.compile(r"(?:/v1)?/models/(.+)"), _one("GET", "/v1/models/{id}", models.model)),
-    (
-        re.compile(rf"{LAMB}/tools/([^/]+)"),
-        _one("GET", f"{LAMB}/tools/{{name}}", catalog.tool, Access.OPTIONAL),
-    ),
-    (
-        re.compile(rf"{LAMB}/tools/([^/]+)/validate"),
-        _one("POST", f"{LAMB}/tools/{{name}}/validate", catalog.validate),
-    ),
+_ENTRIES: tuple[tuple[str, Endpoint, Access], ...] = (
+    ("POST /v1/chat/completions", completions.chat, Access.KEY),
+    ("POST /chat/completions", completions.chat, Access.KEY),
+    ("GET /v1/models", models.models, Access.KEY),
+    ("GET /models", models.models, Access.KEY),
+    ("GET /v1/models/{id:path}", models.model, Access.KEY),
+    ("GET /models/{id:path}", models.model, Access.KEY),
+    ("GET /assistants", assistants.listing, Access.KEY),
+    ("POST /assistants", assistants.create, Access.KEY),
+    ("POST /assistants/import", assistants.bring, Access.KEY),
+    ("GET /assistants/{id}", assistants.get, Access.KEY),
+    ("PUT /assistants/{id}", assistants.update, Access.KEY),
+    ("DELETE /assistants/{id}", assistants.delete, Access.KEY),
+    ("GET /assistants/{id}/export", assistants.export, Access.KEY),
+    ("PUT /assistants/{id}/publish", assistants.publish, Access.KEY),
+    (f"POST {LAMB}", completions.lamb_chat, Access.KEY),
+    (f"GET {LAMB}/list", catalog.parts, Access.OPTIONAL),
+    (f"GET {LAMB}/tools", catalog.tools, Access.OPTIONAL),
+    (f"GET {LAMB}/tools/{{name}}", catalog.tool, Access.OPTIONAL),
+    (f"POST {LAMB}/tools/{{name}}/validate", catalog.validate, Access.KEY),
+    (f"GET {LAMB}/orchestrators", catalog.strategies, Access.OPTIONAL),
+    (f"GET {CREATOR}/get_assistants", creator.listing, Access.KEY),
+    (f"GET {CREATOR}/get_assistant/{{id}}", creator.get, Access.KEY),
+    (f"POST {CREATOR}/create_assistant", creator.create, Access.KEY),
+    (f"PUT {CREATOR}/update_assistant/{{id}}", creator.update, Access.KEY),
+    (f"DELETE {CREATOR}/delete_assistant/{{id}}", creator.delete, Access.KEY),
+    (f"GET {CREATOR}/export/{{id}}", creator.export, Access.KEY),
+    (f"PUT {CREATOR}/publish/{{id}}", creator.publish, Access.KEY),
+    (f"GET {CREATOR}/defaults", creator.defaults, Access.KEY),
+    (f"POST {CREATOR}/{{id}}/chat/completions", completions.creator_chat, Access.KEY),
+    ("GET /v1", health.alive, Access.OPEN),
+    ("GET /status", health.alive, Access.OPEN),
+    ("GET /health", health.health, Access.OPEN),
+    ("GET /openapi.json", description.openapi, Access.OPEN),
 )
+
+
+def _table(entries: Iterable[tuple[str, Endpoint, Access]]) -> dict[str, dict[str, Route]]:
+    table: dict[str, dict[str, Route]] = {}
+    for name, endpoint, access in entries:
+        method, _, path = name.partition(" ")
+        route = Route(name, endpoint, access, detail=path.startswith(CREATOR))
+        table.setdefault(path, {})[method] = route
+    return table
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    """Return the pattern of a path with one open part, which may hold slashes if it says so."""
+    before, _, rest = path.partition("{")
+    part, _, after = rest.partition("}")
+    some = ".+" if part.endswith(":path") else "[^/]+"
+    return re.compile(f"{re.escape(before)}({some}){re.escape(after)}", re.DOTALL)
+
+
+ROUTES: Mapping[str, Methods] = _table(_ENTRIES)
+"""All routes: by path, open parts in braces, and by method."""
+_EXACT = {path: methods for path, methods in ROUTES.items() if "{" not in path}
+_PATTERNS = tuple((_pattern(path), methods) for path, methods in ROUTES.items() if "{" in path)
 
 
 def find(path: str) -> tuple[Methods | None, str]:
@@ -77,7 +115,7 @@ def find(path: str) -> tuple[Methods | None, str]:
     A slash at the end makes no difference.
     """
     path = path.rstrip("/") or "/"
-    if (methods := _PATHS.get(path)) is not None:
+    if (methods := _EXACT.get(path)) is not None:
         return methods, ""
     for pattern, methods in _PATTERNS:
         if (found := pattern.fullmatch(path)) is not None:

@@ -4,17 +4,19 @@ from pathlib import Path
 from typing import Self
 
 from heddle_runtime.settings import ServiceSettings, is_local
-from pydantic import Field, SecretStr, model_validator
+from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from heddle_gateway.auth import SHORTEST_KEY
+from heddle_gateway.keyring import SHORTEST_KEY
 from heddle_gateway.sse import View
+
+_EVERYBODY_KNOWS = "0p3n-w3bu!"  # what LAMB's documentation gives as its key
 
 
 class GatewaySettings(ServiceSettings):
     """Settings of the gateway."""
 
-    model_config = SettingsConfigDict(env_prefix="HEDDLE_GATEWAY_")
+    model_config = SettingsConfigDict(env_prefix="HEDDLE_GATEWAY_", populate_by_name=True)
 
     address: str = Field(
         default="127.0.0.1:8080", description="Where the HTTP server listens: host:port."
@@ -32,12 +34,21 @@ class GatewaySettings(ServiceSettings):
     api_key: SecretStr | None = Field(
         default=None,
         min_length=SHORTEST_KEY,
-        description="One API key that may do everything. For several keys use the file.",
+        validation_alias=AliasChoices(
+            "HEDDLE_GATEWAY_API_KEY", "LAMB_BEARER_TOKEN", "PIPELINES_BEARER_TOKEN"
+        ),
+        description="One API key that may do everything. For several keys use `heddle keys`, or "
+        "the file. LAMB's own names LAMB_BEARER_TOKEN and PIPELINES_BEARER_TOKEN serve as well.",
     )
     api_keys: Path | None = Field(
         default=None,
         description="A YAML or JSON file that maps API keys, or sha256:<hex> of them, to their "
-        "owners: subject, organization, scopes.",
+        "owners: subject, organization, scopes, trusted.",
+    )
+    issued_keys_only: bool = Field(
+        default=False,
+        description="Start without a key of your own here: only those that `heddle keys create` "
+        "gave out are let in. With a key here they are let in as well.",
     )
     development: bool = Field(
         default=False,
@@ -64,6 +75,12 @@ class GatewaySettings(ServiceSettings):
         description="Seconds of silence after which a stream sends a comment, so that nothing "
         "on the way takes it for dead.",
     )
+    small_model: str = Field(
+        default="",
+        pattern=r"^$|^[a-z][a-z0-9_]*/.+$",
+        description="The model, as connector/model, that writes what Open WebUI asks for itself, "
+        "such as titles and tags. Unless set, the assistant's own model does, without its tools.",
+    )
     events: View = Field(
         default="openwebui",
         description="How progress and sources are streamed unless the header X-Heddle-Events "
@@ -73,6 +90,17 @@ class GatewaySettings(ServiceSettings):
         default=(), description="Web origins whose pages may call the gateway, as a JSON array."
     )
 
+    @field_validator("api_key", mode="before")
+    @classmethod
+    def _refuse_the_known_key(cls, value: object) -> object:
+        text = value.get_secret_value() if isinstance(value, SecretStr) else value
+        if text == _EVERYBODY_KNOWS:
+            raise ValueError(
+                "is the key of LAMB's documentation, which everybody knows. Set another in "
+                "HEDDLE_GATEWAY_API_KEY or LAMB_BEARER_TOKEN, and in Open WebUI"
+            )
+        return value
+
     @model_validator(mode="after")
     def _ask_for_keys(self) -> Self:
         if self.development and not is_local(self.address):
@@ -81,10 +109,12 @@ class GatewaySettings(ServiceSettings):
                 "machines: listen on 127.0.0.1, or set HEDDLE_GATEWAY_API_KEY instead"
             )
             raise ValueError(message)
-        if not (self.development or self.api_key or self.api_keys):
+        if not (self.development or self.api_key or self.api_keys or self.issued_keys_only):
             message = (
                 "set HEDDLE_GATEWAY_API_KEY or HEDDLE_GATEWAY_API_KEYS, or "
-                "HEDDLE_GATEWAY_DEVELOPMENT=true to try Heddle on this machine without a key"
+                "HEDDLE_GATEWAY_ISSUED_KEYS_ONLY=true to let in the keys of `heddle keys create` "
+                "alone, or HEDDLE_GATEWAY_DEVELOPMENT=true to try Heddle on this machine without "
+                "a key"
             )
             raise ValueError(message)
         if self.address.startswith("unix:"):

@@ -12,6 +12,9 @@ from heddle_gateway.messages import conversation, question
 from heddle_gateway.options import functions, options
 
 LONGEST_REFERENCE = 256
+_PREFIX = "lamb_assistant."
+# What Open WebUI's prompts for tasks begin with; it may keep `metadata.task` to itself.
+_TASK = "### Task:\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,10 @@ class Order:
     stream: bool
     usage: bool
     """Whether a streamed answer ends with what it consumed."""
+    task: bool = False
+    """Whether it is not a turn of a conversation, see `detours`."""
+    debug: bool = False
+    """Whether the client wants to see the prompt in place of an answer."""
 
 
 def order(body: bytes, assistant: str = "") -> Order:
@@ -39,19 +46,22 @@ def order(body: bytes, assistant: str = "") -> Order:
     model = _model(given, place, assistant)
     stream = given.get("stream") is not None and fields.flag(given["stream"], place, "stream")
     messages, used = _messages(given, place)
+    if task := _is_task(given, stream=stream):
+        used |= {"metadata"}  # about Open WebUI's own affairs
     request = RunCompletionRequest(
         assistant_reference=assistant or model,
         messages=messages,
         options=options(given, place, used),
         functions=functions(given.get("tools"), place / "tools"),
     )
-    return Order(request, model, stream, stream and _wants_usage(given))
+    usage = stream and _wants_usage(given)
+    return Order(request, model, stream, usage, task, given.get("debug_bypass") is True)
 
 
 def _model(given: dict[str, Any], place: Place, assistant: str) -> str:
     value = given.get("model")
     if value is None and assistant:
-        return f"lamb_assistant.{assistant}"
+        return f"{_PREFIX}{assistant.removeprefix(_PREFIX)}"
     name = fields.text(value, place, "model", empty=False)
     if len(name) > LONGEST_REFERENCE:
         raise (place / "model").wrong(f"must have at most {LONGEST_REFERENCE} characters")
@@ -72,6 +82,18 @@ def _messages(given: dict[str, Any], place: Place) -> tuple[list[Message], froze
         text = fields.text(params["prompt"], place, "params", "prompt")
         return question(text), frozenset({"params"})
     raise (place / "messages").wrong("is required")
+
+
+def _is_task(given: dict[str, Any], *, stream: bool) -> bool:
+    """Say whether a request is one of Open WebUI's for itself, not a turn of a conversation."""
+    about = given.get("metadata")
+    if isinstance(about, dict) and isinstance(about.get("task"), str) and about["task"]:
+        return True
+    messages = given.get("messages")
+    if stream or not isinstance(messages, list) or len(messages) != 1:
+        return False
+    said = messages[0].get("content") if isinstance(messages[0], dict) else None
+    return isinstance(said, str) and said.startswith(_TASK)
 
 
 def _wants_usage(given: dict[str, Any]) -> bool:

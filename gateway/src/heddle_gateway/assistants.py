@@ -1,0 +1,138 @@
+"""`/assistants`: assistants in their written form, for frontends and programs."""
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from heddle.assistant.v1 import assistant_pb2 as pb
+
+from heddle_gateway import etags, fields, queries
+from heddle_gateway.bodies import read_object
+from heddle_gateway.documents import assistant, capabilities, document
+from heddle_gateway.exchange import JSON, Exchange, Headers, Reply
+from heddle_gateway.models import PREFIX
+from heddle_gateway.peers import ask
+
+if TYPE_CHECKING:
+    from heddle_gateway.state import State
+
+TIMEOUT = 15.0
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+LARGEST_PAGE = 1000
+SELECTIONS: Mapping[str, pb.Selection.ValueType] = {
+    "usable": pb.SELECTION_USABLE,
+    "own": pb.SELECTION_OWN,
+    "managed": pb.SELECTION_MANAGED,
+}
+
+
+async def listing(state: "State", exchange: Exchange) -> Reply:
+    """Answer `GET /assistants`."""
+    selection = queries.choice(exchange, "selection", SELECTIONS)
+    request = pb.ListAssistantsRequest(
+        page_size=queries.whole(exchange, "page_size", 0, low=1, high=LARGEST_PAGE),
+        page_token=queries.text(exchange, "page_token"),
+        selection=SELECTIONS.get(selection, pb.SELECTION_UNSPECIFIED),
+        text=queries.text(exchange, "text"),
+    )
+    page = await ask(state.peers.assistants.ListAssistants, request, TIMEOUT)
+    found = [_summary(each) for each in page.assistants]
+    return Reply.json({"assistants": found, "next_page_token": page.next_page_token})
+
+
+async def get(state: "State", exchange: Exchange) -> Reply:
+    """Answer `GET /assistants/{id}`."""
+    request = pb.GetAssistantRequest(reference=f"{PREFIX}{exchange.parameter}")
+    found = await ask(state.peers.assistants.GetAssistant, request, TIMEOUT)
+    return _reply(document(found.assistant, published=found.published), found.etag)
+
+
+async def create(state: "State", exchange: Exchange) -> Reply:
+    """Answer `POST /assistants`."""
+    given, place = await read_object(state, exchange)
+    published = given.get("published")
+    request = pb.CreateAssistantRequest(
+        assistant=assistant(given, place),
+        published=published is not None and fields.flag(published, place, "published"),
+    )
+    made = await ask(state.peers.assistants.CreateAssistant, request, TIMEOUT)
+    told = document(made.assistant, published=request.published)
+    return _reply(told, made.etag, status=201, headers=location(made.assistant))
+
+
+async def update(state: "State", exchange: Exchange) -> Reply:
+    """Answer `PUT /assistants/{id}`: the body is the whole assistant."""
+    given, place = await read_object(state, exchange)
+    changed = assistant(given, place)
+    if changed.id and changed.id != exchange.parameter:
+        raise place.at("id").wrong("is not the assistant that the address names")
+    changed.id = exchange.parameter
+    request = pb.UpdateAssistantRequest(assistant=changed, etag=etags.expected(exchange))
+    kept = await ask(state.peers.assistants.UpdateAssistant, request, TIMEOUT)
+    return _reply(document(kept.assistant), kept.etag)
+
+
+async def delete(state: "State", exchange: Exchange) -> Reply:
+    """Answer `DELETE /assistants/{id}`."""
+    request = pb.DeleteAssistantRequest(id=exchange.parameter, etag=etags.expected(exchange))
+    await ask(state.peers.assistants.DeleteAssistant, request, TIMEOUT)
+    return Reply.json({"id": exchange.parameter, "deleted": True})
+
+
+async def publish(state: "State", exchange: Exchange) -> Reply:
+    """Answer `PUT /assistants/{id}/publish`."""
+    given, place = await read_object(state, exchange)
+    published = fields.flag(given.get("published"), place, "published")
+    request = pb.PublishAssistantRequest(id=exchange.parameter, published=published)
+    kept = await ask(state.peers.assistants.PublishAssistant, request, TIMEOUT)
+    return _reply({"id": exchange.parameter, "published": published}, kept.etag)
+
+
+async def export(state: "State", exchange: Exchange) -> Reply:
+    """Answer `GET /assistants/{id}/export`."""
+    request = pb.ExportAssistantRequest(id=exchange.parameter)
+    found = await ask(state.peers.assistants.ExportAssistant, request, TIMEOUT)
+    headers = (*JSON, *attachment(exchange.parameter))
+    return Reply(200, found.document_json.encode(), headers)
+
+
+async def bring(state: "State", exchange: Exchange) -> Reply:
+    """Answer `POST /assistants/import`: the body is what an export returned."""
+    _, place = await read_object(state, exchange)
+    request = pb.ImportAssistantRequest(
+        document_json=place.text(), name=queries.text(exchange, "name")
+    )
+    made = await ask(state.peers.assistants.ImportAssistant, request, TIMEOUT)
+    told = document(made.assistant)
+    return _reply(told, made.etag, status=201, headers=location(made.assistant))
+
+
+def attachment(identifier: str) -> Headers:
+    """Return the header that makes a browser save the answer."""
+    name = f"assistant_{_UNSAFE.sub('_', identifier)}.json"
+    return ((b"content-disposition", f'attachment; filename="{name}"'.encode()),)
+
+
+def location(made: pb.Assistant) -> Headers:
+    """Return the header that tells where a new assistant is."""
+    return ((b"location", f"/assistants/{made.id}".encode()),)
+
+
+def _summary(found: pb.AssistantSummary) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "name": found.name,
+        "title": found.title,
+        "description": found.description,
+        "capabilities": capabilities(found.capabilities),
+        "created": found.create_time.seconds,
+        "owner": found.owner,
+        "organization": found.organization,
+        "published": found.published,
+        "format_version": found.format_version,
+    }
+
+
+def _reply(told: object, etag: str, *, status: int = 200, headers: Headers = ()) -> Reply:
+    answer = Reply.json(told, status)
+    return Reply(status, answer.body, (*answer.headers, *etags.header(etag), *headers))

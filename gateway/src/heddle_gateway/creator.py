@@ -1,0 +1,174 @@
+"""`/creator/assistant/…`: what LAMB's own frontend and command call.
+
+The paths, the members and their names are LAMB's; failures tell their message under `detail`, too.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.connector.v1.connector_pb2 import ListModelsRequest
+from heddle.migration.v1 import record_pb2
+from heddle_runtime.calls import caller
+from heddle_runtime.errors import AlreadyExistsError, HeddleError
+
+from heddle_gateway import etags, queries, records
+from heddle_gateway.assistants import TIMEOUT, attachment
+from heddle_gateway.bodies import read_object
+from heddle_gateway.exchange import Exchange, Reply
+from heddle_gateway.peers import ask
+
+if TYPE_CHECKING:
+    from heddle_gateway.state import State
+
+MOST_LISTED = 100
+FARTHEST = 10_000
+"""Records before a page. Pages further behind would cost more than anybody gets out of them."""
+_STRIDE = 100
+"""Records that are asked for at once; each comes with its prompts."""
+DEFAULT_MODEL = ("openai", "gpt-4o-mini")
+_FRESH = (b"cache-control", b"no-cache, no-store, must-revalidate")
+
+
+async def get(state: "State", exchange: Exchange) -> Reply:
+    """Answer `GET …/get_assistant/{id}`."""
+    found = await _record(state, exchange)
+    return _reply(found.record, found.etag)
+
+
+async def listing(state: "State", exchange: Exchange) -> Reply:
+    """Answer `GET …/get_assistants`."""
+    limit = queries.whole(exchange, "limit", 10, low=1, high=MOST_LISTED)
+    skipped = queries.whole(exchange, "offset", 0, low=0, high=FARTHEST)
+    found: list[record_pb2.Record] = []
+    position, end, token = 0, skipped + limit, ""
+    while True:
+        page = await _page(state, min(_STRIDE, end - position), token)
+        found += page.records[max(0, skipped - position) :]
+        position, token = position + len(page.records), page.next_page_token
+        if not token or position >= end:
+            break
+    identity = caller().identity
+    shown = [records.view(each, identity) for each in found]
+    return Reply.json({"assistants": shown, "total_count": page.total_size})
+
+
+async def create(state: "State", exchange: Exchange) -> Reply:
+    """Answer `POST …/create_assistant`."""
+    given, place = await read_object(state, exchange)
+    made = records.record(given, place)
+    if not made.name.strip():
+        raise place.at("name").wrong("is required")
+    made.name = records.plain_name(made.name)
+    request = record_pb2.CreateRecordRequest(record=made)
+    try:
+        kept = (await ask(state.peers.records.CreateRecord, request, TIMEOUT)).record
+    except AlreadyExistsError as error:  # LAMB's frontend looks for these words
+        message = f"An assistant named '{made.name}' already exists for this owner."
+        raise AlreadyExistsError(message) from error
+    told = {
+        "assistant_id": records.number(kept.id),
+        "name": kept.name,
+        "description": kept.description,
+        "owner": kept.owner,
+        "publish_status": None,
+    }
+    return Reply.json(told, 201)
+
+
+async def update(state: "State", exchange: Exchange) -> Reply:
+    """Answer `PUT …/update_assistant/{id}`. What the body does not set stays as it is."""
+    given, place = await read_object(state, exchange)
+    changed = records.record(given, place)
+    records.check_metadata(changed)
+    if changed.HasField("name"):
+        kept = (await _record(state, exchange)).record
+        changed.name = records.told_name(kept.name, changed.name)
+    request = record_pb2.UpdateRecordRequest(
+        id=exchange.parameter, record=changed, etag=etags.expected(exchange)
+    )
+    kept_now = await ask(state.peers.records.UpdateRecord, request, TIMEOUT)
+    told = {
+        "assistant_id": records.number(exchange.parameter),
+        "message": "The assistant was updated.",
+    }
+    reply = Reply.json(told)
+    return Reply(200, reply.body, (*reply.headers, *etags.header(kept_now.etag)))
+
+
+async def delete(state: "State", exchange: Exchange) -> Reply:
+    """Answer `DELETE …/delete_assistant/{id}`."""
+    request = pb.DeleteAssistantRequest(id=exchange.parameter, etag=etags.expected(exchange))
+    await ask(state.peers.assistants.DeleteAssistant, request, TIMEOUT)
+    return Reply.json({"message": "The assistant was deleted."})
+
+
+async def export(state: "State", exchange: Exchange) -> Reply:
+    """Answer `GET …/export/{id}`."""
+    request = pb.ExportAssistantRequest(id=exchange.parameter)
+    found = await ask(state.peers.assistants.ExportAssistant, request, TIMEOUT)
+    reply = Reply.json(records.exported(found.document_json))
+    return Reply(200, reply.body, (*reply.headers, *attachment(exchange.parameter)))
+
+
+async def publish(state: "State", exchange: Exchange) -> Reply:
+    """Answer `PUT …/publish/{id}`."""
+    given, place = await read_object(state, exchange)
+    published = given.get("publish_status")
+    if not isinstance(published, bool):
+        raise place.at("publish_status").wrong("must be true or false")
+    kept = (await _record(state, exchange)).record
+    group = f"assistant_{exchange.parameter}"
+    request = pb.PublishAssistantRequest(
+        id=exchange.parameter,
+        published=published,
+        group_id=kept.group_id or group,
+        group_name=kept.group_name or group,
+        oauth_consumer_name=kept.name if published else "",
+    )
+    await ask(state.peers.assistants.PublishAssistant, request, TIMEOUT)
+    found = await _record(state, exchange)
+    return _reply(found.record, found.etag)
+
+
+async def defaults(state: "State", _: Exchange) -> Reply:
+    """Answer `GET …/defaults`: what an editor starts with."""
+    connector, model = await _first_model(state)
+    return Reply.json(
+        {
+            "system_prompt": "",
+            "prompt_template": "{context}\n\n{user_input}",
+            "prompt_processor": "simple_augment",
+            "connector": connector,
+            "llm": model,
+            "rag_processor": "no_rag",
+            "RAG_Top_k": 3,
+            "rag_placeholders": ["{context}", "{user_input}", "{moodle_user}"],
+        }
+    )
+
+
+async def _page(state: "State", size: int, token: str) -> record_pb2.ListRecordsResponse:
+    request = record_pb2.ListRecordsRequest(page_size=size, page_token=token)
+    return await ask(state.peers.records.ListRecords, request, TIMEOUT)
+
+
+async def _record(state: "State", exchange: Exchange) -> record_pb2.GetRecordResponse:
+    request = record_pb2.GetRecordRequest(id=exchange.parameter)
+    return await ask(state.peers.records.GetRecord, request, TIMEOUT)
+
+
+async def _first_model(state: "State") -> tuple[str, str]:
+    """Return a connector and a model of it that is ready to answer, if there is one."""
+    try:
+        page = await ask(state.peers.connectors.ListModels, ListModelsRequest(), TIMEOUT)
+    except HeddleError:  # an editor is of use without
+        return DEFAULT_MODEL
+    ready = [(model.ref.connector, model.ref.model) for model in page.models]
+    preferred = [each for each in ready if each[0] == DEFAULT_MODEL[0]]
+    return next(iter([*preferred, *ready]), DEFAULT_MODEL)
+
+
+def _reply(found: record_pb2.Record, etag: str) -> Reply:
+    told: dict[str, Any] = records.view(found, caller().identity)
+    reply = Reply.json(told)
+    return Reply(200, reply.body, (*reply.headers, *etags.header(etag), _FRESH))

@@ -1,0 +1,64 @@
+"""Requests that an assistant is named in, but that are not answered as the assistant.
+
+Open WebUI lets the model of a chat write its title, its tags and the like. Tools and templates
+would make each of these as expensive as an answer, so a small model writes them. And LAMB's editor
+shows what a model would be asked, without asking one.
+"""
+
+from typing import TYPE_CHECKING
+
+from heddle.assistant.v1.assistant_pb2 import Assistant, GetAssistantRequest, ModelRef
+from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest
+from heddle_runtime.calls import caller
+from heddle_runtime.errors import PermissionDeniedError
+
+from heddle_gateway.peers import ask
+from heddle_gateway.rights import may_change
+
+if TYPE_CHECKING:
+    from heddle_gateway.state import State
+
+TIMEOUT = 15.0
+_BYPASS = ModelRef(connector="bypass", model="debug-bypass")
+
+
+async def as_task(state: "State", request: RunCompletionRequest) -> RunCompletionRequest:
+    """Return the request to a small model, without tools. The caller may use the assistant.
+
+    Raises:
+        HeddleError: The assistant cannot be had.
+    """
+    found = await _assistant(state, request)
+    plain = Assistant(id=found.id, name=found.name, model=_small_model(state, found))
+    return RunCompletionRequest(assistant=plain, messages=request.messages, options=request.options)
+
+
+async def as_shown(state: "State", request: RunCompletionRequest) -> RunCompletionRequest:
+    """Return the request with the finished prompt as its answer.
+
+    Raises:
+        PermissionDeniedError: The caller may use the assistant, but not see how it is made.
+        HeddleError: The assistant cannot be had.
+    """
+    found = await _assistant(state, request)
+    if not may_change(caller().identity, found.owner, found.organization):
+        raise PermissionDeniedError("Only those who may change the assistant see its prompt.")
+    shown = Assistant()
+    shown.CopyFrom(found)
+    shown.model.CopyFrom(_BYPASS)
+    return RunCompletionRequest(
+        assistant=shown,
+        messages=request.messages,
+        options=request.options,
+        functions=request.functions,
+    )
+
+
+async def _assistant(state: "State", request: RunCompletionRequest) -> Assistant:
+    wanted = GetAssistantRequest(reference=request.assistant_reference)
+    return (await ask(state.peers.assistants.GetAssistant, wanted, TIMEOUT)).assistant
+
+
+def _small_model(state: "State", found: Assistant) -> ModelRef:
+    connector, _, model = state.settings.small_model.partition("/")
+    return ModelRef(connector=connector, model=model) if model else found.model

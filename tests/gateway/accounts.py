@@ -1,0 +1,117 @@
+"""A gateway before the real account service."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+from gateway.conftest import KEY
+from gateway.neighbours import Neighbours, serving_neighbours
+from heddle.account.v1 import account_pb2 as pb
+from heddle.account.v1 import account_pb2_grpc as pb_grpc
+from heddle_gateway.app import GatewaySettings, app
+from heddle_gateway.server import serving
+from heddle_migration_service.accounts.opening import AccountSettings, account_service
+from heddle_migration_service.database.engine import open_database
+from heddle_migration_service.database.upgrading import upgrade
+from heddle_runtime.calls import CALLER, Caller, outgoing
+from heddle_runtime.client import channel
+from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.server import Binding, Running, running
+
+SECRET = "a-secret-of-at-least-32-characters"
+ADMIN = Identity("operator", scopes=("admin",))
+ANN = "ann@uni.example"
+
+
+@dataclass
+class Counted:
+    """The stub of the account service, which counts its calls."""
+
+    stub: Any
+    asked: list[str] = field(default_factory=list)
+
+    async def ResolveKey(self, request: Any, **more: Any) -> Any:
+        self.asked.append(request.key)
+        return await self.stub.ResolveKey(request, **more)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A gateway, a client, and the services behind."""
+
+    client: httpx.AsyncClient
+    neighbours: Neighbours
+    accounts: Counted
+
+    async def chat(self, key: str, headers: Any = (), **body: Any) -> httpx.Response:
+        """Ask assistant 1 something with a key."""
+        asked = {"model": "lamb_assistant.1", "messages": [{"role": "user", "content": "hi"}]}
+        sent = [("authorization", f"Bearer {key}"), *headers]
+        return await self.client.post("/v1/chat/completions", json={**asked, **body}, headers=sent)
+
+    @property
+    def callers(self) -> list[Identity]:
+        """Who asked the orchestrator."""
+        return [caller.identity for caller in self.neighbours.orchestrator.callers]
+
+    async def key(self, **key: Any) -> pb.CreateKeyResponse:
+        """Make a key of the organisation `uni`."""
+        wanted = pb.Key(**{"name": "test", "organization": "uni", **key})
+        response = await self.operator("CreateKey", pb.CreateKeyRequest(key=wanted))
+        assert isinstance(response, pb.CreateKeyResponse)
+        return response
+
+    async def operator(self, method: str, request: Any) -> Any:
+        """Call the account service as the operator."""
+        CALLER.set(Caller("", ADMIN, TokenSigner(SECRET).token(ADMIN)))
+        return await getattr(self.accounts.stub, method)(request, **outgoing(10))
+
+
+@asynccontextmanager
+async def accounts(folder: Path) -> AsyncGenerator[Running]:
+    """Serve the accounts of a new database in `folder`."""
+    url = f"sqlite:///{folder}/heddle.db"
+    settings = AccountSettings.model_validate(
+        {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0, "shutdown_grace": 0.2}
+    )
+
+    @asynccontextmanager
+    async def bindings() -> AsyncGenerator[Sequence[Binding]]:
+        async with open_database(url) as database:
+            await upgrade(database)
+            yield [await account_service(database, url, settings)]
+
+    async with running(bindings(), settings) as service:
+        yield service
+
+
+@asynccontextmanager
+async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerator[Bench]:
+    """Yield a gateway, the organisation `uni` and its user `ann@uni.example`."""
+    neighbours = Neighbours()
+    given = {"address": "127.0.0.1:0", "drain_wait": 0.0, "shutdown_grace": 0.5, "api_key": KEY}
+    complete = GatewaySettings.model_validate(
+        {**given, **settings, "HEDDLE_IDENTITY_SECRET": SECRET}
+    )
+    async with (
+        accounts(folder) as service,
+        channel(service.address, pb.DESCRIPTOR.services_by_name["AccountService"]) as wire,
+        serving_neighbours(neighbours, transport, SECRET) as peers,
+    ):
+        stub = pb_grpc.AccountServiceStub(service.local if transport == "local" else wire)
+        counted = Counted(stub)
+        reached = replace(peers, accounts=counted)  # type: ignore[arg-type] # the one method that is called
+        async with (
+            serving(app(complete, reached), complete) as address,
+            httpx.AsyncClient(base_url=f"http://{address}", timeout=20, trust_env=False) as client,
+        ):
+            bench = Bench(client, neighbours, counted)
+            organization = pb.Organization(slug="uni")
+            await bench.operator(
+                "PutOrganization", pb.PutOrganizationRequest(organization=organization)
+            )
+            await bench.operator("PutUser", pb.PutUserRequest(email=ANN, organization="uni"))
+            yield bench

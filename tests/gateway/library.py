@@ -1,0 +1,166 @@
+"""A gateway before the real service of the assistants, and people with keys of their own."""
+
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from gateway.neighbours import Connectors, Neighbours
+from heddle_gateway.app import GatewaySettings, app
+from heddle_gateway.peers import SERVICES, Peers
+from heddle_gateway.server import serving
+from heddle_migration_service.app import MigrationSettings
+from heddle_migration_service.app import app as migration_app
+from heddle_migration_service.database.engine import Database, open_database
+from heddle_migration_service.database.schema import assistants, organizations
+from heddle_migration_service.database.upgrading import upgrade
+from heddle_runtime.client import channel
+from heddle_runtime.server import Binding, running
+from heddle_runtime.settings import ServiceSettings
+from sqlalchemy import insert, select
+
+SECRET = "s" * 32
+PEOPLE = {
+    "ana": {"subject": "ana@example.org", "organization": "uni"},
+    "ben": {"subject": "ben@example.org", "organization": "uni"},
+    "head": {
+        "subject": "head@example.org",
+        "organization": "uni",
+        "scopes": ["organization_admin"],
+    },
+    "eve": {"subject": "eve@example.com", "organization": "college"},
+    "root": {"subject": "root@example.net", "scopes": ["admin"]},
+}
+METADATA = {
+    "prompt_processor": "simple_augment",
+    "connector": "openai",
+    "llm": "gpt-4o-mini",
+    "rag_processor": "simple_rag",
+    "file_path": "",
+    "capabilities": {"vision": True},
+    "quota": {"enabled": True, "cost_limit_usd": 5.0},
+}
+
+TUTOR: dict[str, Any] = {
+    "name": "biology",
+    "title": "Biology tutor",
+    "description": "Helps with cells.",
+    "system_prompt": "You help.",
+    "prompt_template": "{context}\n\n{user_input}",
+    "model": {"connector": "openai", "model": "gpt-x"},
+    "tools": [
+        {
+            "id": "notes",
+            "type": "simple_rag",
+            "mode": "augment",
+            "slot": "context",
+            "config": {"collections": ["4"], "top_k": 3, "threshold": 0.5},
+            "on_failure": "omit",
+            "timeout": 2.5,
+        },
+        {"id": "weather", "type": "weather", "mode": "function", "enabled": False},
+    ],
+    "strategy": "sequential",
+    "prompt_processor": "simple_augment",
+    "capabilities": {"vision": True},
+    "verbose": True,
+    "cite_sources": True,
+    "extra": {"quota": {"enabled": True, "cost_limit_usd": 5.0}, "big": 12345678901234567890},
+}
+
+
+@dataclass(frozen=True)
+class Library:
+    """A running gateway, its database, and a client for everybody."""
+
+    address: str
+    database: Database
+    neighbours: Neighbours
+    people: dict[str, httpx.AsyncClient]
+
+    def __getitem__(self, person: str) -> httpx.AsyncClient:
+        return self.people[person]
+
+    async def legacy(self, **columns: Any) -> int:
+        """Keep an assistant of Ana's as LAMB does, and return its id."""
+        async with self.database.writing() as connection:
+            known = select(organizations.c.id).where(organizations.c.slug == "uni")
+            home = await connection.scalar(known)
+            if home is None:
+                made = insert(organizations).values(
+                    slug="uni", name="Uni", created_at=1, updated_at=1
+                )
+                home = (await connection.execute(made.returning(organizations.c.id))).scalar_one()
+            row = {
+                "organization_id": home,
+                "name": "7_tutor",
+                "owner": "ana@example.org",
+                "description": "Helps.",
+                "metadata": json.dumps(METADATA),
+                "system_prompt": "You help.",
+                "prompt_template": "{context}\n\n{user_input}",
+                "rag_endpoint": "",
+                "rag_top_k": 5,
+                "rag_collections": "4, 7",
+                "created_at": 1_700_000_000,
+                "updated_at": 1_700_000_000,
+                **columns,
+            }
+            query = insert(assistants).values(**row).returning(assistants.c.id)
+            return int((await connection.execute(query)).scalar_one())
+
+    async def stored(self, identifier: int) -> dict[str, Any]:
+        """Return the row of an assistant."""
+        async with self.database.reading() as connection:
+            query = select(assistants).where(assistants.c.id == identifier)
+            return dict((await connection.execute(query)).mappings().one())
+
+
+@asynccontextmanager
+async def library(
+    folder: Path, connectors: Callable[[], Connectors] = Connectors, **settings: Any
+) -> AsyncGenerator[Library]:
+    """Yield a gateway with these settings. What it keeps lies in `folder`."""
+    keys = {f"key_of_{name}_0123456789": owner for name, owner in PEOPLE.items()}
+    (folder / "keys").mkdir()
+    (folder / "keys" / "keys.json").write_text(json.dumps(keys))
+    url = f"sqlite:///{folder}/heddle.db"
+    quick = {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0, "shutdown_grace": 0.2}
+    own = GatewaySettings.model_validate(
+        {**quick, "address": "127.0.0.1:0", "api_keys": folder / "keys" / "keys.json", **settings}
+    )
+    kept = MigrationSettings.model_validate(
+        {**quick, "address": "127.0.0.1:0", "database": url, "assistants_dir": folder}
+    )
+    neighbours = Neighbours(connectors=connectors())
+
+    @asynccontextmanager
+    async def others() -> AsyncGenerator[Sequence[Binding]]:
+        yield neighbours.bindings()
+
+    async with AsyncExitStack() as exits:
+        scripted = await exits.enter_async_context(
+            running(others(), ServiceSettings.model_validate(quick))
+        )
+        real = await exits.enter_async_context(running(migration_app(kept), kept))
+        to_others = await exits.enter_async_context(channel(scripted.address))
+        to_real = await exits.enter_async_context(channel(real.address, *SERVICES["assistants"]))
+        peers = Peers.over(to_others, to_others, to_others, to_real)
+        address = await exits.enter_async_context(serving(app(own, peers), own))
+        database = await exits.enter_async_context(open_database(url))
+        await upgrade(database)
+        people = {
+            name: await exits.enter_async_context(
+                httpx.AsyncClient(
+                    base_url=f"http://{address}",
+                    headers={"authorization": f"Bearer {key}"},
+                    timeout=20,
+                    trust_env=False,
+                )
+            )
+            for name, key in zip(PEOPLE, keys, strict=True)
+        }
+        yield Library(address, database, neighbours, people)

@@ -1,0 +1,177 @@
+"""Requests of Open WebUI for itself, prompts that are shown, and budgets that are used up."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from gateway.conftest import Bench, Start
+from gateway.library import TUTOR, Library, library
+from heddle_gateway.app import GatewaySettings
+from heddle_runtime.errors import ResourceExhaustedError
+from integration.whole import whole, write_assistant
+from pydantic import ValidationError
+
+# As Open WebUI sends it when a chat gets its title: one message, not streamed. `metadata` is what
+# it knows of the chat; some of its versions keep it to themselves.
+PROMPT = (
+    "### Task:\nGenerate a title for the chat.\n### Output:\n"
+    'JSON format: { "title": "..." }\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>'
+)
+TITLE: dict[str, Any] = {
+    "model": "lamb_assistant.1",
+    "messages": [{"role": "user", "content": PROMPT}],
+    "stream": False,
+    "max_completion_tokens": 1000,
+}
+METADATA: dict[str, Any] = {
+    "task": "title_generation",
+    "task_body": {"model": "lamb_assistant.1", "chat_id": "c-1"},
+    "chat_id": "c-1",
+}
+
+
+@pytest.fixture
+async def shelf(tmp_path: Path) -> AsyncIterator[Library]:
+    """A gateway before the real service of the assistants."""
+    async with library(tmp_path) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        TITLE,
+        {**TITLE, "metadata": METADATA},
+        {**TITLE, "metadata": METADATA, "stream": True},
+        {**TITLE, "metadata": METADATA, "messages": [{"role": "user", "content": "Tags?"}]},
+        {**TITLE, "tools": [{"type": "function", "function": {"name": "search"}}]},
+    ],
+    ids=["prompt", "metadata", "streamed", "other-words", "functions"],
+)
+async def test_a_task_goes_to_the_small_model_without_tools(
+    start: Start, body: dict[str, Any]
+) -> None:
+    async with start("rpc", small_model="ollama/tiny/1b") as bench:
+        response = await bench.client.post("/v1/chat/completions", json=body)
+        assert response.status_code == 200
+        asked = bench.orchestrator.requests[0]
+        assert asked.WhichOneof("target") == "assistant"
+        assert (asked.assistant.model.connector, asked.assistant.model.model) == (
+            "ollama",
+            "tiny/1b",
+        )
+        assert not asked.assistant.tools
+        assert not asked.assistant.prompt_template
+        assert not asked.assistant.system_prompt
+        assert not asked.functions
+        assert "metadata" not in asked.options.extra_json
+        if not body["stream"]:
+            assert response.json()["model"] == "lamb_assistant.1"
+
+
+async def test_a_task_without_a_small_model_goes_to_the_assistants_own(shelf: Library) -> None:
+    made = (await shelf["ana"].post("/assistants", json=TUTOR)).json()
+    body = {**TITLE, "model": f"lamb_assistant.{made['id']}"}
+    assert (await shelf["ana"].post("/v1/chat/completions", json=body)).status_code == 200
+    asked = shelf.neighbours.orchestrator.requests[0].assistant
+    assert (asked.model.connector, asked.model.model) == ("openai", "gpt-x")
+    assert (list(asked.tools), asked.prompt_template, asked.system_prompt) == ([], "", "")
+
+
+async def test_a_task_needs_an_assistant_that_the_caller_may_use(shelf: Library) -> None:
+    made = (await shelf["ana"].post("/assistants", json=TUTOR)).json()
+    body = {**TITLE, "model": f"lamb_assistant.{made['id']}"}
+    response = await shelf["eve"].post("/v1/chat/completions", json=body)
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "model_not_found")
+    assert not shelf.neighbours.orchestrator.requests
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"messages": [{"role": "user", "content": "What does ### Task:\n mean?"}]},
+        {"messages": [{"role": "user", "content": "hi"}, *TITLE["messages"]]},
+        {"stream": True},
+        {"metadata": {"task": ""}},
+        {"metadata": {"task": 5}},
+        {"metadata": "task"},
+    ],
+)
+async def test_what_people_say_is_no_task(bench: Bench, change: dict[str, Any]) -> None:
+    body = {**TITLE, "messages": [{"role": "user", "content": "hi"}]}
+    if "stream" in change:
+        body = TITLE
+    response = await bench.client.post("/v1/chat/completions", json={**body, **change})
+    assert response.status_code == 200
+    assert bench.orchestrator.requests[0].assistant_reference == "lamb_assistant.1"
+
+
+async def test_a_title_costs_no_tool_anywhere_in_heddle(tmp_path: Path) -> None:
+    text = (
+        "model: {connector: bypass, model: full-conversation-bypass}\n"
+        "prompt_template: 'Words: {word_count} Question: {user_input}'\n"
+        "system_prompt: Be kind.\n"
+        "tools: [{type: word_count}]\n"
+    )
+    write_assistant(tmp_path, "1", text)
+    async with (
+        whole(tmp_path) as running,
+        httpx.AsyncClient(base_url=running.url, timeout=20, trust_env=False) as client,
+    ):
+        answered = await client.post("/v1/chat/completions", json={**TITLE, "metadata": METADATA})
+        assert answered.json()["choices"][0]["message"]["content"] == f"user: {PROMPT}"
+        plain = {**TITLE, "messages": [{"role": "user", "content": "hi"}]}
+        usual = await client.post("/v1/chat/completions", json=plain)
+        assert "Words: " in usual.json()["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize("model", ["tiny", "/tiny", "ollama/", "Ollama/tiny"])
+def test_a_small_model_is_written_with_its_connector(model: str) -> None:
+    with pytest.raises(ValidationError, match="small_model"):
+        GatewaySettings(development=True, small_model=model)
+
+
+async def test_the_prompt_is_shown_to_those_who_may_change_the_assistant(shelf: Library) -> None:
+    made = (await shelf["ana"].post("/assistants", json={**TUTOR, "published": True})).json()
+    path = f"/creator/assistant/{made['id']}/chat/completions"
+    body = {"messages": [{"role": "user", "content": "hi"}], "debug_bypass": True}
+    for who in ("ana", "head", "root"):
+        assert (await shelf[who].post(path, json=body)).status_code == 200
+        asked = shelf.neighbours.orchestrator.requests[-1].assistant
+        assert (asked.model.connector, asked.model.model) == ("bypass", "debug-bypass")
+        assert [tool.id for tool in asked.tools] == ["notes", "weather"]
+    refused = await shelf["ben"].post(path, json=body)
+    assert (refused.status_code, "detail" in refused.json()) == (403, True)
+    assert (await shelf["eve"].post(path, json=body)).status_code == 404
+    assert len(shelf.neighbours.orchestrator.requests) == 3
+
+
+async def test_the_public_endpoints_show_no_prompt(bench: Bench) -> None:
+    assert (await bench.chat(debug_bypass=True, chat_id="c-1")).status_code == 200
+    asked = bench.orchestrator.requests[0]
+    assert asked.assistant_reference == "lamb_assistant.1"
+    assert asked.options.extra_json == ""
+
+
+async def test_an_assistant_is_tried_out_under_lambs_path(bench: Bench) -> None:
+    body = {"messages": [{"role": "user", "content": "hi"}]}
+    path = "/creator/assistant/7/chat/completions"
+    response = await bench.client.post(path, json=body)
+    assert response.json()["model"] == "lamb_assistant.7"
+    assert bench.orchestrator.requests[0].assistant_reference == "lamb_assistant.7"
+    bench.orchestrator.script = [ResourceExhaustedError("Full.")]
+    failed = await bench.client.post(path, json=body)
+    assert (failed.status_code, failed.json()["detail"]) == (429, "Full.")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_assistant_whose_budget_is_used_up_says_so(bench: Bench, stream: bool) -> None:
+    used_up = ResourceExhaustedError("The budget of the assistant is used up.", quota="assistant")
+    bench.orchestrator.script = [used_up]
+    response = await bench.chat(stream=stream)
+    told = response.json()["error"]
+    assert response.status_code == 429
+    assert (told["type"], told["code"]) == ("quota_exceeded", "assistant_quota_exceeded")
+    assert response.headers["x-should-retry"] == "false"

@@ -1,0 +1,98 @@
+"""Open WebUI's headers, with keys that are trusted and with others."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gateway.accounts import ANN, gateway
+from gateway.conftest import KEY, Start
+from heddle_runtime.identity import Identity
+
+BEN = "ben@uni.example"
+NAMED = [
+    ("X-OpenWebUI-User-Email", BEN),
+    ("X-OpenWebUI-User-Id", "5f0c"),
+    ("X-OpenWebUI-User-Name", "Ben%20Other"),
+    ("X-OpenWebUI-User-Role", "admin"),
+]
+COPY = {"__openwebui_headers__": {"x-openwebui-user-email": "eve@evil.example"}, "user": "eve"}
+
+
+async def test_a_trusted_key_speaks_for_a_user_who_may_do_no_more_than_users(
+    tmp_path: Path, transport: str
+) -> None:
+    async with gateway(tmp_path, transport) as bench:
+        key = (await bench.key(trusted=True, scopes=["organization_admin", "admin"])).secret
+        assert (await bench.chat(key, NAMED, **COPY)).status_code == 200
+        assert (await bench.chat(key, **COPY)).status_code == 200
+        assert (await bench.chat(key, [("X-OpenWebUI-User-Name", "Ben")])).status_code == 200
+    assert bench.callers[0] == Identity(BEN, "uni")
+    assert all(identity.subject.startswith("key:") for identity in bench.callers[1:])
+    assert "eve" not in str(bench.callers)
+
+
+@pytest.mark.parametrize("user", ["", ANN])
+async def test_any_other_key_speaks_for_itself(tmp_path: Path, transport: str, user: str) -> None:
+    async with gateway(tmp_path, transport) as bench:
+        made = await bench.key(user=user)
+        for key in (made.secret, KEY):
+            twice = [*NAMED, ("X-OpenWebUI-User-Email", "x")]  # what does not count cannot be wrong
+            assert (await bench.chat(key, twice, **COPY)).status_code == 200
+    own = ANN if user else f"key:{made.key.id}"
+    assert [identity.subject for identity in bench.callers] == [own, "operator"]
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_a_key_of_the_file_may_be_trusted(
+    start: Start, tmp_path: Path, *, trusted: bool
+) -> None:
+    keys = tmp_path / "keys.yaml"
+    keys.write_text(f"'{KEY}': {{subject: webui, organization: uni, trusted: {trusted}}}\n")
+    async with start(api_key=None, api_keys=keys) as bench:
+        assert (await bench.chat(dict(NAMED))).status_code == 200
+    subject = BEN if trusted else "webui"
+    assert bench.orchestrator.callers[0].identity == Identity(subject, "uni")
+
+
+EMAIL = b"X-OpenWebUI-User-Email"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [(EMAIL, BEN.encode()), (EMAIL, b"ann@uni.example")],
+        [(EMAIL, BEN.encode()), (EMAIL, BEN.encode())],
+        [(EMAIL, BEN.encode()), (b"X-OpenWebUI-User-Role", b"user")] * 2,
+        [(EMAIL, b"anonymous")],
+        [(EMAIL, b"key:0123456789abcdef")],
+        [(EMAIL, b"a b@uni.example")],
+        [(EMAIL, b"a@uni.example, b@uni.example")],
+        [(EMAIL, "bën@uni.example".encode())],
+        [(EMAIL, b"a" * 65 + b"@uni.example")],
+        [(EMAIL, b"a@" + b"b" * 5000)],
+        [(EMAIL, b"a\x01@uni.example")],
+        [(EMAIL, BEN.encode()), (b"X-OpenWebUI-User-Name", b"x" * 2000)],
+        [(EMAIL, BEN.encode()), (b"X-OpenWebUI-User-Id", b"a\x1fb")],
+    ],
+)
+async def test_a_wrong_header_of_a_trusted_key_is_refused(
+    start: Start, tmp_path: Path, headers: Any
+) -> None:
+    keys = tmp_path / "keys.yaml"
+    keys.write_text(f"'{KEY}': {{subject: webui, trusted: true}}\n")
+    async with start(api_key=None, api_keys=keys) as bench:
+        asked = {"model": "lamb_assistant.1", "messages": [{"role": "user", "content": "hi"}]}
+        response = await bench.client.post("/v1/chat/completions", json=asked, headers=headers)
+    assert response.status_code == 400
+    assert not bench.orchestrator.requests
+
+
+@pytest.mark.parametrize("name", ["X_OpenWebUI_User_Email", "X-User-Email", "X-OpenWebUI-Email"])
+async def test_a_header_that_looks_alike_names_nobody(
+    start: Start, tmp_path: Path, name: str
+) -> None:
+    keys = tmp_path / "keys.yaml"
+    keys.write_text(f"'{KEY}': {{subject: webui, trusted: true}}\n")
+    async with start(api_key=None, api_keys=keys) as bench:
+        assert (await bench.chat({name: BEN})).status_code == 200
+    assert bench.orchestrator.callers[0].identity.subject == "webui"

@@ -1,0 +1,131 @@
+"""What the gateway tells about itself, and whether it keeps its word."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from gateway.conftest import KEY, Bench
+from heddle_connector.app import ConnectorSettings
+from heddle_devstack import StackSettings, stack
+from heddle_devstack.settings import DevstackSettings
+from heddle_gateway.app import GatewaySettings
+from heddle_gateway.description import document
+from heddle_gateway.routes import ROUTES, Access
+from heddle_gateway.server import serving
+from heddle_migration_service.app import MigrationSettings
+from heddle_orchestrator.app import OrchestratorSettings
+from heddle_tools_service.app import ToolsSettings
+from integration.whole import write_assistant
+
+EXAMPLE = "model: {connector: bypass, model: simple-bypass}\nowner: ana@example.org\n"
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+
+
+def described() -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the description of each operation by method and path."""
+    return {
+        (method.upper(), path): operation
+        for path, methods in document()["paths"].items()
+        for method, operation in methods.items()
+    }
+
+
+def test_every_route_is_described_and_nothing_else() -> None:
+    routes = {
+        (method, path.replace(":path", ""))
+        for path, methods in ROUTES.items()
+        for method in methods
+    }
+    assert set(described()) == routes
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_the_description_says_who_may_ask(path: str) -> None:
+    told: dict[Access, Any] = {
+        Access.OPEN: [],
+        Access.OPTIONAL: [{}, {"key": []}],
+        Access.KEY: document()["security"],
+    }
+    for method, route in ROUTES[path].items():
+        operation = described()[method, path.replace(":path", "")]
+        assert operation.get("security", document()["security"]) == told[route.access]
+
+
+def test_every_operation_and_parameter_is_explained() -> None:
+    shared = document()["components"]["parameters"]
+    for operation in described().values():
+        assert operation["summary"].endswith(".")
+        assert operation["tags"]
+        for parameter in operation.get("parameters", []):
+            name = parameter.get("$ref", "").removeprefix("#/components/parameters/")
+            assert (shared[name] if name else parameter)["description"]
+
+
+async def test_the_description_needs_no_key(bench: Bench) -> None:
+    response = await bench.client.get("/openapi.json", headers={"authorization": ""})
+    assert response.json() == json.loads(json.dumps(document()))
+    assert response.json()["openapi"] == "3.1.0"
+
+
+@asynccontextmanager
+async def heddle(folder: Path) -> AsyncGenerator[str]:
+    """Run all of Heddle with a few assistants, and yield its address."""
+    for name in ("plugins", "files", "rubrics"):
+        (folder / name).mkdir()
+    write_assistant(folder, "1", EXAMPLE)
+    quiet: dict[str, Any] = {"address": "127.0.0.1:0", "drain_wait": 0}
+    settings = StackSettings(
+        devstack=DevstackSettings(),
+        gateway=GatewaySettings.model_validate({**quiet, "api_key": KEY}),
+        orchestrator=OrchestratorSettings(**quiet),
+        tools=ToolsSettings(
+            **quiet,
+            data_dir=folder / "knowledge",
+            files_dir=folder / "files",
+            rubrics_dir=folder / "rubrics",
+            plugins_dir=folder / "plugins",
+        ),
+        connector=ConnectorSettings(**quiet),
+        migration=MigrationSettings(
+            **quiet,
+            assistants_dir=folder / "assistants",
+            database=f"sqlite:///{folder}/heddle.db",
+        ),
+    )
+    async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
+        url = f"http://{address}"
+        headers = {"authorization": f"Bearer {KEY}"}
+        async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as client:
+            for name in ("one", "two", "three"):
+                model = {"connector": "bypass", "model": "simple-bypass"}
+                body = {"name": name, "model": model, "published": True}
+                (await client.post("/assistants", json=body)).raise_for_status()
+        yield url
+
+
+@pytest.mark.timeout(240)
+async def test_the_gateway_keeps_its_word_whatever_it_is_sent(tmp_path: Path) -> None:
+    """Let schemathesis send what the description allows, and what it does not."""
+    home = tmp_path / "schemathesis"  # where it leaves its notes
+    home.mkdir()
+    async with heddle(tmp_path) as url:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "schemathesis.cli"),
+            *("--config-file", str(CONFIG), "run", f"{url}/openapi.json"),
+            *("--header", f"Authorization: Bearer {KEY}"),
+            *("--max-examples", "5", "--seed", "1", "--no-shrink", "--workers", "1"),
+            cwd=home,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await process.communicate()
+    report = output.decode()
+    assert process.returncode == 0, report
+    own = 1  # the address of the description itself is left out
+    assert f"Tested: {len(described()) - own}" in report
