@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from containers.files import REQUIRED, ROOT, SERVICES, command, read_compose, service
 
+DATABASE_FOLDER = re.compile(r"sqlite:///(/.+)/")
+
 
 def compose(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run Compose itself, which checks the file with its schema before it does anything."""
@@ -139,13 +141,14 @@ def test_what_is_kept_lies_in_volumes_and_what_is_given_is_read_only() -> None:
     written = []
     for name in SERVICES:
         folders = {value for value in values(name) if value.startswith("/")}
+        folders |= {found for value in values(name) for found in DATABASE_FOLDER.findall(value)}
         mounts = [mount.split(":") for mount in service(name).get("volumes", [])]
 
         assert {mount[1] for mount in mounts} == folders
         for source, _, *rights in mounts:
             assert source.startswith("./") == (rights == ["ro"])
             written += [source] * (rights != ["ro"])
-    assert written == ["knowledge"]
+    assert written == ["knowledge", "sqlite"]
 
 
 def values(name: str) -> list[str]:

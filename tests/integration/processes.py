@@ -86,6 +86,7 @@ async def processes(folder: Path, **environment: str) -> AsyncIterator[Processes
             "HEDDLE_GATEWAY_DEVELOPMENT": "1",
             "HEDDLE_TOOLS_DATA_DIR": str(folder / "knowledge"),
             "HEDDLE_MIGRATION_ASSISTANTS_DIR": str(folder / "assistants"),
+            "HEDDLE_MIGRATION_DATABASE": f"sqlite:///{folder}/heddle.db",
             **{
                 f"HEDDLE_{user}_{peer}_ADDRESS": at[name]
                 for user in ("GATEWAY", "ORCHESTRATOR")

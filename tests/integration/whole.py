@@ -48,7 +48,10 @@ async def whole(folder: Path, transport: Transport = "grpc") -> AsyncGenerator[W
         ),
         connector=ConnectorSettings(address=ANYWHERE, drain_wait=0),
         migration=MigrationSettings(
-            address=ANYWHERE, drain_wait=0, assistants_dir=folder / "assistants"
+            address=ANYWHERE,
+            drain_wait=0,
+            assistants_dir=folder / "assistants",
+            database=f"sqlite:///{folder}/heddle.db",
         ),
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
