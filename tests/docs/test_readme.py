@@ -76,15 +76,18 @@ def at(running: Whole, command: str) -> str:
 async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)
     shutil.copy(ROOT / "README.md", tmp_path)
-    [curl] = [block for block in blocks("sh") if block.startswith("curl")]
+    [curl, create] = [block for block in blocks("sh") if block.startswith("curl")]
     [sdk] = [block for block in blocks("python") if "OpenAI(" in block]
     [operator] = [block for block in blocks("sh") if "heddle ingest" in block]
     ingest, chat, grpcurl = operator.splitlines()
+    [keys] = [block for block in blocks("sh") if "heddle keys" in block]
+    organization, key = keys.splitlines()
 
     async with whole(tmp_path) as running:
         addresses = {
             "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
             "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
+            "HEDDLE_MIGRATION_ADDRESS": running.stack.migration,
         }
         streamed = await run(at(running, curl), tmp_path)
         (tmp_path / "sdk.py").write_text(at(running, sdk))
@@ -92,6 +95,9 @@ async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
         ingested = await run(at(running, ingest), tmp_path, **addresses)
         told = await run(at(running, chat), tmp_path, **addresses)
         listed = await run(at(running, grpcurl), tmp_path)
+        created = await run(at(running, create), tmp_path)
+        await run(at(running, organization), tmp_path, **addresses)
+        made = await run(at(running, key), tmp_path, **addresses)
 
     explained = "A loop on a loom that holds one thread in its place."
     assert explained in spoken(streamed)
@@ -100,3 +106,5 @@ async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
     assert "README.md" in ingested
     assert explained in told
     assert '"word_count"' in listed
+    assert json.loads(created)["name"] == "tutor"
+    assert "hk_" in made

@@ -29,6 +29,7 @@ _KINDS: dict[str, tuple[int, str, str | None]] = {
     "CONFLICT": (409, INVALID, "conflict"),
     "MALFORMED_ASSISTANT": (422, INVALID, "malformed_assistant"),
     "NEWER_FORMAT": (422, INVALID, "newer_format"),
+    "NOT_SET_UP": (501, SERVER, "not_set_up"),
     "RESOURCE_EXHAUSTED": (429, "rate_limit_exceeded", "rate_limit_exceeded"),
     "PROVIDER_GARBLED": (502, SERVER, "provider_garbled"),
     "TOOL_FAILED": (502, SERVER, "tool_failed"),

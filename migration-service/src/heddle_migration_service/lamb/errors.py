@@ -4,17 +4,12 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
 
-import grpc
-from heddle_runtime.errors import HeddleError
+from heddle_runtime.errors import NotSetUpError
 
 
-class LambDatabaseError(HeddleError):
+class LambDatabaseError(NotSetUpError):
     """There is no LAMB database where the service looks for it, or it cannot be read."""
-
-    code: ClassVar[grpc.StatusCode] = grpc.StatusCode.FAILED_PRECONDITION
-    reason: ClassVar[str] = "INVALID_REQUEST"
 
 
 @contextmanager

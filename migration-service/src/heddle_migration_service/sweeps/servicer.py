@@ -2,14 +2,13 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import ClassVar, Protocol
+from typing import Protocol
 
-import grpc
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
 from heddle_runtime.calls import caller
-from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation
+from heddle_runtime.errors import InvalidRequestError, NotSetUpError, Violation
 
 from heddle_migration_service.access import require_administrator
 from heddle_migration_service.conversion import (
@@ -31,13 +30,6 @@ from heddle_migration_service.sweeps.forth import Forth, Migrated, Old
 from heddle_migration_service.sweeps.sweep import Report, Sweep
 
 _MOST_IDS = 1000
-
-
-class NotSetUpError(HeddleError):
-    """The service is not set up for what was asked."""
-
-    code: ClassVar[grpc.StatusCode] = grpc.StatusCode.FAILED_PRECONDITION
-    reason: ClassVar[str] = "INVALID_REQUEST"
 
 
 class Importer(Protocol):

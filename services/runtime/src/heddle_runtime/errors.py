@@ -129,6 +129,13 @@ class NewerFormatError(HeddleError):
     reason = "NEWER_FORMAT"
 
 
+class NotSetUpError(HeddleError):
+    """The operator has not set up what the call needs."""
+
+    code = grpc.StatusCode.FAILED_PRECONDITION
+    reason = "NOT_SET_UP"
+
+
 class ProviderRefusedError(HeddleError):
     """A model provider refused the request; the metadata carries its `http_status`."""
 

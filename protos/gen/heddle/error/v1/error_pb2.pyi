@@ -73,6 +73,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """[FAILED_PRECONDITION] What is kept of an assistant is of a newer format than the service
     knows. It was left as it is; the service has to be updated.
     """
+    ERROR_REASON_NOT_SET_UP: _ErrorReason.ValueType  # 16
+    """[FAILED_PRECONDITION] The operator has not set up what the call needs. The message
+    names the setting.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. The name without its prefix is the `reason` of the
@@ -132,5 +136,9 @@ because it is no JSON. It was left as it is; an operator has to look at it.
 ERROR_REASON_NEWER_FORMAT: ErrorReason.ValueType  # 15
 """[FAILED_PRECONDITION] What is kept of an assistant is of a newer format than the service
 knows. It was left as it is; the service has to be updated.
+"""
+ERROR_REASON_NOT_SET_UP: ErrorReason.ValueType  # 16
+"""[FAILED_PRECONDITION] The operator has not set up what the call needs. The message
+names the setting.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
