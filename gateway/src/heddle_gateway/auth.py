@@ -4,16 +4,16 @@ from urllib.parse import urlsplit
 
 from heddle_runtime.calls import AUTHORIZATION, CALLER, Caller
 from heddle_runtime.errors import PermissionDeniedError, UnauthenticatedError
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity import ADMIN, Identity, TokenSigner
 
 from heddle_gateway.exchange import Exchange
 from heddle_gateway.forwarded_user import speaker
 from heddle_gateway.issued_keys import PREFIX, IssuedKeys
 from heddle_gateway.keyring import Holder, Keyring
 
-OPERATOR = Identity("operator", scopes=("admin",))
+OPERATOR = Identity("operator", scopes=(ADMIN,))
 """Who holds the one key of the settings, which may do everything."""
-DEVELOPER = Identity("developer", scopes=("admin",))
+DEVELOPER = Identity("developer", scopes=(ADMIN,))
 """Who asks in development, without a key."""
 NOBODY = Identity("nobody")
 """Who asks without a key where none is needed."""

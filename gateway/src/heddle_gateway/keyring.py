@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from heddle_runtime.acting import SCOPE
-from heddle_runtime.identity import ANONYMOUS, Identity
+from heddle_runtime.identity import ANONYMOUS, SERVICE, Identity
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 SHORTEST_KEY = 16
@@ -46,8 +45,8 @@ class KeyOwner(BaseModel):
     @field_validator("scopes")
     @classmethod
     def _refuse_services(cls, scopes: tuple[str, ...]) -> tuple[str, ...]:
-        if SCOPE in scopes:
-            raise ValueError(f"{SCOPE!r} is for Heddle's own services, which need no key")
+        if SERVICE in scopes:
+            raise ValueError(f"{SERVICE!r} is for Heddle's own services, which need no key")
         return scopes
 
     def holder(self) -> Holder:

@@ -8,19 +8,18 @@ owner is one only within the own organisation.
 from typing import Protocol
 
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.identity import ANONYMOUS, Identity
+from heddle_runtime.identity import (
+    ADMIN,
+    ANONYMOUS,
+    ORGANIZATION_ADMIN,
+    SERVICE,
+    Identity,
+    home,
+)
 from sqlalchemy import ColumnElement, and_, or_, select, true
 
 from heddle_migration_service.database.schema import assistants, organizations
 
-ADMIN = "admin"
-"""May do everything."""
-ORGANIZATION_ADMIN = "organization_admin"
-"""May do everything within its organisation."""
-SERVICE = "service"
-"""A service that acts for itself: may use every assistant."""
-DEFAULT_ORGANIZATION = "default"
-"""Where callers are at home who name no organisation: all of them, on one machine."""
 _KEY = "key:"
 
 
@@ -42,11 +41,6 @@ class Publishable(Owned, Protocol):
     @property
     def published(self) -> bool:
         """Whether others of the organisation may use it."""
-
-
-def home(identity: Identity) -> str:
-    """Return the slug of the organisation that `identity` acts in."""
-    return identity.organization or DEFAULT_ORGANIZATION
 
 
 def may_administer(identity: Identity) -> bool:

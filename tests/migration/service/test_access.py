@@ -8,7 +8,7 @@ from heddle_migration_service import access
 from heddle_migration_service.database.engine import Database
 from heddle_migration_service.database.schema import assistants, organizations
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.identity import ANONYMOUS, Identity
+from heddle_runtime.identity import ANONYMOUS, DEFAULT_ORGANIZATION, Identity
 from migration.stored import keep
 from sqlalchemy import ColumnElement, select
 
@@ -35,7 +35,7 @@ class Thing(NamedTuple):
 
 async def test_python_and_sql_say_the_same_of_every_row(database: Database) -> None:
     owners = ("ada@uni.example", "bob@uni.example", "anonymous")
-    places = product(("uni", "college", access.DEFAULT_ORGANIZATION), owners, (True, False))
+    places = product(("uni", "college", DEFAULT_ORGANIZATION), owners, (True, False))
     for number, (organization, owner, published) in enumerate(places):
         name = f"a{number}"
         await keep(database, organization=organization, owner=owner, published=published, name=name)

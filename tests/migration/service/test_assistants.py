@@ -140,6 +140,8 @@ async def test_two_owners_can_delete_assistants_of_one_name_at_once(service: Ser
         made = await caller.create("tutor")
         request = pb.DeleteAssistantRequest(id=made.assistant.id)
         await caller.ask(caller.assistants.DeleteAssistant, request)
+        with pytest.raises(NotFoundError):
+            await caller.get(made.assistant.id)
 
 
 async def test_what_lamb_deleted_is_gone_too(service: Service, database: Database) -> None:

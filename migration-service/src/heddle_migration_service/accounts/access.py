@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heddle_runtime.errors import NotFoundError, PermissionDeniedError
-from heddle_runtime.identity import ANONYMOUS, Identity
-
-from heddle_migration_service.access import (
+from heddle_runtime.identity import (
     ADMIN,
+    ANONYMOUS,
     ORGANIZATION_ADMIN,
     SERVICE,
+    Identity,
     home,
-    may_administer,
-    may_administer_in,
 )
+
+from heddle_migration_service.access import may_administer, may_administer_in
 
 GIVEN = (ORGANIZATION_ADMIN, ADMIN)
 """What a key can be given. `service` is none of them: services sign for themselves."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
+from heddle_runtime.identity import ORGANIZATION_ADMIN
 from sqlalchemy import Row, Select, and_, bindparam, func, insert, or_, select, update
 
-from heddle_migration_service.access import ORGANIZATION_ADMIN
 from heddle_migration_service.accounts.access import KeysOf, no_organization
 from heddle_migration_service.accounts.key_text import NewKey, Pepper, new_key, parts
 from heddle_migration_service.database.engine import Database

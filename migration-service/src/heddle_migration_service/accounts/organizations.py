@@ -8,11 +8,11 @@ from typing import Any
 
 import structlog
 from heddle_runtime.errors import AlreadyExistsError, ConflictError
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from sqlalchemy import Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_migration_service.access import DEFAULT_ORGANIZATION
 from heddle_migration_service.accounts.access import no_organization
 from heddle_migration_service.accounts.sealing import Keys
 from heddle_migration_service.accounts.secret_members import Config

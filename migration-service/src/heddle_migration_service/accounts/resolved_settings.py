@@ -3,9 +3,9 @@
 import structlog
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import UnavailableError
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from sqlalchemy import bindparam, or_, select, text
 
-from heddle_migration_service.access import DEFAULT_ORGANIZATION
 from heddle_migration_service.accounts.api_keys import OPEN
 from heddle_migration_service.accounts.organizations import COLUMNS, Organization
 from heddle_migration_service.accounts.resolution import resolved

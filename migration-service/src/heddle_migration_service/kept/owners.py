@@ -1,10 +1,10 @@
 """Whose a new assistant is."""
 
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity import Identity, home
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_migration_service.access import home, may_administer, may_administer_in, may_own
+from heddle_migration_service.access import may_administer, may_administer_in, may_own
 from heddle_migration_service.kept.organizations import organization_of
 
 

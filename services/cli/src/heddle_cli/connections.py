@@ -12,12 +12,12 @@ from google.protobuf.descriptor import ServiceDescriptor
 from heddle_runtime.calls import AUTHORIZATION, REQUEST_ID, Onward, new_request_id
 from heddle_runtime.client import OPTIONS, service_config
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity import ADMIN, Identity, TokenSigner
 
 from heddle_cli.failures import failure
 
 SECRET = "HEDDLE_IDENTITY_SECRET"  # noqa: S105 - the variable's name, not what it holds
-OPERATOR = Identity("operator", scopes=("admin",))
+OPERATOR = Identity("operator", scopes=(ADMIN,))
 """Who knows the services' secret could sign anything; this is what the operator signs."""
 SOON = 15.0
 """Seconds for calls that look something up."""

@@ -4,16 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from heddle_runtime.calls import CALLER, Caller, caller
-from heddle_runtime.identity import Identity, TokenSigner
-
-SCOPE = "service"
+from heddle_runtime.identity import SERVICE, Identity, TokenSigner
 
 
 class Acting:
     """The identity of a service. Use as `with acting.itself(): await stub.Method(…)`."""
 
     def __init__(self, service: str, secret: str | None) -> None:
-        self._identity = Identity(service, scopes=(SCOPE,))
+        self._identity = Identity(service, scopes=(SERVICE,))
         self._signer = TokenSigner(secret) if secret else None
 
     @contextmanager

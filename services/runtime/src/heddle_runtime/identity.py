@@ -39,8 +39,19 @@ class Identity:
 
 
 ANONYMOUS = Identity("anonymous")
+ADMIN = "admin"
+"""The scope of who may do everything."""
+ORGANIZATION_ADMIN = "organization_admin"
+"""The scope of who may do everything within the own organisation."""
+SERVICE = "service"
+"""The scope of a service that acts for itself: may use every assistant."""
 DEFAULT_ORGANIZATION = "default"
 """Where callers and assistants are at home that name no organisation."""
+
+
+def home(identity: Identity) -> str:
+    """Return the slug of the organisation that `identity` acts in."""
+    return identity.organization or DEFAULT_ORGANIZATION
 
 
 class TokenSigner:
