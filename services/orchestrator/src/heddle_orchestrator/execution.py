@@ -151,7 +151,7 @@ def finished(bound: Bound) -> pb.RunEvent:
         tool_finished=pb.ToolFinished(
             binding_id=bound.binding_id,
             tool=bound.tool,
-            slot=bound.slot,
+            slot="" if bound.call else bound.slot,
             elapsed=bound.elapsed,
             error=bound.error,
             warnings=bound.warnings,

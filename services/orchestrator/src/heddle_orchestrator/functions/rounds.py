@@ -55,9 +55,9 @@ class Rounds:
         clients = {function.name for function in generation.functions}
         generation.functions.extend(self.offers.declarations)
         choice.begin(generation.options)
-        number, last = 1, False
+        number, last, ids = 1, False, set[str]()
         while True:
-            turn = Turn(number, clients)
+            turn = Turn(number, clients, ids)
             async with aclosing(self.generate(order)) as generated:
                 async for events in generated:
                     if shown := turn.take(events):

@@ -15,13 +15,14 @@ class Turn:
     """Of the round, from 1."""
     clients: Container[str]
     """Names of the client's functions."""
+    ids: set[str]
+    """Of all calls of the run."""
     text: str = ""
     ours: list[chat_pb2.ToolCall] = field(default_factory=list)
     theirs: list[chat_pb2.ToolCall] = field(default_factory=list)
     """Calls of the client's functions."""
     done: chat_pb2.Done | None = None
     _pieces: list[str] = field(default_factory=list)
-    _ids: set[str] = field(default_factory=set)
 
     def take(self, events: Sequence[pb.RunEvent]) -> list[pb.RunEvent]:
         """Take what happened; return what of it the client reads now."""
@@ -45,8 +46,8 @@ class Turn:
             self.theirs.append(call)
             return
         # What answers a call is told by its id: each needs one, and one of its own.
-        if not call.id or call.id in self._ids:
+        if not call.id or call.id in self.ids:
             given = f"call_{self.number}_{len(self.ours) + 1}"
             call = chat_pb2.ToolCall(id=given, name=call.name, arguments_json=call.arguments_json)
-        self._ids.add(call.id)
+        self.ids.add(call.id)
         self.ours.append(call)
