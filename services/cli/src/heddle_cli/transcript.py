@@ -82,8 +82,8 @@ class Transcript:
         notes.print(plain(text), style=style)
 
     def _write(self, text: str) -> None:
+        self._open_line = not text.endswith("\n")  # first: an interrupt can come in between
         out.print(plain(text), end="")
-        self._open_line = not text.endswith("\n")
 
 
 def show_trace(trace: orchestrator_pb2.Trace) -> None:
