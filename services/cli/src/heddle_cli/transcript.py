@@ -51,8 +51,7 @@ class Transcript:
     def end_line(self) -> None:
         """Make sure that what comes next begins a line."""
         if self._open_line:
-            out.print()
-        self._open_line = False
+            self._write("\n")
 
     def close(self) -> None:
         """Show what comes after the answer."""
@@ -82,8 +81,10 @@ class Transcript:
         notes.print(plain(text), style=style)
 
     def _write(self, text: str) -> None:
-        self._open_line = not text.endswith("\n")  # first: an interrupt can come in between
-        out.print(plain(text), end="")
+        # An interrupt can come in between, and would leave rich with a print that never ended.
+        self._open_line = not text.endswith("\n")
+        out.file.write(plain(text))
+        out.file.flush()
 
 
 def show_trace(trace: orchestrator_pb2.Trace) -> None:
