@@ -1,4 +1,4 @@
-"""The organisation of whoever keeps an assistant, made when it is first needed."""
+"""The organisation of whoever keeps something, made when it is first needed."""
 
 import time
 
