@@ -10,7 +10,6 @@ from heddle_migration_service.access import may_administer, may_change
 from heddle_migration_service.database.schema import organizations, rubrics
 from heddle_migration_service.rubrics.row import Row
 
-
 Allowed = Callable[[Row], bool]
 """Says whether somebody may read a rubric."""
 
