@@ -34,11 +34,14 @@ class RegisteredCollections:
     ) -> Collection[str]:
         """Return which of some collections at a server are not for the owner of `assistant`.
 
-        Servers number their collections: one of another server is another one.
+        Servers number their collections: one of another server is another one. An assistant of
+        nobody's is the operator's, who may search everything.
 
         Raises:
             HeddleError: It cannot be told.
         """
+        if not assistant.owner and not assistant.organization:
+            return ()
         request = pb.ResolveCollectionsRequest(
             ids=collections, owner=assistant.owner, organization=assistant.organization
         )
