@@ -69,6 +69,7 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
         if not given.id:
             violation = Violation("rubric.id", "is required")
             raise InvalidRequestError("The request does not say which rubric.", [violation])
+        _check_owner(given.owner)
         content = read(given.content_json)
 
         def change(row: Row, now: int) -> Columns:
