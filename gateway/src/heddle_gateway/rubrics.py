@@ -7,6 +7,7 @@ from heddle.rubric.v1 import rubric_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError
 
 from heddle_gateway import etags, fields, queries
+from heddle_gateway.assistants import LARGEST_PAGE, TIMEOUT
 from heddle_gateway.bodies import read_object
 from heddle_gateway.exchange import Exchange, Headers, Reply
 from heddle_gateway.json_text import Place, parse
@@ -15,9 +16,7 @@ from heddle_gateway.peers import ask
 if TYPE_CHECKING:
     from heddle_gateway.state import State
 
-TIMEOUT = 15.0
-LARGEST_PAGE = 1000
-OWN = ("own", "readable")
+SELECTIONS = ("readable", "own")
 # What an answer tells besides; sent back, it changes nothing.
 _TOLD = ("organization", "title", "description", "created", "updated")
 
@@ -27,7 +26,7 @@ async def listing(state: "State", exchange: Exchange) -> Reply:
     request = pb.ListRubricsRequest(
         page_size=queries.whole(exchange, "page_size", 0, low=1, high=LARGEST_PAGE),
         page_token=queries.text(exchange, "page_token"),
-        own=queries.choice(exchange, "selection", OWN) == "own",
+        own=queries.choice(exchange, "selection", SELECTIONS) == "own",
     )
     page = await ask(state.peers.rubrics.ListRubrics, request, TIMEOUT)
     found = [_summary(each) for each in page.rubrics]

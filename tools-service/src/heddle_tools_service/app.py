@@ -32,6 +32,8 @@ from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.workshop import Workshop
 
+NOWHERE = "none"  # not empty: an empty variable is one that nobody set
+
 
 class ToolsSettings(ServiceSettings):
     """Settings of the tool service."""
@@ -80,12 +82,13 @@ class ToolsSettings(ServiceSettings):
     kb_shared: bool = Field(
         default=False,
         description="Let organisations that have set up no server use the operator's, with the "
-        "operator's token: they can then name any collection of it.",
+        "operator's token: they can then name any collection of it that LAMB's registry does not "
+        "give to others.",
     )
     accounts_address: str = Field(
         default="127.0.0.1:9104",
         description="Where the migration service is, which keeps rubrics and the settings of "
-        "organisations. Empty if there is none: everything is the operator's then.",
+        f"organisations; {NOWHERE!r} if there is none: everything is the operator's then.",
     )
     connector_address: str = Field(
         default="127.0.0.1:9103", description="Where the connector service listens."
@@ -123,7 +126,7 @@ async def app(
             connector = await resources.enter_async_context(
                 channel(settings.connector_address, contract)
             )
-        if accounts is None and settings.accounts_address:
+        if accounts is None and settings.accounts_address != NOWHERE:
             accounts = await resources.enter_async_context(
                 channel(settings.accounts_address, ACCOUNTS, RUBRICS)
             )

@@ -44,7 +44,7 @@ class Collections:
         query = _REGISTERED.where(knowledge_bases.c.kb_id.in_(known))
         async with self._database.reading() as connection:
             rows = (await connection.execute(query.order_by(knowledge_bases.c.kb_id))).all()
-            if rows and not organization and "\0" not in owner:
+            if rows and not organization:
                 organization = await organization_of(connection, owner) or ""
         home = organization or DEFAULT_ORGANIZATION
         return [

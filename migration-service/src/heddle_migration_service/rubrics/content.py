@@ -36,10 +36,10 @@ class _Criterion(_Part):
     levels: list[_Level] = Field(min_length=2)
 
 
-class Content(_Part):
+class _Content(_Part):
     """What must be in a rubric, except for what the service puts there."""
 
-    # One line each, and nothing that PostgreSQL cannot keep.
+    # These two become columns, and PostgreSQL keeps no NUL.
     title: str = Field(min_length=1, pattern="^[^\0]*$")
     description: str = Field(pattern="^[^\0]*$")
     metadata: dict[str, Any] = Field(default_factory=dict)
@@ -75,7 +75,7 @@ def check(content: dict[str, Any]) -> None:
         InvalidRequestError: It is wrong; each violation says where.
     """
     try:
-        Content.model_validate(content)
+        _Content.model_validate(content)
     except ValidationError as error:
         found = error.errors(include_input=False, include_url=False)[:_MOST_VIOLATIONS]
         wrong = [f"{_place(each['loc'])}: {each['msg']}" for each in found]

@@ -7,13 +7,13 @@ from typing import Any
 
 from heddle_runtime.errors import ConflictError, NotFoundError
 from heddle_runtime.identity import DEFAULT_ORGANIZATION, Identity
-from sqlalchemy import bindparam, delete, insert, select, true, update
+from sqlalchemy import bindparam, delete, insert, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_migration_service.access import may_change
 from heddle_migration_service.database.engine import Database
-from heddle_migration_service.database.schema import organizations, rubrics, users
-from heddle_migration_service.kept.organizations import organization_id
+from heddle_migration_service.database.schema import rubrics
+from heddle_migration_service.kept.organizations import organization_id, organization_of
 from heddle_migration_service.kept.owners import owner_of_new
 from heddle_migration_service.rubrics.rights import Allowed, owned, readable
 from heddle_migration_service.rubrics.row import ROWS, Row
@@ -28,11 +28,6 @@ class Rubrics:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._read = database.row_reader(ROWS.where(rubrics.c.rubric_id == bindparam("id")))
-        self._home = database.row_reader(
-            select(organizations.c.slug)
-            .join(users, users.c.organization_id == organizations.c.id)
-            .where(users.c.email == bindparam("email"))
-        )
 
     async def get(self, identifier: str, allowed: Allowed) -> Row:
         """Return a rubric.
@@ -47,9 +42,9 @@ class Rubrics:
         return row
 
     async def home(self, owner: str) -> str:
-        """Return the slug of the organisation that a user belongs to, if the user is known."""
-        found = None if "\0" in owner else await self._home(owner)
-        return found[0] if found else DEFAULT_ORGANIZATION
+        """Return the slug of the organisation where a user is at home."""
+        async with self._database.reading() as connection:
+            return await organization_of(connection, owner) or DEFAULT_ORGANIZATION
 
     async def listed(self, identity: Identity, after: int, limit: int, *, own: bool) -> list[Row]:
         """Return rubrics that `identity` may read, in the order of their numbers.
