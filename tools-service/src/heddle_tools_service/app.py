@@ -11,24 +11,28 @@ from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
-from heddle_runtime.owner_settings import ACCOUNTS, OwnerSettings
+from heddle_runtime.owner_settings import ACCOUNTS
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.settings import ServiceSettings
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
+from heddle_tools_service.belongings import Belongings, known_to, known_to_nobody
 from heddle_tools_service.generation import Channel, SmallModel
 from heddle_tools_service.knowledge.servicer import KnowledgeServicer
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.kb_server import KnowledgeServer
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases, ServerOf
-from heddle_tools_service.providers.owner_servers import OwnerServers, server_address
+from heddle_tools_service.providers.kept_rubrics import RUBRICS
+from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.owner_servers import server_address
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.stores import EmbeddedStore
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.workshop import Workshop
+
+NOWHERE = "none"  # not empty: an empty variable is one that nobody set
 
 
 class ToolsSettings(ServiceSettings):
@@ -63,7 +67,8 @@ class ToolsSettings(ServiceSettings):
     )
     rubrics_dir: Path = Field(
         default=Path(".heddle/rubrics"),
-        description="Folder of assessment rubrics, one YAML or JSON file each.",
+        description="Folder of assessment rubrics, one YAML or JSON file each, for ids that the "
+        "database does not have.",
     )
     kb_url: str = Field(
         default="",
@@ -77,11 +82,13 @@ class ToolsSettings(ServiceSettings):
     kb_shared: bool = Field(
         default=False,
         description="Let organisations that have set up no server use the operator's, with the "
-        "operator's token: they can then name any collection of it.",
+        "operator's token: they can then name any collection of it that LAMB's registry does not "
+        "give to others.",
     )
     accounts_address: str = Field(
         default="127.0.0.1:9104",
-        description="Where the migration service is, which keeps the settings of organisations.",
+        description="Where the migration service is, which keeps rubrics and the settings of "
+        f"organisations; {NOWHERE!r} if there is none: everything is the operator's then.",
     )
     connector_address: str = Field(
         default="127.0.0.1:9103", description="Where the connector service listens."
@@ -109,7 +116,7 @@ async def app(
         settings: How to serve it.
         connector: A way to the connector service, if it runs in this process. Else its address
             is among the settings.
-        accounts: A way to the account service, likewise.
+        accounts: A way to the migration service, likewise.
     """
     async with AsyncExitStack() as resources:
         http = await resources.enter_async_context(_http(settings))
@@ -119,18 +126,19 @@ async def app(
             connector = await resources.enter_async_context(
                 channel(settings.connector_address, contract)
             )
-        if accounts is None:
+        if accounts is None and settings.accounts_address != NOWHERE:
             accounts = await resources.enter_async_context(
-                channel(settings.accounts_address, ACCOUNTS)
+                channel(settings.accounts_address, ACCOUNTS, RUBRICS)
             )
+        found = _belongings(settings, accounts)
         workshop = Workshop(
             registry=Registry.discover(settings.plugins_dir),
             http=http,
             knowledge=KnowledgeBases(
-                store.get, _servers(settings, accounts), http, settings.http_timeout
+                store.get, found.server_of, http, settings.http_timeout, found.withheld_at
             ),
-            files=FileFolder(settings.files_dir),
-            rubrics=RubricFolder(settings.rubrics_dir),
+            files=FileFolder(settings.files_dir, found.number_of),
+            rubrics=found.rubrics,
             small_model=_small_model(settings, connector),
             threads=Threads(settings.threads_per_tool),
             patience=settings.tool_timeout,
@@ -164,12 +172,20 @@ def _small_model(settings: ToolsSettings, connector: Channel | None) -> SmallMod
     return SmallModel(connector, settings.small_fast_model)
 
 
-def _servers(settings: ToolsSettings, accounts: Channel) -> ServerOf:
-    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
+def _belongings(settings: ToolsSettings, accounts: Channel | None) -> Belongings:
     operators = (
         KnowledgeServer(settings.kb_url, settings.kb_token.get_secret_value())
         if settings.kb_url
         else None
     )
-    known = OwnerSettings(accounts, Acting("heddle-tools", secret))
-    return OwnerServers(known, operators, settings.kb_shared)
+    rubrics = RubricFolder(settings.rubrics_dir)
+    if accounts is None:
+        return known_to_nobody(operators, rubrics)
+    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
+    return known_to(
+        accounts,
+        Acting("heddle-tools", secret),
+        operators=operators,
+        shared=settings.kb_shared,
+        rubrics=rubrics,
+    )
