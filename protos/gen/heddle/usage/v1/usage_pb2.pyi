@@ -82,7 +82,7 @@ class UsageEntry(_message.Message):
 
     @_builtins.property
     def counts(self) -> Global___Counts:
-        """What it consumed. Each count is at least 0 and at most 10^15."""
+        """What it consumed. Each count is at least 0 and at most 10^12."""
 
     def __init__(
         self,
