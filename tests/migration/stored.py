@@ -4,7 +4,13 @@ import json
 from typing import Any
 
 from heddle_migration_service.database.engine import Database
-from heddle_migration_service.database.schema import assistants, organizations, originals, users
+from heddle_migration_service.database.schema import (
+    assistants,
+    organizations,
+    originals,
+    usage,
+    users,
+)
 from sqlalchemy import Row, insert, select
 
 LEGACY = {
@@ -57,6 +63,14 @@ async def keep(database: Database, *, organization: str = "uni", **columns: obje
     query = insert(assistants).values(values | columns).returning(assistants.c.id)
     async with database.writing() as connection:
         return str((await connection.execute(query)).scalar_one())
+
+
+async def keep_usage(database: Database, identifier: str) -> None:
+    """Keep that an assistant answered once."""
+    values = {column.name: 1 for column in usage.c} | {"connector": "openai", "model": "m"}
+    async with database.writing() as connection:
+        query = insert(usage).values(values | {"assistant_id": int(identifier)})
+        await connection.execute(query)
 
 
 async def keep_many(database: Database, rows: list[dict[str, object]]) -> None:

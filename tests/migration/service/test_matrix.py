@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.migration.v1 import migration_pb2, record_pb2
+from heddle.usage.v1 import usage_pb2
 from heddle_migration_service.database.engine import Database
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity import ANONYMOUS, Identity
 from migration.serving import ADA, MODEL, SECRET, Caller, serving
-from migration.stored import everything, keep
+from migration.stored import everything, keep, keep_usage
 
 CALLERS = {
     "owner": ADA,
@@ -30,6 +31,8 @@ MAY_CHANGE = {"owner", "administrator of the organisation", "administrator", "an
 MAY_USE = MAY_CHANGE | {"service"}
 MAY_USE_PUBLISHED = MAY_USE | {"colleague", "key of the organisation"}
 MAY_ADMINISTER = {"administrator", "anonymous"}
+MAY_RECORD = {"service", "anonymous"}
+MAY_RESET = MAY_ADMINISTER | {"administrator of the organisation"}
 
 Call = Callable[[Caller, str], Awaitable[object]]
 USE: dict[str, Call] = {
@@ -49,9 +52,17 @@ CHANGE: dict[str, Call] = {
     "ExportAssistant": lambda caller, number: caller.ask(
         caller.assistants.ExportAssistant, pb.ExportAssistantRequest(id=number)
     ),
+    "GetUsage": lambda caller, number: caller.used(number),
     "DeleteAssistant": lambda caller, number: caller.ask(
         caller.assistants.DeleteAssistant, pb.DeleteAssistantRequest(id=number)
     ),
+}
+RESET: dict[str, Call] = {"ResetUsage": lambda caller, number: caller.reset(number)}
+RECORD: dict[str, Call] = {
+    "RecordUsage": lambda caller, number: caller.consume(
+        "test",
+        [usage_pb2.UsageEntry(number=1, assistant_id=number, model=MODEL, counts=ONE)],
+    )
 }
 ADMINISTER: dict[str, Call] = {
     "ConvertAssistant": lambda caller, number: caller.ask(
@@ -61,6 +72,7 @@ ADMINISTER: dict[str, Call] = {
     "RollbackAssistants": lambda caller, number: caller.roll_back(ids=[number]),
 }
 MISSING = "987654"
+ONE = usage_pb2.Counts(requests=1)
 
 
 @pytest.fixture
@@ -90,7 +102,13 @@ async def test_everybody_gets_what_the_rules_say(
     made = 0
     for published in (False, True):
         users = MAY_USE_PUBLISHED if published else MAY_USE
-        for calls, allowed in ((USE, users), (CHANGE, MAY_CHANGE), (ADMINISTER, MAY_ADMINISTER)):
+        for calls, allowed in (
+            (USE, users),
+            (CHANGE, MAY_CHANGE),
+            (RESET, MAY_RESET),
+            (RECORD, MAY_RECORD),
+            (ADMINISTER, MAY_ADMINISTER),
+        ):
             for name, call in calls.items():
                 made += 1
                 number = await keep(database, name=f"a{made}", published=published)
@@ -100,7 +118,8 @@ async def test_everybody_gets_what_the_rules_say(
                 if who in allowed:
                     assert reason == "", (name, published, message)
                     continue
-                expected = "PERMISSION_DENIED" if calls is ADMINISTER else "NOT_FOUND"
+                whole = calls in (ADMINISTER, RECORD)  # nothing of anybody's is in their reach
+                expected = "PERMISSION_DENIED" if whole else "NOT_FOUND"
                 assert reason == expected, (name, published)
                 assert await everything(database) == before, (name, published)
                 # What is forbidden is told in the words of what is missing.
@@ -113,8 +132,8 @@ async def test_lists_show_what_the_rules_say(
     somebody: tuple[str, Caller], database: Database
 ) -> None:
     who, caller = somebody
-    await keep(database, name="hidden")
-    await keep(database, name="shown", published=True)
+    for name, published in (("hidden", False), ("shown", True)):
+        await keep_usage(database, await keep(database, name=name, published=published))
     listed = [each.name for each in await caller.listed()]
     assert listed == (["shown"] if who in MAY_USE_PUBLISHED else [])
     managed = [each.name for each in await caller.listed(selection=pb.SELECTION_MANAGED)]
@@ -124,18 +143,21 @@ async def test_lists_show_what_the_rules_say(
     records = await caller.ask(caller.records.ListRecords, record_pb2.ListRecordsRequest())
     assert [each.name for each in records.records] == managed
     assert records.total_size == len(managed)
+    assert [each.name for each in (await caller.all_used()).assistants] == managed
 
 
 def test_every_call_that_takes_an_id_is_in_the_table() -> None:
-    tried = {name.split()[0] for name in (*USE, *CHANGE, *ADMINISTER)}
+    tried = {name.split()[0] for name in (*USE, *CHANGE, *RESET, *RECORD, *ADMINISTER)}
     services = [
         pb.DESCRIPTOR.services_by_name["AssistantService"],
         record_pb2.DESCRIPTOR.services_by_name["RecordService"],
         migration_pb2.DESCRIPTOR.services_by_name["MigrationService"],
+        usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
     ]
     for contract in services:
         for method in contract.methods:
             fields = set(method.input_type.fields_by_name)
             takes_id = bool(fields & {"id", "ids", "reference"})
-            takes_id |= method.name == "UpdateAssistant"  # in the assistant
+            # In the assistant, in the entries.
+            takes_id |= method.name in ("UpdateAssistant", "RecordUsage")
             assert (method.name in tried) == takes_id, method.name
