@@ -33,6 +33,7 @@ MAY_USE_PUBLISHED = MAY_USE | {"colleague", "key of the organisation"}
 MAY_ADMINISTER = {"administrator", "anonymous"}
 MAY_RECORD = {"service", "anonymous"}
 MAY_RESET = MAY_ADMINISTER | {"administrator of the organisation"}
+ONE = usage_pb2.Counts(requests=1)
 
 Call = Callable[[Caller, str], Awaitable[object]]
 USE: dict[str, Call] = {
@@ -72,7 +73,6 @@ ADMINISTER: dict[str, Call] = {
     "RollbackAssistants": lambda caller, number: caller.roll_back(ids=[number]),
 }
 MISSING = "987654"
-ONE = usage_pb2.Counts(requests=1)
 
 
 @pytest.fixture
