@@ -22,6 +22,7 @@ _PROBLEM = {"$ref": "#/components/responses/Problem"}
 # By what a route has, the statuses of the problems that come with it.
 _WITH_GATE = ("401", "403", "429", "500", "501", "503", "504")
 _WITH_BODY = ("400", "408", "413")
+_PARTS = ("completions.yaml", "assistants.yaml", "usage.yaml", "creator.yaml", "catalog.yaml")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -35,7 +36,7 @@ def document() -> dict[str, Any]:
     """Return the OpenAPI document. It is shared: nobody changes it."""
     told: dict[str, Any] = _read("document.yaml")
     told["info"]["version"] = version("heddle-gateway")
-    for name in ("completions.yaml", "assistants.yaml", "creator.yaml", "catalog.yaml"):
+    for name in _PARTS:
         part = _read(name)
         told["paths"] |= part["paths"]
         told["components"]["schemas"] |= part["schemas"]
