@@ -85,7 +85,7 @@ async def test_what_others_may_not_see_is_not_there(shelf: Library) -> None:
 
 
 async def test_lambs_editor_changes_a_limit_and_loses_nothing(shelf: Library) -> None:
-    quota = {**METADATA["quota"], "period": "month", "note": {"by": "ana"}}
+    quota = {"enabled": True, "cost_limit_usd": 5.0, "period": "month", "note": {"by": "ana"}}
     number = await shelf.legacy(metadata=json.dumps(METADATA | {"quota": quota}))
     path = "/creator/assistant"
     shown = (await shelf["ana"].get(f"{path}/get_assistant/{number}")).json()
