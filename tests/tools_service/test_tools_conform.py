@@ -85,6 +85,7 @@ async def run(
     async with httpx.AsyncClient(trust_env=False) as http:
         call = ToolCall(
             config=config,
+            arguments=installed.arguments_of(None),
             query=scene.query,
             assistant=scene.assistant,
             identity=scene.identity,
@@ -131,6 +132,14 @@ class TestEveryTool:
     def test_every_required_option_has_an_example_that_fits(self, installed: Installed) -> None:
         jsonschema.validate(example(installed.tool.schema), installed.tool.schema)
 
+    def test_a_model_is_told_of_every_argument(self, installed: Installed) -> None:
+        function = installed.tool.function
+        if function is None:
+            pytest.skip("models cannot call it")
+        jsonschema.Draft202012Validator.check_schema(function.schema)
+        assert function.schema["additionalProperties"] is False
+        assert all(each.get("description") for each in function.schema["properties"].values())
+
     async def test_its_example_runs(self, installed: Installed) -> None:
         said_by_tool: list[str] = []
 
@@ -165,6 +174,8 @@ class TestEveryTool:
 
 def definition(tool: pb.Tool) -> dict[str, Any]:
     made = MessageToDict(tool, preserving_proto_field_name=True)
+    for function in made.get("functions", ()):
+        function["parameters_schema_json"] = json.loads(function["parameters_schema_json"])
     return {**made, "config_schema_json": json.loads(tool.config_schema_json)}
 
 

@@ -141,10 +141,22 @@ async def test_a_new_secret_may_go_to_a_new_server(accounts: Accounts) -> None:
         "1",
         '{"a": NaN}',
         '{"a": ' * 5000 + "1" + "}" * 5000,
+        '{"a": ' * 700 + "1" + "}" * 700,
+        "null",
         f'{{"a": "{"x" * 300_000}"}}',
         '{"token": "********"}',
     ],
-    ids=["list", "cut", "number", "nan", "deep", "large", "no secret there"],
+    ids=[
+        "list",
+        "cut",
+        "number",
+        "nan",
+        "too deep to read",
+        "too deep to walk",
+        "null",
+        "large",
+        "no secret there",
+    ],
 )
 async def test_what_are_no_settings_is_refused_and_nothing_changes(
     accounts: Accounts, text: str

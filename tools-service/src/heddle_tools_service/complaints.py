@@ -1,7 +1,8 @@
-"""Says what is wrong with a configuration, without repeating a value: it may be a secret."""
+"""Says what is wrong with an object, without repeating a value: it may be a secret."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from heddle_runtime.errors import Violation
@@ -10,8 +11,23 @@ from jsonschema import ValidationError
 from pydantic import ValidationError as ModelError
 
 _LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """What the objects of a schema are called."""
+
+    root: str
+    """The beginning of a path."""
+    member: str
+    schema: str
+    """The schema itself."""
+
+
+CONFIG = Noun("config", "an option of this tool", "config_schema")
+ARGUMENTS = Noun("arguments", "an argument of this function", "schema of its arguments")
+
 REQUIRED = "is required"
-_UNKNOWN = "is not an option of this tool"
 _RULES: Mapping[str, Callable[[Any], str]] = {
     "minimum": lambda limit: f"must be at least {limit}",
     "maximum": lambda limit: f"must be at most {limit}",
@@ -34,21 +50,21 @@ _RULES: Mapping[str, Callable[[Any], str]] = {
 }
 
 
-def complaints(errors: Iterable[ValidationError]) -> list[Violation]:
+def complaints(errors: Iterable[ValidationError], noun: Noun) -> list[Violation]:
     """Return everything that a schema finds wrong, in the order of the paths."""
-    found = {violation: None for error in errors for violation in _of(error)}
+    found = {violation: None for error in errors for violation in _of(error, noun)}
     return sorted(found, key=lambda violation: violation.field)
 
 
-def model_complaints(error: ModelError) -> list[Violation]:
+def model_complaints(error: ModelError, noun: Noun) -> list[Violation]:
     """Return what a pydantic model finds wrong beyond its schema."""
     return [
-        Violation(_path(item["loc"]), redact(item["msg"].removeprefix("Value error, ")))
+        Violation(_path(noun, item["loc"]), redact(item["msg"].removeprefix("Value error, ")))
         for item in error.errors(include_input=False, include_url=False)
     ]
 
 
-def _of(error: ValidationError) -> Iterator[Violation]:
+def _of(error: ValidationError, noun: Noun) -> Iterator[Violation]:
     path = error.absolute_path
     schema, limit = cast("Mapping[str, Any]", error.schema), cast("Any", error.validator_value)
     instance = cast("Mapping[str, Any]", error.instance)
@@ -57,19 +73,19 @@ def _of(error: ValidationError) -> Iterator[Violation]:
             # One error for each missing member, none of which says which: name them all.
             for name in limit:
                 if name not in instance:
-                    yield Violation(_path([*path, name]), REQUIRED)
+                    yield Violation(_path(noun, [*path, name]), REQUIRED)
         case "additionalProperties" | "unevaluatedProperties":
             known = schema.get("properties", {})
             patterns = schema.get("patternProperties", {})
             for name in instance:
                 if name not in known and not any(re.search(text, name) for text in patterns):
-                    yield Violation(_path([*path, name]), _UNKNOWN)
+                    yield Violation(_path(noun, [*path, name]), f"is not {noun.member}")
         case "anyOf" | "oneOf":
-            yield Violation(_path(path), _alternatives(limit))
+            yield Violation(_path(noun, path), _alternatives(limit))
         case rule:
             say = _RULES.get(str(rule))
             broken = f"breaks the rule {rule!r} of the tool's schema"
-            yield Violation(_path(path), say(limit) if say else broken)
+            yield Violation(_path(noun, path), say(limit) if say else broken)
 
 
 def _alternatives(schemas: Iterable[Any]) -> str:
@@ -83,8 +99,8 @@ def _either(words: Iterable[str]) -> str:
     return " or ".join(map(str, words))
 
 
-def _path(location: Iterable[str | int]) -> str:
-    path = "config"
+def _path(noun: Noun, location: Iterable[str | int]) -> str:
+    path = noun.root
     for step in location:
         path += f"[{step}]" if isinstance(step, int) else f".{step[:_LONGEST_NAME]}"
     return path

@@ -8,6 +8,8 @@ from heddle_tools_service.sdk import Mode, Tool
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _NAME_RULE = "use 1 to 63 of a-z, 0-9 and _, a letter first"
+_FUNCTION = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
+_FUNCTION_RULE = "use 1 to 64 of a-z, A-Z, 0-9, _ and -, a letter first"
 _LONGEST = {"title": 100, "description": 1_000, "version": 50, "category": 50}
 # The text of the user, and what assistants that work as tools will fill.
 _RESERVED_SLOTS = frozenset({"user_input", "tool_result"})
@@ -51,8 +53,16 @@ def _problems(tool: Tool) -> Iterator[str]:
             yield f"its {name} is missing, write one"
         elif len(value) > longest:
             yield f"its {name} is longer than {longest:,} characters, shorten it"
+    yield from _mode_problems(tool)
+
+
+def _mode_problems(tool: Tool) -> Iterator[str]:
     for mode in tool.modes:
         if mode not in get_args(Mode):
             yield f"there is no mode {mode!r}: use {', '.join(get_args(Mode))}"
     if not tool.modes:
         yield "it can be bound in no mode, name one"
+    if ("function" in tool.modes) != (tool.function is not None):
+        yield "the mode function and a function go together, take both or none"
+    if tool.function and not _FUNCTION.fullmatch(tool.function.name):
+        yield f"its function cannot be {tool.function.name[:80]!r}: {_FUNCTION_RULE}"

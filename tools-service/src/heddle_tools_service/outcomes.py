@@ -1,5 +1,6 @@
 """From what a tool returns or raises to what the contract says."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -27,6 +28,7 @@ log = structlog.get_logger(__name__)
 LONGEST_TEXT = 400_000
 LONGEST_PHRASE = 300
 _LONGEST_MESSAGE = 1_000
+_LONGEST_DETAILS = 20_000
 _MOST_SOURCES = 200
 _MOST_WARNINGS = 64
 _LONGEST_FIELD = 4_000
@@ -53,8 +55,10 @@ def failure(tool: str, raised: BaseException) -> HeddleError:
             return raised
         case ToolUnavailableError():
             told: HeddleError = UnavailableError(_safe(raised), tool=tool)
+            told.metadata |= _more(raised)
         case ToolError():
             told = ToolFailedError(_safe(raised), tool=tool)
+            told.metadata |= _more(raised)
         case httpx.HTTPError():
             told = UnavailableError(f"What is behind the tool {tool!r} does not answer.", tool=tool)
         case TimeoutError():
@@ -114,6 +118,20 @@ def _source(source: Source) -> pb.Source:
 def _attributes(source: Source) -> Iterator[tuple[str, str]]:
     for name, value in source.attributes.items():
         yield _cut(str(name)), _cut(str(value))
+
+
+def _more(error: ToolError) -> dict[str, str]:
+    """Return what a failure tells besides its message, in the words of the contract."""
+    more = {"kind": _cut(error.kind)} if error.kind else {}
+    if error.details:
+        try:
+            details = _plain(redact(json.dumps(error.details, ensure_ascii=False)))
+        except (ValueError, TypeError, RecursionError):
+            log.error("a tool's error has details that are no JSON", kind=error.kind)  # noqa: TRY400 - the tool is at fault
+        else:
+            if len(details) <= _LONGEST_DETAILS:
+                more["details_json"] = details
+    return more
 
 
 def _safe(error: ToolError) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf.json_format import SerializeToJsonError
 from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2
+from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
 from heddle_runtime.plugins import Plugins, Problem, discover
@@ -17,9 +18,10 @@ from heddle_runtime.structs import from_struct
 
 from heddle_tools_service import tools
 from heddle_tools_service.adapters import tools_in
-from heddle_tools_service.complaints import REQUIRED
-from heddle_tools_service.configs import ConfigSchema
+from heddle_tools_service.complaints import ARGUMENTS, REQUIRED
 from heddle_tools_service.definitions import check
+from heddle_tools_service.function_calls import declaration, members_of
+from heddle_tools_service.schemas import CompiledSchema
 from heddle_tools_service.sdk import Mode, Tool
 
 ENTRY_POINTS = "heddle.tools"
@@ -36,7 +38,9 @@ class Installed:
     """A tool, ready to be described, configured and run."""
 
     tool: Tool
-    configs: ConfigSchema
+    configs: CompiledSchema
+    arguments: CompiledSchema | None
+    """None if models cannot call the tool."""
 
     @property
     def name(self) -> str:
@@ -53,6 +57,55 @@ class Installed:
         if violations:
             raise InvalidRequestError(_summary(self.name, violations), violations, tool=self.name)
         return parsed
+
+    def arguments_of(self, call: pb.FunctionCall | None) -> object:
+        """Return what the tool gets as its arguments.
+
+        Args:
+            call: What the model wrote. If None, no model calls the tool.
+
+        Raises:
+            InvalidRequestError: The tool cannot be run so, or the arguments are wrong; the
+                violations say where.
+        """
+        if call is None:
+            return self._defaults()
+        function = self.tool.function
+        if self.arguments is None or function is None:
+            raise self._wrong_mode("function")
+        if call.name != function.name:
+            raise NotFoundError(f"No function is named {call.name[:_LONGEST_NAME]!r}.")
+        parsed, violations = self.arguments.read(members_of(call))
+        if violations:
+            message = f"The arguments of {function.name!r} are wrong: {_listed(violations)}."
+            raise InvalidRequestError(message, violations, tool=self.name)
+        return parsed
+
+    def functions(self, config: Struct) -> list[chat_pb2.FunctionDeclaration]:
+        """Return what a model is told of the tool under a configuration.
+
+        Raises:
+            InvalidRequestError: It cannot be called by models, or the configuration is wrong.
+        """
+        if self.tool.function is None:
+            raise self._wrong_mode("function")
+        self.configure(config)
+        return [declaration(self.tool.function)]
+
+    def _defaults(self) -> object:
+        if "augment" not in self.tool.modes:
+            raise self._wrong_mode("augment")
+        if self.arguments is None:
+            return None
+        parsed, violations = self.arguments.read({})
+        return None if violations else parsed
+
+    def _wrong_mode(self, mode: Mode) -> InvalidRequestError:
+        message = (
+            f"The tool {self.name!r} cannot be bound in the mode {mode!r}, only in "
+            f"{' and '.join(map(repr, self.tool.modes))}."
+        )
+        return InvalidRequestError(message, [Violation("mode", "is none of the tool's")])
 
     def validate(self, config: Struct) -> tuple[dict[str, Any], Sequence[Violation]]:
         """Return a configuration with its defaults, and everything that is wrong with it."""
@@ -115,6 +168,7 @@ class Registry:
             category=tool.category,
             modes=[_MODES[mode] for mode in tool.modes],
             origin=self._origins[tool.name],
+            functions=[declaration(tool.function)] if tool.function else (),
         )
 
 
@@ -132,7 +186,11 @@ def _summary(tool: str, violations: Sequence[Violation]) -> str:
     name = first.field.removeprefix("config.")
     if not others and first.description == REQUIRED and "." not in name:
         return f"No {name} configured"
-    return f"The configuration of the tool {tool!r} is wrong: {first.field} {first.description}."
+    return f"The configuration of the tool {tool!r} is wrong: {_listed([first])}."
+
+
+def _listed(violations: Sequence[Violation]) -> str:
+    return "; ".join(f"{each.field} {each.description}" for each in violations)
 
 
 def _read(module: ModuleType) -> Iterator[Installed]:
@@ -141,4 +199,6 @@ def _read(module: ModuleType) -> Iterator[Installed]:
 
 def _install(tool: Tool) -> Installed:
     check(tool)
-    return Installed(tool, ConfigSchema(tool.schema, tool.parse))
+    function = tool.function
+    arguments = CompiledSchema(function.schema, function.parse, ARGUMENTS) if function else None
+    return Installed(tool, CompiledSchema(tool.schema, tool.parse), arguments)

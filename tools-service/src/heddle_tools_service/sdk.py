@@ -3,19 +3,32 @@
 A tool is one function with the `tool` decorator. It takes a `ToolCall` and returns a `ToolResult`,
 or raises `ToolError`. The function is async, or an ordinary one, which then runs in a thread; only
 an async one can use the client, the knowledge bases, the files, the rubrics and the small model.
+
+One tool can be bound in several modes: `augment`, to fill a slot before the model answers, and
+`function`, where the model calls it. What the model sends is `ToolCall.query`, or what the tool's
+own `arguments` say.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal
 
 import httpx
-from pydantic import BaseModel, ConfigDict
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import core_schema
+from typing_extensions import TypeVar
 
+from heddle_tools_service.models import (
+    SCHEMA_DIALECT,
+    NoArguments,
+    NoOptions,
+    Query,
+    ToolArguments,
+    ToolConfig,
+    arguments_schema,
+    schema_of,
+)
 from heddle_tools_service.surroundings import (
     Assistant,
     Caller,
@@ -32,6 +45,7 @@ from heddle_tools_service.surroundings import (
 )
 
 __all__ = [
+    "SCHEMA_DIALECT",
     "Assistant",
     "Caller",
     "EarlierResult",
@@ -39,14 +53,18 @@ __all__ = [
     "FileText",
     "Files",
     "Findings",
+    "Function",
     "Knowledge",
     "Mode",
+    "NoArguments",
     "NoOptions",
     "Passage",
+    "Query",
     "Rubric",
     "Rubrics",
     "Source",
     "Tool",
+    "ToolArguments",
     "ToolCall",
     "ToolConfig",
     "ToolError",
@@ -54,42 +72,29 @@ __all__ = [
     "ToolUnavailableError",
     "tool",
 ]
-SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Mode = Literal["augment", "function", "agent"]
 
 
 class ToolError(Exception):
-    """The tool gives up. The message is shown to people: it must not hold secrets."""
+    """The tool gives up. The message is shown to people and models: it must not hold secrets."""
+
+    def __init__(
+        self, message: str = "", *, kind: str = "", details: Mapping[str, Any] | None = None
+    ) -> None:
+        """Say why.
+
+        Args:
+            message: What is wrong, and how to mend it.
+            kind: One of the tool's own words for it, for programs and for the model.
+            details: What else the model should know, plain JSON.
+        """
+        super().__init__(message)
+        self.kind = kind
+        self.details = dict(details or {})
 
 
 class ToolUnavailableError(ToolError):
     """Something behind the tool is down; trying again later may help."""
-
-
-class _PlainSchema(GenerateJsonSchema):
-    """A JSON Schema without the titles that pydantic makes of the names."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        made = super().model_schema(schema)
-        if schema["cls"].model_config.get("title") is None:
-            made.pop("title", None)
-        return made
-
-
-class ToolConfig(BaseModel):
-    """Base of a tool's configuration: its fields, their defaults and limits are what clients see.
-
-    Unknown members are refused. Describe every field: the description is shown in forms.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class NoOptions(ToolConfig):
-    """Nothing can be set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +126,19 @@ class ToolResult:
     slot: str = ""
     """The slot to fill, if it is another than the tool's own."""
 
+    @classmethod
+    def json(cls, value: Any, **others: Any) -> "ToolResult":
+        """Return a result whose text is JSON, as models like to read what a function returns."""
+        return cls(json.dumps(value, ensure_ascii=False), **others)
+
 
 ConfigT = TypeVar("ConfigT")
+ArgumentsT = TypeVar("ArgumentsT", default=Any)
 ModelT = TypeVar("ModelT", bound=ToolConfig)
 
 
 @dataclass(frozen=True)
-class ToolCall(Generic[ConfigT]):
+class ToolCall(Generic[ConfigT, ArgumentsT]):
     """One call of a tool: what it is given, and its ways to the outside."""
 
     longest_generation: ClassVar[float] = 10.0
@@ -135,8 +146,11 @@ class ToolCall(Generic[ConfigT]):
 
     config: ConfigT
     """The checked configuration, defaults filled in."""
+    arguments: ArgumentsT
+    """What the model sent, checked, if it called the tool; else the defaults of the arguments."""
     query: str
-    """The last user message: its text parts, joined by a space. Empty if there is none."""
+    """What to work on: what the model asks for if it called the tool, else the last user message,
+    its text parts joined by a space. Empty if there is none."""
     assistant: Assistant
     identity: Caller
     earlier: tuple[EarlierResult, ...]
@@ -180,7 +194,19 @@ class ToolCall(Generic[ConfigT]):
         return await self.small_model(prompt, timeout=limit, max_tokens=max_tokens)
 
 
-Run = Callable[[ToolCall[Any]], "ToolResult | Awaitable[ToolResult]"]
+Run = Callable[[ToolCall[Any, Any]], "ToolResult | Awaitable[ToolResult]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What a model sees of a tool."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    """The JSON Schema (2020-12) of the arguments."""
+    parse: Callable[[dict[str, Any]], Any]
+    """Makes of arguments that fit the schema what `ToolCall.arguments` is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +227,8 @@ class Tool:
     modes: tuple[Mode, ...] = ("augment",)
     module: str = ""
     """Where the tool is defined."""
+    function: Function | None = None
+    """None if models cannot call it."""
 
     @property
     def blocking(self) -> bool:
@@ -208,43 +236,53 @@ class Tool:
         return not inspect.iscoroutinefunction(self.run)
 
 
-def tool(
+def tool(  # noqa: PLR0913 - what a definition says, each by its name
     name: str,
     *,
     title: str,
     config: type[ModelT] = NoOptions,  # type: ignore[assignment] # a type variable takes no default
+    arguments: type[ToolArguments] | None = None,
+    function: str = "",
     slot: str = "context",
     category: str = "custom",
     version: str = "1.0",
     modes: tuple[Mode, ...] = ("augment",),
-) -> Callable[[Callable[[ToolCall[ModelT]], ToolResult | Awaitable[ToolResult]]], Tool]:
+) -> Callable[[Callable[[ToolCall[ModelT, Any]], ToolResult | Awaitable[ToolResult]]], Tool]:
     """Make a `Tool` of a function; the first line of its docstring is the tool's description.
 
     Args:
         name: The unique name, `[a-z][a-z0-9_]{0,62}`.
         title: The name shown to people.
         config: What an assistant's author can set. Without it: nothing.
+        arguments: What a model that calls the tool fills in. Without it: `Query`.
+        function: What the tool is called by a model. Without it: `name`.
         slot: The template slot that is filled when a binding names none.
-        category: `rag`, `rubric`, `file` or `custom`, for lists.
+        category: `rag`, `rubric`, `file`, `utilities`, `lms` or `custom`, for lists.
         version: For people.
         modes: The ways in which the tool can be bound.
     """
 
-    def decorate(run: Callable[[ToolCall[ModelT]], ToolResult | Awaitable[ToolResult]]) -> Tool:
+    def decorate(
+        run: Callable[[ToolCall[ModelT, Any]], ToolResult | Awaitable[ToolResult]],
+    ) -> Tool:
         description, _, _ = (run.__doc__ or "").strip().partition("\n")
-        schema = config.model_json_schema(schema_generator=_PlainSchema)
+        taken = arguments or Query
+        offered = Function(
+            function or name, description, arguments_schema(taken), taken.model_validate
+        )
         return Tool(
             name,
             title,
             description,
             slot,
-            {"$schema": SCHEMA_DIALECT, **schema},
+            schema_of(config),
             config.model_validate,
             run,
             category,
             version,
             modes,
             run.__module__,
+            offered if "function" in modes else None,
         )
 
     return decorate

@@ -61,6 +61,13 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
             ]
         )
 
+    async def ListFunctions(
+        self, request: pb.ListFunctionsRequest, context: Context
+    ) -> pb.ListFunctionsResponse:
+        """Tell what a model may call."""
+        _check(request.invocations, "invocations[{}]")
+        return pb.ListFunctionsResponse(functions=map(self._functions, request.invocations))
+
     async def ExecuteTool(
         self, request: pb.ExecuteToolRequest, context: Context
     ) -> AsyncGenerator[pb.ExecuteToolResponse]:
@@ -87,6 +94,13 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
         async with running(request.invocations, begin) as outbox:
             while events := await outbox.take():
                 yield pb.ExecuteToolsResponse(events=map(_event, events))
+
+    def _functions(self, invocation: pb.ToolInvocation) -> pb.ToolFunctions:
+        try:
+            functions = self._registry.get(invocation.name).functions(invocation.config)
+        except HeddleError as error:
+            return pb.ToolFunctions(id=invocation.id, error=to_status(error))
+        return pb.ToolFunctions(id=invocation.id, functions=functions)
 
 
 def _check(invocations: Sequence[pb.ToolInvocation], path: str) -> None:

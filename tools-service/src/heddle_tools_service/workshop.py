@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.registry import Registry
-from heddle_tools_service.sdk import Tool, ToolCall
+from heddle_tools_service.sdk import Query, Tool, ToolCall
 from heddle_tools_service.surroundings import Generate
 from heddle_tools_service.threads import Threads
 
@@ -74,6 +74,8 @@ class Workshop:
         try:
             installed = self.registry.get(invocation.name)
             slot = slot or installed.tool.slot
+            asked = invocation.function_call if invocation.HasField("function_call") else None
+            arguments = installed.arguments_of(asked)
             config = installed.configure(invocation.config)
         except HeddleError as error:
             outbox.put(Event(invocation.id, error, slot))
@@ -86,7 +88,9 @@ class Workshop:
 
         def work(run: Run) -> Work:
             status = run.status_from_thread if tool.blocking else run.status
-            made = call(config=config, status=status, seconds=seconds)
+            made = call(config=config, arguments=arguments, status=status, seconds=seconds)
+            if asked and isinstance(arguments, Query):
+                made = replace(made, query=arguments.query)
             return self._work(tool, made, invocation.slot)
 
         return Run(invocation.id, tool.name, slot, seconds, outbox, work)

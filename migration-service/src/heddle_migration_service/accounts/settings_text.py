@@ -8,6 +8,8 @@ from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_migration_service.accounts.resolution import resolved, servers
 from heddle_migration_service.accounts.sealing import Keys, UnreadableSecretError
 from heddle_migration_service.accounts.secret_members import MASK, Config, sealed, unmasked
+from heddle_migration_service.conversion.errors import MalformedMetadataError
+from heddle_migration_service.conversion.text import checked
 
 _FIELD = "organization.settings_json"
 _LARGEST = 256 * 1024
@@ -17,18 +19,17 @@ def parsed(text: str) -> dict[str, Any]:
     """Return the object that a text holds.
 
     Raises:
-        InvalidRequestError: It is not the text of a JSON object, or too large.
+        InvalidRequestError: It is not the text of a JSON object, too large or nested too deep.
     """
     if len(text) > _LARGEST:
         raise _wrong(f"must have at most {_LARGEST} characters")
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        return checked(json.loads(text))
+    except MalformedMetadataError as error:
+        raise _wrong(error.violations[0].description) from None
     except (ValueError, RecursionError) as error:
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise _wrong(f"must be the text of a JSON object{where}") from None
-    if not isinstance(value, dict):
-        raise _wrong("must be the text of a JSON object")
-    return value
 
 
 def replaced(given: Config, kept: Config, keys: Keys, slug: str) -> str:
@@ -61,10 +62,6 @@ def _refuse_moves(given: Config, kept: Config) -> None:
     for name, address, secret in servers(resolved("", given, {})):
         if secret == MASK and address not in (known.get(name), MASK):
             raise _wrong(f"changes the address of {name!r}: give its secret anew")
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
 
 
 def _wrong(what: str) -> InvalidRequestError:

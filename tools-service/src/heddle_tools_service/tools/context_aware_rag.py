@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from heddle_tools_service.sdk import ToolCall, ToolError, ToolResult, tool
+from heddle_tools_service.sdk import Query, ToolCall, ToolError, ToolResult, tool
 from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig, check, look_up, told
 
 _MESSAGES = 10
@@ -25,6 +25,7 @@ Search query:"""
     config=KnowledgeBaseConfig,
     slot="context",
     category="rag",
+    modes=("augment", "function"),
 )
 async def context_aware_rag(call: ToolCall[KnowledgeBaseConfig]) -> ToolResult:
     """Retrieves context from knowledge bases for the question that the whole conversation asks."""
@@ -38,9 +39,10 @@ async def context_aware_rag(call: ToolCall[KnowledgeBaseConfig]) -> ToolResult:
 async def rewritten(call: ToolCall[Any]) -> str:
     """Return a query that makes sense without the conversation.
 
-    The last user message itself, if there is no small model or none that answers.
+    What a model asks for does already; and the last user message stays as it is if there is no
+    small model, or none that answers.
     """
-    if not call.can_generate:
+    if isinstance(call.arguments, Query) or not call.can_generate:
         return call.query
     turns = "\n".join(map(_turn, call.request["messages"][-_MESSAGES:]))
     try:

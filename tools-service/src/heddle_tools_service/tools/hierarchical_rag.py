@@ -11,6 +11,7 @@ from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig, check, lo
     config=KnowledgeBaseConfig,
     slot="context",
     category="rag",
+    modes=("augment", "function"),
 )
 async def hierarchical_rag(call: ToolCall[KnowledgeBaseConfig]) -> ToolResult:
     """Retrieves the sections around the passages that answer what the conversation asks."""

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from heddle_tools_service.sdk import (
+    NoArguments,
     Rubric,
     Source,
     ToolCall,
@@ -30,7 +31,15 @@ class RubricConfig(ToolConfig):
     )
 
 
-@tool("rubric", title="Assessment Rubric", config=RubricConfig, slot="rubric", category="rubric")
+@tool(
+    "rubric",
+    title="Assessment Rubric",
+    config=RubricConfig,
+    arguments=NoArguments,
+    slot="rubric",
+    category="rubric",
+    modes=("augment", "function"),
+)
 async def rubric(call: ToolCall[RubricConfig]) -> ToolResult:
     """Injects a rubric for assessment-based responses."""
     rubric_id = str(call.config.rubric_id or "").strip()

@@ -42,6 +42,7 @@ class KnowledgeBaseConfig(ToolConfig):
     config=KnowledgeBaseConfig,
     slot="context",
     category="rag",
+    modes=("augment", "function"),
 )
 async def simple_rag(call: ToolCall[KnowledgeBaseConfig]) -> ToolResult:
     """Retrieves relevant context from knowledge base collections."""

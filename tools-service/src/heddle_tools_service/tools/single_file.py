@@ -2,7 +2,15 @@
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import Source, ToolCall, ToolConfig, ToolError, ToolResult, tool
+from heddle_tools_service.sdk import (
+    NoArguments,
+    Source,
+    ToolCall,
+    ToolConfig,
+    ToolError,
+    ToolResult,
+    tool,
+)
 
 
 class SingleFileConfig(ToolConfig):
@@ -22,8 +30,10 @@ class SingleFileConfig(ToolConfig):
     "single_file",
     title="Single File Context",
     config=SingleFileConfig,
+    arguments=NoArguments,
     slot="file",
     category="file",
+    modes=("augment", "function"),
 )
 async def single_file(call: ToolCall[SingleFileConfig]) -> ToolResult:
     """Injects the contents of a file as context."""

@@ -13,7 +13,13 @@ class WordCountConfig(ToolConfig):
     )
 
 
-@tool("word_count", title="Word count", config=WordCountConfig, slot="word_count")
+@tool(
+    "word_count",
+    title="Word count",
+    config=WordCountConfig,
+    slot="word_count",
+    modes=("augment", "function"),
+)
 async def word_count(call: ToolCall[WordCountConfig]) -> ToolResult:
     """Tells the model how many words the last message has."""
     call.status("counting words")

@@ -319,7 +319,7 @@ Global___ToolCall: _TypeAlias = ToolCall  # noqa: Y015
 
 @_typing.final
 class FunctionDeclaration(_message.Message):
-    """A function of the client that the model may call."""
+    """A function that the model may call."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

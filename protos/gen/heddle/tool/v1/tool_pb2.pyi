@@ -39,6 +39,7 @@ class Tool(_message.Message):
     CATEGORY_FIELD_NUMBER: _builtins.int
     MODES_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
+    FUNCTIONS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     title: _builtins.str
@@ -54,12 +55,20 @@ class Tool(_message.Message):
     version: _builtins.str
     """The version, for people."""
     category: _builtins.str
-    """The kind of tool, for lists: `rag`, `rubric`, `file`, `custom`, `legacy`."""
+    """The kind of tool, for lists: `rag`, `rubric`, `file`, `utilities`, `lms`, `custom`,
+    `legacy`, or a tool's own word.
+    """
     origin: _builtins.str
     """Where the tool comes from: `builtin`, `package:<distribution>` or `folder:<file>`."""
     @_builtins.property
     def modes(self) -> _containers.RepeatedScalarFieldContainer[_assistant_pb2.Mode.ValueType]:
         """The ways in which the tool can be bound."""
+
+    @_builtins.property
+    def functions(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.FunctionDeclaration]:
+        """What a model sees of a tool that has `MODE_FUNCTION`. Empty if that hangs on the
+        configuration; `ListFunctions` knows.
+        """
 
     def __init__(
         self,
@@ -73,10 +82,11 @@ class Tool(_message.Message):
         category: _builtins.str = ...,
         modes: _abc.Iterable[_assistant_pb2.Mode.ValueType] | None = ...,
         origin: _builtins.str = ...,
+        functions: _abc.Iterable[_chat_pb2.FunctionDeclaration] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "config_schema_json", b"config_schema_json", "default_slot", b"default_slot", "description", b"description", "modes", b"modes", "name", b"name", "origin", b"origin", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "config_schema_json", b"config_schema_json", "default_slot", b"default_slot", "description", b"description", "functions", b"functions", "modes", b"modes", "name", b"name", "origin", b"origin", "title", b"title", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -345,6 +355,7 @@ class ToolInvocation(_message.Message):
     CONFIG_FIELD_NUMBER: _builtins.int
     SLOT_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
+    FUNCTION_CALL_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Tells invocations of a call apart."""
     name: _builtins.str
@@ -362,6 +373,12 @@ class ToolInvocation(_message.Message):
         half of what the call has left.
         """
 
+    @_builtins.property
+    def function_call(self) -> Global___FunctionCall:
+        """Runs the tool because a model calls it. The result's parts are what the model reads
+        then, and its slot means nothing. Without it the tool runs to fill its slot.
+        """
+
     def __init__(
         self,
         *,
@@ -370,14 +387,44 @@ class ToolInvocation(_message.Message):
         config: _struct_pb2.Struct | None = ...,
         slot: _builtins.str = ...,
         timeout: _duration_pb2.Duration | None = ...,
+        function_call: Global___FunctionCall | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "function_call", b"function_call", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "id", b"id", "name", b"name", "slot", b"slot", "timeout", b"timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "function_call", b"function_call", "id", b"id", "name", b"name", "slot", b"slot", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ToolInvocation: _TypeAlias = ToolInvocation  # noqa: Y015
+
+@_typing.final
+class FunctionCall(_message.Message):
+    """A model's call of a function."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_JSON_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The function, as `ListFunctions` names it."""
+    arguments_json: _builtins.str
+    """The arguments as the model wrote them: the text of one JSON object, or empty. What does
+    not fit the function's schema is answered with `INVALID_ARGUMENT` and `BadRequest`
+    details, and the tool does not run.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        arguments_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FunctionCall: _TypeAlias = FunctionCall  # noqa: Y015
 
 @_typing.final
 class ToolEvent(_message.Message):
@@ -592,6 +639,94 @@ class ValidateToolConfigResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ValidateToolConfigResponse: _TypeAlias = ValidateToolConfigResponse  # noqa: Y015
+
+@_typing.final
+class ListFunctionsRequest(_message.Message):
+    """Request of `ListFunctions`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOCATIONS_FIELD_NUMBER: _builtins.int
+    ASSISTANT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def invocations(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolInvocation]:
+        """The tools with their configurations, with distinct ids. At most 64."""
+
+    @_builtins.property
+    def assistant(self) -> _assistant_pb2.Assistant:
+        """The assistant that is answered as."""
+
+    def __init__(
+        self,
+        *,
+        invocations: _abc.Iterable[Global___ToolInvocation] | None = ...,
+        assistant: _assistant_pb2.Assistant | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "invocations", b"invocations"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListFunctionsRequest: _TypeAlias = ListFunctionsRequest  # noqa: Y015
+
+@_typing.final
+class ToolFunctions(_message.Message):
+    """What one invocation offers to a model."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    FUNCTIONS_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The invocation."""
+    @_builtins.property
+    def functions(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.FunctionDeclaration]:
+        """The functions. Names are unique within one invocation, not among several."""
+
+    @_builtins.property
+    def error(self) -> _status_pb2.Status:
+        """Why there are none. Absent if all went well."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        functions: _abc.Iterable[_chat_pb2.FunctionDeclaration] | None = ...,
+        error: _status_pb2.Status | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "functions", b"functions", "id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ToolFunctions: _TypeAlias = ToolFunctions  # noqa: Y015
+
+@_typing.final
+class ListFunctionsResponse(_message.Message):
+    """Response of `ListFunctions`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FUNCTIONS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def functions(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolFunctions]:
+        """One for each invocation, in their order."""
+
+    def __init__(
+        self,
+        *,
+        functions: _abc.Iterable[Global___ToolFunctions] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["functions", b"functions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListFunctionsResponse: _TypeAlias = ListFunctionsResponse  # noqa: Y015
 
 @_typing.final
 class ExecuteToolRequest(_message.Message):

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ToolServiceStub:
-    """Runs the tools that gather context for an assistant.
+    """Runs tools: those that gather context for an assistant, and those that a model calls.
     """
 
     def __init__(self, channel):
@@ -50,6 +50,11 @@ class ToolServiceStub:
                 request_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ValidateToolConfigRequest.SerializeToString,
                 response_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ValidateToolConfigResponse.FromString,
                 _registered_method=True)
+        self.ListFunctions = channel.unary_unary(
+                '/heddle.tool.v1.ToolService/ListFunctions',
+                request_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ListFunctionsRequest.SerializeToString,
+                response_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ListFunctionsResponse.FromString,
+                _registered_method=True)
         self.ExecuteTool = channel.unary_stream(
                 '/heddle.tool.v1.ToolService/ExecuteTool',
                 request_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ExecuteToolRequest.SerializeToString,
@@ -63,7 +68,7 @@ class ToolServiceStub:
 
 
 class ToolServiceServicer:
-    """Runs the tools that gather context for an assistant.
+    """Runs tools: those that gather context for an assistant, and those that a model calls.
     """
 
     def ListTools(self, request, context):
@@ -83,6 +88,15 @@ class ToolServiceServicer:
     def ValidateToolConfig(self, request, context):
         """Checks a configuration without running the tool. Succeeds also when the
         configuration is wrong: the violations are the answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListFunctions(self, request, context):
+        """Tells which functions tools offer to a model under the given configurations. An
+        invocation that cannot be described, for example because its configuration is wrong,
+        ends in an error of its own; the call succeeds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -127,6 +141,11 @@ def add_ToolServiceServicer_to_server(servicer, server):
                     request_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ValidateToolConfigRequest.FromString,
                     response_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ValidateToolConfigResponse.SerializeToString,
             ),
+            'ListFunctions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListFunctions,
+                    request_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ListFunctionsRequest.FromString,
+                    response_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ListFunctionsResponse.SerializeToString,
+            ),
             'ExecuteTool': grpc.unary_stream_rpc_method_handler(
                     servicer.ExecuteTool,
                     request_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ExecuteToolRequest.FromString,
@@ -146,7 +165,7 @@ def add_ToolServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ToolService:
-    """Runs the tools that gather context for an assistant.
+    """Runs tools: those that gather context for an assistant, and those that a model calls.
     """
 
     @staticmethod
@@ -220,6 +239,33 @@ class ToolService:
             '/heddle.tool.v1.ToolService/ValidateToolConfig',
             heddle_dot_tool_dot_v1_dot_tool__pb2.ValidateToolConfigRequest.SerializeToString,
             heddle_dot_tool_dot_v1_dot_tool__pb2.ValidateToolConfigResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListFunctions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.tool.v1.ToolService/ListFunctions',
+            heddle_dot_tool_dot_v1_dot_tool__pb2.ListFunctionsRequest.SerializeToString,
+            heddle_dot_tool_dot_v1_dot_tool__pb2.ListFunctionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

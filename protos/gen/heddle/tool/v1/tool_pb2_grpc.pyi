@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ToolServiceStub:
-    """Runs the tools that gather context for an assistant."""
+    """Runs tools: those that gather context for an assistant, and those that a model calls."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -40,6 +40,11 @@ class ToolServiceStub:
     ValidateToolConfig: _grpc.UnaryUnaryMultiCallable[_tool_pb2.ValidateToolConfigRequest, _tool_pb2.ValidateToolConfigResponse]
     """Checks a configuration without running the tool. Succeeds also when the
     configuration is wrong: the violations are the answer.
+    """
+    ListFunctions: _grpc.UnaryUnaryMultiCallable[_tool_pb2.ListFunctionsRequest, _tool_pb2.ListFunctionsResponse]
+    """Tells which functions tools offer to a model under the given configurations. An
+    invocation that cannot be described, for example because its configuration is wrong,
+    ends in an error of its own; the call succeeds.
     """
     ExecuteTool: _grpc.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolRequest, _tool_pb2.ExecuteToolResponse]
     """Runs one tool. The stream is any number of `status` events and then exactly one
@@ -57,7 +62,7 @@ class ToolServiceStub:
 
 @_typing.type_check_only
 class ToolServiceAsyncStub(ToolServiceStub):
-    """Runs the tools that gather context for an assistant."""
+    """Runs tools: those that gather context for an assistant, and those that a model calls."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListTools: _aio.UnaryUnaryMultiCallable[_tool_pb2.ListToolsRequest, _tool_pb2.ListToolsResponse]  # type: ignore[assignment]
@@ -67,6 +72,11 @@ class ToolServiceAsyncStub(ToolServiceStub):
     ValidateToolConfig: _aio.UnaryUnaryMultiCallable[_tool_pb2.ValidateToolConfigRequest, _tool_pb2.ValidateToolConfigResponse]  # type: ignore[assignment]
     """Checks a configuration without running the tool. Succeeds also when the
     configuration is wrong: the violations are the answer.
+    """
+    ListFunctions: _aio.UnaryUnaryMultiCallable[_tool_pb2.ListFunctionsRequest, _tool_pb2.ListFunctionsResponse]  # type: ignore[assignment]
+    """Tells which functions tools offer to a model under the given configurations. An
+    invocation that cannot be described, for example because its configuration is wrong,
+    ends in an error of its own; the call succeeds.
     """
     ExecuteTool: _aio.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolRequest, _tool_pb2.ExecuteToolResponse]  # type: ignore[assignment]
     """Runs one tool. The stream is any number of `status` events and then exactly one
@@ -83,7 +93,7 @@ class ToolServiceAsyncStub(ToolServiceStub):
     """
 
 class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Runs the tools that gather context for an assistant."""
+    """Runs tools: those that gather context for an assistant, and those that a model calls."""
 
     @_abc_1.abstractmethod
     def ListTools(
@@ -109,6 +119,17 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_tool_pb2.ValidateToolConfigResponse, _abc.Awaitable[_tool_pb2.ValidateToolConfigResponse]]:
         """Checks a configuration without running the tool. Succeeds also when the
         configuration is wrong: the violations are the answer.
+        """
+
+    @_abc_1.abstractmethod
+    def ListFunctions(
+        self,
+        request: _tool_pb2.ListFunctionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tool_pb2.ListFunctionsResponse, _abc.Awaitable[_tool_pb2.ListFunctionsResponse]]:
+        """Tells which functions tools offer to a model under the given configurations. An
+        invocation that cannot be described, for example because its configuration is wrong,
+        ends in an error of its own; the call succeeds.
         """
 
     @_abc_1.abstractmethod

@@ -1,4 +1,4 @@
-"""Checks a tool's configurations against its JSON Schema (2020-12) and fills in the defaults."""
+"""Checks configurations and arguments against a JSON Schema (2020-12) and fills in defaults."""
 
 import copy
 from collections.abc import Callable, Mapping
@@ -11,58 +11,71 @@ from pydantic import ValidationError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from heddle_tools_service.complaints import complaints, model_complaints
+from heddle_tools_service.complaints import CONFIG, Noun, complaints, model_complaints
 from heddle_tools_service.definitions import DefinitionError
 
 _DEEPEST = 32
 
 
-class ConfigSchema:
-    """A tool's schema, compiled once.
+class CompiledSchema:
+    """The schema of objects of one kind, compiled once."""
 
-    Raises:
-        DefinitionError: The schema is not valid, or refers to another document.
-    """
+    def __init__(
+        self,
+        schema: Mapping[str, Any],
+        parse: Callable[[dict[str, Any]], Any],
+        noun: Noun = CONFIG,
+    ) -> None:
+        """Compile a schema.
 
-    def __init__(self, schema: Mapping[str, Any], parse: Callable[[dict[str, Any]], Any]) -> None:
+        Args:
+            schema: The JSON Schema.
+            parse: Makes of an object that fits what the tool gets.
+            noun: What the objects are called in complaints.
+
+        Raises:
+            DefinitionError: The schema is not valid, or refers to another document.
+        """
         if not isinstance(schema, Mapping):
-            raise DefinitionError("The config_schema is not a JSON object. Make it one.")
+            raise DefinitionError(f"The {noun.schema} is not a JSON object. Make it one.")
         try:
             Draft202012Validator.check_schema(schema)
         except SchemaError as error:
             place = "/".join(map(str, error.absolute_path)) or "its root"
             raise DefinitionError(
-                f"The config_schema is not JSON Schema 2020-12, see {place}: {error.message[:200]}"
+                f"The {noun.schema} is not JSON Schema 2020-12, see {place}: {error.message[:200]}"
             ) from error
-        _refuse_far_references(schema)
+        _refuse_far_references(schema, noun)
+        self._noun = noun
         self._schema = schema
         self._parse = parse
         # An empty registry: a reference must never make the service fetch something.
         self._validator = Draft202012Validator(schema, registry=Registry())
+        self._broken = Violation(noun.root, "cannot be checked: the schema is broken")
 
-    def check(self, config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Violation]]:
-        """Return `config` with defaults filled in, and everything that is wrong with it."""
-        effective, _, violations = self._checked(config)
+    def check(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Violation]]:
+        """Return `given` with defaults filled in, and everything that is wrong with it."""
+        effective, _, violations = self._checked(given)
         return effective, violations
 
-    def read(self, config: Mapping[str, Any]) -> tuple[Any, list[Violation]]:
-        """Return what the tool gets as its configuration, and everything that is wrong with it."""
-        _, parsed, violations = self._checked(config)
+    def read(self, given: Mapping[str, Any]) -> tuple[Any, list[Violation]]:
+        """Return what the tool gets of `given`, and everything that is wrong with it."""
+        _, parsed, violations = self._checked(given)
         return parsed, violations
 
-    def _checked(self, config: Mapping[str, Any]) -> tuple[dict[str, Any], Any, list[Violation]]:
-        effective = copy.deepcopy(dict(config))
+    def _checked(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], Any, list[Violation]]:
+        effective = copy.deepcopy(dict(given))
         _fill(effective, self._schema, self._schema, 0)
         try:
-            violations = complaints(self._validator.iter_errors(effective))
+            violations = complaints(self._validator.iter_errors(effective), self._noun)
         except (Unresolvable, RecursionError):
-            return effective, None, [Violation("config", "cannot be checked: the schema is broken")]
+            return effective, None, [self._broken]
         if violations:
             return effective, None, violations
         try:
             return effective, self._parse(effective), []
         except ValidationError as error:
-            return effective, None, model_complaints(error)
+            return effective, None, model_complaints(error, self._noun)
 
 
 def _fill(value: object, schema: object, root: Mapping[str, Any], depth: int) -> None:
@@ -90,20 +103,20 @@ def _resolved(schema: object, root: Mapping[str, Any]) -> object:
     return root.get("$defs", {}).get(reference.removeprefix("#/$defs/"))
 
 
-def _refuse_far_references(schema: object) -> None:
+def _refuse_far_references(schema: object, noun: Noun) -> None:
     match schema:
         case Mapping():
             for name in ("$ref", "$dynamicRef"):
                 reference = schema.get(name, "#")
                 if isinstance(reference, str) and not reference.startswith("#"):
                     raise DefinitionError(
-                        "The config_schema refers to another document. Copy what it needs into "
+                        f"The {noun.schema} refers to another document. Copy what it needs into "
                         "its own $defs."
                     )
             for inner in schema.values():
-                _refuse_far_references(inner)
+                _refuse_far_references(inner, noun)
         case list():
             for inner in schema:
-                _refuse_far_references(inner)
+                _refuse_far_references(inner, noun)
         case _:
             return

@@ -8,9 +8,9 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.calls import outgoing
 from heddle_runtime.errors import Violation
 from heddle_runtime.structs import from_struct
-from heddle_tools_service.configs import ConfigSchema
 from heddle_tools_service.definitions import DefinitionError
 from heddle_tools_service.registry import Registry
+from heddle_tools_service.schemas import CompiledSchema
 from tools_service.serving import serving
 
 SCHEMA: dict[str, Any] = {
@@ -36,12 +36,12 @@ SCHEMA: dict[str, Any] = {
 
 
 def violations(config: dict[str, Any], schema: dict[str, Any] = SCHEMA) -> list[Violation]:
-    _, found = ConfigSchema(schema, dict).check(config)
+    _, found = CompiledSchema(schema, dict).check(config)
     return found
 
 
 def test_defaults_are_filled_in_also_inside() -> None:
-    effective, found = ConfigSchema(SCHEMA, dict).check({"name": "ab", "list": [{"unit": "m"}]})
+    effective, found = CompiledSchema(SCHEMA, dict).check({"name": "ab", "list": [{"unit": "m"}]})
 
     assert found == []
     assert effective == {
@@ -55,7 +55,7 @@ def test_defaults_are_filled_in_also_inside() -> None:
 
 def test_the_given_configuration_and_the_schema_stay_as_they_were() -> None:
     given: dict[str, Any] = {"name": "ab", "list": [{}]}
-    effective, _ = ConfigSchema(SCHEMA, dict).check(given)
+    effective, _ = CompiledSchema(SCHEMA, dict).check(given)
     effective["inner"]["depth"] = 99
 
     assert given == {"name": "ab", "list": [{}]}
@@ -126,7 +126,7 @@ def test_a_schema_without_rules_takes_anything() -> None:
 )
 def test_a_schema_that_cannot_serve_is_refused_with_what_to_mend(schema: Any, message: str) -> None:
     with pytest.raises(DefinitionError, match=message):
-        ConfigSchema(schema, dict)
+        CompiledSchema(schema, dict)
 
 
 def test_a_reference_to_nothing_does_not_crash() -> None:
@@ -139,7 +139,7 @@ def test_a_schema_that_contains_itself_ends() -> None:
     schema = {"type": "object", "properties": {"next": {"$ref": "#/$defs/N", "default": {}}}}
     schema["$defs"] = {"N": {"type": "object", "properties": schema["properties"]}}
 
-    effective, found = ConfigSchema(schema, dict).check({})
+    effective, found = CompiledSchema(schema, dict).check({})
 
     assert found == []
     assert effective["next"]["next"] is not None

@@ -1,0 +1,53 @@
+"""A model's calls of functions: what it is told of them, and what it wrote."""
+
+import json
+from typing import Any, NoReturn
+
+from heddle.chat.v1 import chat_pb2
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.errors import InvalidRequestError, Violation
+
+from heddle_tools_service.sdk import Function
+
+_LONGEST = 1_000_000
+
+
+def declaration(function: Function) -> chat_pb2.FunctionDeclaration:
+    """Return a function as models are told of it."""
+    return chat_pb2.FunctionDeclaration(
+        name=function.name,
+        description=function.description,
+        parameters_schema_json=json.dumps(function.schema, ensure_ascii=False),
+    )
+
+
+def members_of(call: pb.FunctionCall) -> dict[str, Any]:
+    """Return the object that a model wrote; an empty one if it wrote nothing.
+
+    Raises:
+        InvalidRequestError: It wrote something else.
+    """
+    if not call.arguments_json.strip():
+        return {}
+    if len(call.arguments_json) > _LONGEST:
+        raise _wrong(call, f"must have at most {_LONGEST:,} characters")
+    try:
+        found = json.loads(call.arguments_json, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise _wrong(call, f"are not JSON: {error.msg} at character {error.pos}") from None
+    except RecursionError:
+        raise _wrong(call, "are nested too deep") from None
+    except ValueError:
+        raise _wrong(call, "hold a number that JSON does not know, or a far too long one") from None
+    if not isinstance(found, dict):
+        raise _wrong(call, "must be a JSON object")
+    return found
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _wrong(call: pb.FunctionCall, what: str) -> InvalidRequestError:
+    message = f"The arguments of {call.name[:80]!r} {what}."
+    return InvalidRequestError(message, [Violation("arguments", what)])

@@ -1,0 +1,72 @@
+"""The models that authors of tools describe configurations and arguments with."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_LONGEST_QUERY = 10_000
+
+
+class _PlainSchema(GenerateJsonSchema):
+    """A JSON Schema without the titles that pydantic makes of the names."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:
+        return False
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        made = super().model_schema(schema)
+        if schema["cls"].model_config.get("title") is None:
+            made.pop("title", None)
+        return made
+
+
+class ToolConfig(BaseModel):
+    """Base of a tool's configuration: its fields, their defaults and limits are what clients see.
+
+    Unknown members are refused. Describe every field: the description is shown in forms.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NoOptions(ToolConfig):
+    """Nothing can be set."""
+
+
+class ToolArguments(BaseModel):
+    """Base of what a model fills in when it calls a tool.
+
+    Unknown members are refused. Describe every field: the description is what the model knows.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NoArguments(ToolArguments):
+    """Nothing is filled in."""
+
+
+class Query(ToolArguments):
+    """The arguments of a tool that has none of its own. They become `ToolCall.query`."""
+
+    query: str = Field(
+        min_length=1, max_length=_LONGEST_QUERY, description="What to look for, in plain words."
+    )
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON Schema of a configuration."""
+    return {
+        "$schema": SCHEMA_DIALECT,
+        **model.model_json_schema(schema_generator=_PlainSchema),
+    }
+
+
+def arguments_schema(model: type[ToolArguments]) -> dict[str, Any]:
+    """Return the JSON Schema of arguments, as providers take it."""
+    made = model.model_json_schema(schema_generator=_PlainSchema)
+    made.pop("description", None)  # the docstring, which is not for models
+    return made
