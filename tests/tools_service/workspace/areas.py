@@ -30,4 +30,5 @@ def waiting() -> bool:
 def left_over(folder: Path) -> list[str]:
     """Return what patches that have ended must not leave: temporary files and notes."""
     temporary = [path.name for path in (folder / "ana").rglob(".heddle-*")]
-    return temporary + [path.name for path in (folder / ".state" / "journal").glob("*")]
+    notes = (folder / ".state" / "journal").glob("*")
+    return temporary + [path.name for path in notes if not path.suffix]

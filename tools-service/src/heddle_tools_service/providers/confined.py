@@ -88,7 +88,8 @@ def _enter(name: str, folder: int) -> int:
 
 def _by_kernel(folder: int, components: list[str], flags: int) -> int:
     path = os.fsencode("/".join(components))
-    how = _OpenHow(flags, 0, _BENEATH | _NO_MAGICLINKS | _NO_SYMLINKS)
+    # With O_NOFOLLOW a link in place of a folder would be ENOTDIR, as a file is.
+    how = _OpenHow(flags & ~os.O_NOFOLLOW, 0, _BENEATH | _NO_MAGICLINKS | _NO_SYMLINKS)
     call = _libc().syscall
     for _ in range(_TRIES):
         found: int = call(

@@ -69,34 +69,47 @@ def commit(area: Jail, state: State, writes: Sequence[Write], wanted: Callable[[
             missing = area.missing(write.components) if write.before is None else []
         folders.update({"/".join(folder): folder for folder in missing})
     record = Record(_identifier(), tuple(map(_recorded, writes)), tuple(folders))
-    with state.noted(record):
+    with state.noted(record), ExitStack() as parents:
+        staged: list[_Staged] = []
         try:
-            _write(area, state, record, writes, wanted)
+            _prepare(area, state, record, writes)
+            for index, write in enumerate(writes):
+                staged.append(_stage(area, write, _temporary(record, index), parents))
+            _swap_all(area, staged, wanted)
         except BaseException:
-            undo(area, state, record)
+            # By the same descriptors: the path of a folder may lead elsewhere by now. If even this
+            # fails the note stays, and the next one who comes tries again.
+            for index, one in enumerate(staged):
+                _undo_file(state, record, index, one.parent, one.name)
+            _forget(area, state, record)
             raise
         state.finish(record)
     return record.id
 
 
 def undo(area: Jail, state: State, record: Record) -> None:
-    """Put back what a patch found, as far as it replaced it, and forget the patch."""
+    """Put back what a patch found whose writer died, as far as it was replaced, and forget it."""
     for index, file in enumerate(record.files):
+        *folders, name = file.path.split("/")
         try:
-            _undo_file(area, state, record, index)
+            with area.folder(folders) as parent:
+                _undo_file(state, record, index, parent, name)
         except OSError as error:
             if error.errno not in _MOVED:
                 message = f"A patch of {file.path!r} was broken off and cannot be undone now."
                 raise WorkspaceError("storage", message) from error
-            log.warning("file of an undone patch is gone", patch=record.id, file=index)
+            if file.before is not None:
+                log.warning("file of an undone patch is gone", patch=record.id, file=index)
+    _forget(area, state, record)
+
+
+def _forget(area: Jail, state: State, record: Record) -> None:
     for folder in reversed(record.folders):
         area.remove_folder(folder.split("/"))
     state.forget(record)
 
 
-def _write(
-    area: Jail, state: State, record: Record, writes: Sequence[Write], wanted: Callable[[], bool]
-) -> None:
+def _prepare(area: Jail, state: State, record: Record, writes: Sequence[Write]) -> None:
     backup = state.backup(record.id)
     backup.mkdir(mode=0o700)
     for index, write in enumerate(writes):
@@ -107,20 +120,18 @@ def _write(
     for folder in record.folders:
         with about(folder):
             area.make_folder(folder.split("/"))
-    with ExitStack() as parents:
-        staged = [
-            _stage(area, write, _temporary(record, index), parents)
-            for index, write in enumerate(writes)
-        ]
-        if not wanted():
-            raise WorkspaceError("conflict", "Nobody waits for this patch any more.")
-        for one in staged:
-            _check_still(area, one)
-        for one in staged:
-            with about(one.write.path):
-                _swap(one)
-        for parent in {one.parent for one in staged}:
-            os.fsync(parent)
+
+
+def _swap_all(area: Jail, staged: Sequence[_Staged], wanted: Callable[[], bool]) -> None:
+    if not wanted():
+        raise WorkspaceError("conflict", "Nobody waits for this patch any more.")
+    for one in staged:
+        _check_still(area, one)
+    for one in staged:
+        with about(one.write.path):
+            _swap(one)
+    for parent in {one.parent for one in staged}:
+        os.fsync(parent)
 
 
 def _stage(area: Jail, write: Write, temporary: str, parents: ExitStack) -> _Staged:
@@ -153,21 +164,18 @@ def _swap(one: _Staged) -> None:
         os.replace(one.temporary, one.name, src_dir_fd=here, dst_dir_fd=here)
 
 
-def _undo_file(area: Jail, state: State, record: Record, index: int) -> None:
-    file = record.files[index]
-    *folders, name = file.path.split("/")
-    temporary = _temporary(record, index)
-    with area.folder(folders) as parent:
-        _remove(parent, temporary)
-        if _digest(parent, name, file.path) != file.after:
-            return  # not reached yet, or somebody else's work since
-        if file.before is None:
-            _remove(parent, name)
-        else:
-            data = (state.backup(record.id) / str(index)).read_bytes()
-            jail.write(parent, temporary, data, file.mode)
-            os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-        os.fsync(parent)
+def _undo_file(state: State, record: Record, index: int, parent: int, name: str) -> None:
+    file, temporary = record.files[index], _temporary(record, index)
+    _remove(parent, temporary)
+    if _digest(parent, name, file.path) != file.after:
+        return  # not reached yet, or somebody else's work since
+    if file.before is None:
+        _remove(parent, name)
+    else:
+        data = (state.backup(record.id) / str(index)).read_bytes()
+        jail.write(parent, temporary, data, file.mode)
+        os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+    os.fsync(parent)
 
 
 def _digest(parent: int, name: str, path: str) -> str | None:

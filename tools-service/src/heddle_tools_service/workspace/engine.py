@@ -173,4 +173,3 @@ class Workspace:
         with held(self.state.locks / "all", deadline):
             for record in self.state.abandoned():
                 undo(self.area, self.state, record)
-            self.state.tidy()

@@ -146,11 +146,15 @@ def write(parent: int, name: str, data: bytes, mode: int) -> None:
         OSError: As of `os.open`; `EEXIST` if something has the name.
     """
     descriptor = os.open(name, _NEW, 0o600, dir_fd=parent)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fchmod(descriptor, mode)
-        os.fsync(descriptor)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+    except BaseException:
+        os.unlink(name, dir_fd=parent)
+        raise
 
 
 def _stamp(about: os.stat_result) -> tuple[int, int, int, int]:

@@ -7,6 +7,7 @@ backups/<id>/ the files as they were before a patch, and its record once it is c
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from heddle_tools_service.workspace.limits import LARGEST_BACKUPS, MOST_BACKUPS
 
 _RECORD = "record.json"
 _UNFINISHED = ".new"
+_LONGEST_WRITING = 60.0
 
 
 class FileRecord(msgspec.Struct, frozen=True):
@@ -117,11 +119,6 @@ class State:
         finally:
             os.close(descriptor)
 
-    def tidy(self) -> None:
-        """Remove notes that were never finished. Only while nobody writes."""
-        for path in self.journal.glob(f"*{_UNFINISHED}"):
-            path.unlink(missing_ok=True)
-
     def complete(self, identifier: str) -> Record | None:
         """Return the record of a complete patch; None if there is none, or no longer."""
         try:
@@ -131,7 +128,10 @@ class State:
         return msgspec.json.decode(data, type=Record)
 
     def prune(self) -> None:
-        """Remove the oldest backups beyond what is kept."""
+        """Remove the oldest backups beyond what is kept, and notes that nobody finished."""
+        for note in self.journal.glob(f"*{_UNFINISHED}"):
+            if _age(note) > _LONGEST_WRITING:
+                note.unlink(missing_ok=True)
         kept, size = 0, 0
         for backup in sorted((self.folder / "backups").iterdir(), reverse=True):
             if not (backup / _RECORD).exists():  # of a patch that is being written
@@ -147,6 +147,13 @@ def _size(folder: Path) -> int:
         return sum(file.stat().st_size for file in folder.iterdir())
     except FileNotFoundError:  # somebody else removes it
         return 0
+
+
+def _age(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except FileNotFoundError:  # finished meanwhile
+        return 0.0
 
 
 def save(path: Path, data: bytes) -> None:
