@@ -10,7 +10,7 @@ from heddle_tools_service.workspace.state import State
 
 def workspace_in(folder: Path) -> Workspace:
     """Return the workspace of Ana, whose files are in `folder/ana`."""
-    (folder / "ana").mkdir(exist_ok=True)
+    (folder / "ana").mkdir(parents=True, exist_ok=True)
     return Workspace(Jail(folder, ("ana",)), State(folder / ".state"))
 
 

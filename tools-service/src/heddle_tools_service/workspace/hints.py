@@ -72,6 +72,8 @@ def lines_of(text: str, wanted: str) -> list[int]:
 
 def nearest(lines: Sequence[str], wanted: Sequence[str], near: int) -> int | None:
     """Return where the lines begin that resemble `wanted` most; of equals those next to `near`."""
+    if not any(line.strip() for line in wanted):
+        return None
     by_lines = _by_equal_lines([shown(line).strip() for line in lines], wanted, near)
     return _by_likeness(lines, wanted, near) if by_lines is None else by_lines
 
