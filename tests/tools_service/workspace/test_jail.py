@@ -13,7 +13,7 @@ import pytest
 from heddle_tools_service.providers import confined
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
-from heddle_tools_service.workspace.shapes import Edit, FileEdits, Query
+from heddle_tools_service.workspace.shapes import Edit, FileEdits, FileQuery
 from tools_service.swapping import swapping
 from tools_service.workspace.areas import left_over, patched, waiting, workspace_in
 
@@ -106,7 +106,7 @@ def test_a_hidden_file_of_ones_own_can_be_changed(workspace: Workspace, tmp_path
 
 def test_lists_and_searches_pass_links_by(workspace: Workspace) -> None:
     listing = workspace.list("", "", 9, 100)
-    matches = workspace.search(Query("secret"))
+    matches = workspace.search(FileQuery("secret"))
 
     assert [entry.path for entry in listing.entries] == ["docs", "docs/.env", "docs/second.txt"]
     assert matches.matches == ()
@@ -117,7 +117,7 @@ def test_lists_and_searches_pass_links_by(workspace: Workspace) -> None:
 def test_folders_that_lead_elsewhere_are_denied(workspace: Workspace, folder: str) -> None:
     for attempt in (
         lambda: workspace.list(folder, "", 9, 100),
-        lambda: workspace.search(Query("secret", folder=folder)),
+        lambda: workspace.search(FileQuery("secret", folder=folder)),
     ):
         with pytest.raises(WorkspaceError) as caught:
             attempt()
@@ -177,7 +177,7 @@ def _try_all(workspace: Workspace, seen: Counter[str]) -> None:
         return str(workspace.list(swapped, "", 1, 3))
 
     def search(_: int) -> str:
-        return str(workspace.search(Query("secret", folder=swapped)))
+        return str(workspace.search(FileQuery("secret", folder=swapped)))
 
     rare = (patch, create, lists, search)
     for number in range(TRIES):

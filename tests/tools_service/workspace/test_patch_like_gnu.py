@@ -73,7 +73,7 @@ def content(chance: random.Random) -> tuple[str, list[Line]]:
 def replacements(chance: random.Random, total: int) -> list[Replacement]:
     """Return ranges that do not overlap, in order, each with its new lines."""
     cuts = sorted(chance.randrange(total + 1) for _ in range(2 * chance.randrange(1, 5)))
-    found = []
+    found: list[Replacement] = []
     for start, stop in zip(cuts[::2], cuts[1::2], strict=True):
         new = lines(chance, 5)
         if start == stop and not new:

@@ -9,7 +9,7 @@ from heddle_tools_service.workspace import limits, walking
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.limits import LARGEST_FILE
-from heddle_tools_service.workspace.shapes import Matches, Query
+from heddle_tools_service.workspace.shapes import FileQuery, Matches
 from tools_service.workspace.areas import workspace_in
 
 FILES = {
@@ -40,22 +40,22 @@ ALL = ["README.md:2", "src/.hidden.py:1", "src/a.py:1", "src/deep/b.py:1", "src/
 @pytest.mark.parametrize(
     ("query", "places"),
     [
-        (Query("heddle"), ALL),
-        (Query("heddle", case_sensitive=False), [*ALL[:3], "src/a.py:2", *ALL[3:]]),
-        (Query("heddle", pattern="*.py"), [ALL[1], ALL[2], ALL[3]]),
-        (Query("heddle", pattern="src/*.py"), [ALL[1], ALL[2]]),
-        (Query("heddle", pattern="src/**/*.py"), [ALL[1], ALL[2], ALL[3]]),
-        (Query("heddle", pattern="**/?.txt"), [ALL[4]]),
-        (Query("heddle", folder="src/deep"), [ALL[3], ALL[4]]),
-        (Query("heddle", folder="src/"), ALL[1:]),
-        (Query(r"^def \w+\(\):$", regex=True), ["src/a.py:1"]),
-        (Query("heddle?"), ["src/deep/b.py:1"]),
-        (Query("heddle.$", regex=True), [ALL[0], ALL[3]]),
-        (Query("^#", regex=True), ["README.md:1"]),
-        (Query("nowhere"), []),
+        (FileQuery("heddle"), ALL),
+        (FileQuery("heddle", case_sensitive=False), [*ALL[:3], "src/a.py:2", *ALL[3:]]),
+        (FileQuery("heddle", pattern="*.py"), [ALL[1], ALL[2], ALL[3]]),
+        (FileQuery("heddle", pattern="src/*.py"), [ALL[1], ALL[2]]),
+        (FileQuery("heddle", pattern="src/**/*.py"), [ALL[1], ALL[2], ALL[3]]),
+        (FileQuery("heddle", pattern="**/?.txt"), [ALL[4]]),
+        (FileQuery("heddle", folder="src/deep"), [ALL[3], ALL[4]]),
+        (FileQuery("heddle", folder="src/"), ALL[1:]),
+        (FileQuery(r"^def \w+\(\):$", regex=True), ["src/a.py:1"]),
+        (FileQuery("heddle?"), ["src/deep/b.py:1"]),
+        (FileQuery("heddle.$", regex=True), [ALL[0], ALL[3]]),
+        (FileQuery("^#", regex=True), ["README.md:1"]),
+        (FileQuery("nowhere"), []),
     ],
 )
-def test_what_is_found(filled: Workspace, query: Query, places: list[str]) -> None:
+def test_what_is_found(filled: Workspace, query: FileQuery, places: list[str]) -> None:
     found = filled.search(query)
 
     assert where(found) == places
@@ -70,17 +70,19 @@ def test_what_is_found(filled: Workspace, query: Query, places: list[str]) -> No
 @pytest.mark.parametrize(
     ("query", "word"),
     [
-        (Query(""), "1 to 1,000 characters"),
-        (Query("a\nb"), "one line"),
-        (Query("x" * 1_001), "1 to 1,000 characters"),
-        (Query("(", regex=True), "not a regular expression"),
-        (Query("(?<=a)b", regex=True), "look-around are not supported"),
-        (Query(r"(a)\1", regex=True), "Backreferences"),
-        (Query("a{1000}{1000}", regex=True), "not a regular expression"),
-        (Query("a", pattern="*" * 501), "at most 500 characters"),
+        (FileQuery(""), "1 to 1,000 characters"),
+        (FileQuery("a\nb"), "one line"),
+        (FileQuery("x" * 1_001), "1 to 1,000 characters"),
+        (FileQuery("(", regex=True), "not a regular expression"),
+        (FileQuery("(?<=a)b", regex=True), "look-around are not supported"),
+        (FileQuery(r"(a)\1", regex=True), "Backreferences"),
+        (FileQuery("a{1000}{1000}", regex=True), "not a regular expression"),
+        (FileQuery("a", pattern="*" * 501), "at most 500 characters"),
     ],
 )
-def test_what_cannot_be_searched_for_is_told(filled: Workspace, query: Query, word: str) -> None:
+def test_what_cannot_be_searched_for_is_told(
+    filled: Workspace, query: FileQuery, word: str
+) -> None:
     with pytest.raises(WorkspaceError, match=word) as caught:
         filled.search(query)
     assert caught.value.kind == "invalid_arguments"
@@ -91,7 +93,7 @@ def test_time_grows_with_the_text_and_nothing_else(workspace: Workspace, pattern
     (workspace.area.root / "ana" / "a.txt").write_text("a" * 19_000 + "b\n" + "a" * 40 + "!\n")
     started = time.perf_counter()
 
-    workspace.search(Query(pattern, regex=True))
+    workspace.search(FileQuery(pattern, regex=True))
 
     assert time.perf_counter() - started < 1
 
@@ -106,11 +108,11 @@ def test_a_glob_of_many_stars_is_quick(workspace: Workspace) -> None:
 
 
 def test_results_are_cut_and_it_is_told(filled: Workspace) -> None:
-    found = filled.search(Query("heddle", most=2))
+    found = filled.search(FileQuery("heddle", most=2))
 
     assert where(found) == ALL[:2]
     assert found.cut == "only the first 2 are shown"
-    assert filled.search(Query("heddle", most=5)).cut == ""
+    assert filled.search(FileQuery("heddle", most=5)).cut == ""
 
 
 def test_long_lines_are_cut_and_other_files_skipped(filled: Workspace) -> None:
@@ -120,7 +122,7 @@ def test_long_lines_are_cut_and_other_files_skipped(filled: Workspace) -> None:
     (root / "huge").write_bytes(b"heddle\n" + b"x" * LARGEST_FILE)
     os.mkfifo(root / "pipe")
 
-    found = filled.search(Query("heddle"))
+    found = filled.search(FileQuery("heddle"))
 
     [line] = [match.text for match in found.matches if match.path == "long.txt"]
     assert len(line) == 301
@@ -138,7 +140,7 @@ def test_a_search_that_takes_too_long_ends_and_says_so(
     ):
         with monkeypatch.context() as patch:
             patch.setattr(limits, name, value)
-            assert words in filled.search(Query("heddle")).cut
+            assert words in filled.search(FileQuery("heddle")).cut
 
 
 def test_a_folder_is_listed_with_what_is_below(filled: Workspace) -> None:
@@ -173,7 +175,7 @@ def test_an_empty_workspace_is_no_mistake_but_an_absent_folder_is(tmp_path: Path
     (tmp_path / "ana").rmdir()
 
     assert empty.list("", "", 9, 9).entries == ()
-    assert empty.search(Query("x")).matches == ()
+    assert empty.search(FileQuery("x")).matches == ()
     with pytest.raises(WorkspaceError) as caught:
         empty.list("absent", "", 9, 9)
     assert caught.value.kind == "not_found"

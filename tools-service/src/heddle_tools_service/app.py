@@ -25,6 +25,7 @@ from heddle_tools_service.providers.knowledge_bases import KnowledgeBases, Serve
 from heddle_tools_service.providers.owner_servers import OwnerServers, server_address
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.stores import EmbeddedStore
+from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.threads import Threads
@@ -60,6 +61,11 @@ class ToolsSettings(ServiceSettings):
     )
     files_dir: Path = Field(
         default=Path(".heddle/files"), description="Folder that the tool single_file reads from."
+    )
+    workspace_dir: Path = Field(
+        default=Path(".heddle/workspaces"),
+        description="Folder of the files that models may read and change, on a local disk: a "
+        "folder for each organisation, and in it one for each of its people.",
     )
     rubrics_dir: Path = Field(
         default=Path(".heddle/rubrics"),
@@ -123,6 +129,7 @@ async def app(
             accounts = await resources.enter_async_context(
                 channel(settings.accounts_address, ACCOUNTS)
             )
+        threads = Threads(settings.threads_per_tool)
         workshop = Workshop(
             registry=Registry.discover(settings.plugins_dir),
             http=http,
@@ -132,7 +139,8 @@ async def app(
             files=FileFolder(settings.files_dir),
             rubrics=RubricFolder(settings.rubrics_dir),
             small_model=_small_model(settings, connector),
-            threads=Threads(settings.threads_per_tool),
+            workspaces=Workspaces(settings.workspace_dir, threads),
+            threads=threads,
             patience=settings.tool_timeout,
         )
         tools = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]

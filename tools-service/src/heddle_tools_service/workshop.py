@@ -17,6 +17,7 @@ from heddle_tools_service.outcomes import failure, result
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Query, Tool, ToolCall
 from heddle_tools_service.surroundings import Generate
@@ -35,6 +36,7 @@ class Workshop:
     knowledge: KnowledgeBases
     files: FileFolder
     rubrics: RubricFolder
+    workspaces: Workspaces
     small_model: Generate | None
     threads: Threads
     patience: float
@@ -58,6 +60,7 @@ class Workshop:
             knowledge=self.knowledge.of(scene.assistant),
             files=self.files.of(scene.assistant),
             rubrics=self.rubrics.of(scene.assistant),
+            workspace=self.workspaces.of(scene.identity),
             build_request=scene.request,
             small_model=self.small_model,
         )

@@ -18,11 +18,11 @@ from heddle_tools_service.workspace.searching import searched
 from heddle_tools_service.workspace.shapes import (
     ChangedFile,
     FileEdits,
+    FileQuery,
     Listing,
     Matches,
     Page,
     Patched,
-    Query,
 )
 from heddle_tools_service.workspace.state import FileRecord, Record, State
 from heddle_tools_service.workspace.texts import decode, shown
@@ -75,13 +75,7 @@ class Workspace:
             path: The only file to put back.
             force: Whether to lose what was changed since.
         """
-        record = self.state.complete(identifier) if _IDENTIFIER.fullmatch(identifier) else None
-        if record is None:
-            message = (
-                f"There is no restore_id {identifier[:40]!r}; the last {MOST_BACKUPS} changes "
-                "can be restored."
-            )
-            raise WorkspaceError("not_found", message)
+        record = self._record(identifier)
         only = "/".join(components(path)) if path else ""
         chosen = [n for n, file in enumerate(record.files) if only in ("", file.path)]
         if not chosen:
@@ -89,6 +83,10 @@ class Workspace:
         with self._writing([record.files[index].path for index in chosen]):
             planned = [self._restored(record, index, force=force) for index in chosen]
             return self._write(planned, wanted)
+
+    def touched(self, identifier: str) -> tuple[str, ...]:
+        """Return the paths of the files that a patch changed."""
+        return tuple(file.path for file in self._record(identifier).files)
 
     def page(self, path: str, first: int, last: int | None) -> Page:
         """Return lines `first` to `last` of a file, or to its end."""
@@ -107,7 +105,7 @@ class Workspace:
         self._settle()
         return listed(self.area, folder, pattern, depth, most)
 
-    def search(self, query: Query) -> Matches:
+    def search(self, query: FileQuery) -> Matches:
         """Return the lines that match a query."""
         self._settle()
         return searched(self.area, query)
@@ -120,6 +118,16 @@ class Workspace:
         identifier = commit(self.area, self.state, writes, wanted)
         self.state.prune()
         return Patched(told, identifier)
+
+    def _record(self, identifier: str) -> Record:
+        record = self.state.complete(identifier) if _IDENTIFIER.fullmatch(identifier) else None
+        if record is None:
+            message = (
+                f"There is no restore_id {identifier[:40]!r}; the last {MOST_BACKUPS} changes "
+                "can be restored."
+            )
+            raise WorkspaceError("not_found", message)
+        return record
 
     def _restored(self, record: Record, index: int, *, force: bool) -> Planned:
         file = record.files[index]

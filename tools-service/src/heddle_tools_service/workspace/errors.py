@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
@@ -32,9 +32,20 @@ _DENIED = {
 class WorkspaceError(Exception):
     """A refusal. The message is for the one who asked: it names the file and the remedy."""
 
-    def __init__(self, kind: Kind, message: str) -> None:
+    def __init__(self, kind: Kind, message: str, problems: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.kind: Kind = kind
+        self.problems = tuple(problems) or (message,)
+        """All that is wrong, as far as it was looked for; the message tells the first."""
+
+
+def first_of(refusals: Sequence[WorkspaceError]) -> WorkspaceError:
+    """Return one refusal that stands for several."""
+    problems = [problem for refusal in refusals for problem in refusal.problems]
+    message = problems[0]
+    if more := len(problems) - 1:
+        message += f"\nAnd {more} more {'problem' if more == 1 else 'problems'}."
+    return WorkspaceError(refusals[0].kind, message, problems)
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from difflib import SequenceMatcher
 from heddle_tools_service.workspace.texts import shown
 
 MOST_PLACES = 10
-_MOST_SHOWN = 8
-_WIDEST = 160
+_MOST_SHOWN = 6
+_WIDEST = 120
 _NEIGHBOURS = 400
 _COMPARED = 120
 _ALIKE = 0.6

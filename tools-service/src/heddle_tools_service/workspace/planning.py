@@ -8,7 +8,7 @@ from heddle_tools_service.workspace import jail
 from heddle_tools_service.workspace.applying import apply
 from heddle_tools_service.workspace.commit import Write
 from heddle_tools_service.workspace.diffs import unified
-from heddle_tools_service.workspace.errors import WorkspaceError, about
+from heddle_tools_service.workspace.errors import WorkspaceError, about, first_of
 from heddle_tools_service.workspace.hunks import Hunk, hunk
 from heddle_tools_service.workspace.jail import Image, Jail
 from heddle_tools_service.workspace.limits import (
@@ -37,7 +37,7 @@ def plan(area: Jail, files: Sequence[FileEdits], *, relocate: bool) -> list[Plan
     """Return what becomes of all files.
 
     Raises:
-        WorkspaceError: The first kind of problem, with the text of the first few.
+        WorkspaceError: The first problem, and the first few others with it.
     """
     _check_number(files)
     planned: list[Planned] = []
@@ -50,8 +50,7 @@ def plan(area: Jail, files: Sequence[FileEdits], *, relocate: bool) -> list[Plan
             if len(problems) == _MOST_EXPLAINED:
                 break
     if problems:
-        message = "\n".join(map(str, problems))
-        raise WorkspaceError(problems[0].kind, f"{message}\nNo file was changed.")
+        raise first_of(problems)
     if sum(len(one.write.after or b"") for one in planned) > LARGEST_PATCH:
         message = f"The files have more than {LARGEST_PATCH:,} bytes together: patch fewer at once."
         raise WorkspaceError("invalid_arguments", message)
@@ -160,4 +159,4 @@ def _hunks(path: str, text: Text, edits: Sequence[Edit], *, relocate: bool) -> I
             if len(problems) == _MOST_EXPLAINED:
                 break
     if problems:
-        raise WorkspaceError(problems[0].kind, "\n".join(map(str, problems)))
+        raise first_of(problems)

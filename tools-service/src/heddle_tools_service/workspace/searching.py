@@ -10,7 +10,7 @@ from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.globs import matcher
 from heddle_tools_service.workspace.jail import Jail
 from heddle_tools_service.workspace.planning import read
-from heddle_tools_service.workspace.shapes import Match, Matches, Query
+from heddle_tools_service.workspace.shapes import FileQuery, Match, Matches
 from heddle_tools_service.workspace.texts import decode, shown
 from heddle_tools_service.workspace.walking import CUT_VISITS, walk
 
@@ -19,7 +19,7 @@ _LONGEST_LINE = 20_000
 _WIDEST = 300
 
 
-def searched(area: Jail, query: Query) -> Matches:
+def searched(area: Jail, query: FileQuery) -> Matches:
     """Return the lines that match, file by file.
 
     Raises:
@@ -69,7 +69,7 @@ class _Budget:
         return ""
 
 
-def _finder(query: Query) -> Callable[[str], bool]:
+def _finder(query: FileQuery) -> Callable[[str], bool]:
     """Return what tells whether a line matches. RE2 has no backtracking, so no line is slow."""
     if not 1 <= len(query.text) <= _LONGEST_PATTERN or "\n" in query.text:
         message = f"query must be 1 to {_LONGEST_PATTERN:,} characters of one line."

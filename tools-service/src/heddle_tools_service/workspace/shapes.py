@@ -114,7 +114,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class FileQuery:
     """What is searched for."""
 
     text: str
