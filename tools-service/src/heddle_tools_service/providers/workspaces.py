@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 import structlog
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
 
 from heddle_tools_service.sdk import (
     Caller,
@@ -141,7 +142,7 @@ class CallersWorkspace:
         return cast("ResultT", found)
 
     def _names(self) -> tuple[str, ...]:
-        organization = folder_name(self.caller.organization) or _NOBODY
+        organization = folder_name(self.caller.organization or DEFAULT_ORGANIZATION)
         person = folder_name(self.caller.subject) or _NOBODY
         return organization, _SHARED if self.shared else person
 
