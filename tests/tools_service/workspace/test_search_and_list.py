@@ -130,6 +130,17 @@ def test_long_lines_are_cut_and_other_files_skipped(filled: Workspace) -> None:
     assert found.files == 6
 
 
+def test_what_comes_late_in_a_very_long_line_is_not_found_and_that_is_told(
+    filled: Workspace,
+) -> None:
+    (filled.area.root / "ana" / "minified.js").write_text(f"{'x' * 20_000}heddle\n")
+
+    found = filled.search(FileQuery("heddle"))
+
+    assert where(found) == ALL
+    assert found.cut == "of long lines, the first 20,000 characters were searched"
+
+
 def test_a_search_that_takes_too_long_ends_and_says_so(
     filled: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar, cast
+from zlib import crc32
 
 import structlog
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
@@ -41,6 +42,7 @@ _NOBODY = "~"
 _SHARED = "~shared"
 _PLAIN = frozenset(f"{string.ascii_lowercase}{string.digits}@_-.")
 _LONGEST = 200
+_QUEUES = 64
 ResultT = TypeVar("ResultT")
 
 
@@ -128,7 +130,7 @@ class CallersWorkspace:
         engine = self.workspaces.engine(self._names())
         try:
             found = await self.workspaces.threads.run(
-                "workspace", lambda: work(engine, lambda: not given_up.is_set())
+                self._queue(), lambda: work(engine, lambda: not given_up.is_set())
             )
         except asyncio.CancelledError:
             given_up.set()
@@ -140,6 +142,10 @@ class CallersWorkspace:
             message = f"The workspace cannot be used: {os.strerror(error.errno or 0)}."
             raise ToolUnavailableError(message) from error
         return cast("ResultT", found)
+
+    def _queue(self) -> str:
+        """Return in which of some queues to wait, so that most people do not wait for others."""
+        return f"workspace-{crc32('/'.join(self._names()).encode()) % _QUEUES}"
 
     def _names(self) -> tuple[str, ...]:
         organization = folder_name(self.caller.organization or DEFAULT_ORGANIZATION)

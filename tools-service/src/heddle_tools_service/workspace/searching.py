@@ -17,6 +17,7 @@ from heddle_tools_service.workspace.walking import CUT_VISITS, walk
 _LONGEST_PATTERN = 1_000
 _LONGEST_LINE = 20_000
 _WIDEST = 300
+_CUT_LINES = f"of long lines, the first {_LONGEST_LINE:,} characters were searched"
 
 
 def searched(area: Jail, query: FileQuery) -> Matches:
@@ -29,6 +30,7 @@ def searched(area: Jail, query: FileQuery) -> Matches:
     budget = _Budget()
     found: list[Match] = []
     files = skipped = 0
+    long = False
     for entry in walk(area, query.folder):
         if cut := budget.spent(0 if entry.folder else entry.size):
             return Matches(tuple(found), files, skipped, cut)
@@ -40,12 +42,13 @@ def searched(area: Jail, query: FileQuery) -> Matches:
             skipped += 1
             continue
         files += 1
+        long = long or any(len(line) > _LONGEST_LINE for line in lines)
         for match in _in_lines(entry.path, lines, hits):
             if len(found) == query.most:
                 cut = f"only the first {query.most:,} are shown"
                 return Matches(tuple(found), files, skipped, cut)
             found.append(match)
-    return Matches(tuple(found), files, skipped)
+    return Matches(tuple(found), files, skipped, _CUT_LINES if long else "")
 
 
 class _Budget:
