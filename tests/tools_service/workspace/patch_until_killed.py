@@ -17,7 +17,7 @@ from statistics import median
 
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.shapes import Edit, FileEdits
-from tools_service.workspace.areas import left_over, waiting, workspace_in
+from tools_service.workspace.areas import left_over, patched, waiting, workspace_in
 
 FILES = ("a.txt", "b.txt", "src/c.txt", "src/deep/d.txt")
 STEPS = ("open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree")
@@ -70,6 +70,7 @@ def main(folder: Path, rounds: int) -> None:
     for path in FILES:
         (folder / "ana" / path).parent.mkdir(exist_ok=True)
         (folder / "ana" / path).write_text("first\nversion 0\nlast\n")
+    (folder / "ana" / "other.txt").touch()
     version, times = 0, []
     for _ in range(5):
         started = time.perf_counter()
@@ -83,7 +84,10 @@ def main(folder: Path, rounds: int) -> None:
         after = chance.uniform(0, 1.5 * median(times))
         kill(partial(patch, workspace, version), after, step)
         summary["found broken off"] += bool(workspace.state.abandoned())
-        workspace.page(FILES[0], 1, None)  # whoever comes next puts it right
+        if number % 3:  # whoever comes next puts it right
+            workspace.page(FILES[0], 1, None)
+        else:
+            patched(workspace, "other.txt", Edit("x", "", 1, 0))
         found = versions(folder, version)
         summary["torn"] += len(found) > 1
         summary["new" if found == {version + 1} else "old"] += 1
