@@ -23,6 +23,7 @@ from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Assistant, Tool
 from heddle_tools_service.servicer import ToolServicer
@@ -105,6 +106,7 @@ async def serving(
                 knowledge=knowledge or KnowledgeBases(no_store, no_server, http, 5),
                 files=FileFolder(folder / "files"),
                 rubrics=RubricFolder(folder / "rubrics"),
+                workspaces=Workspaces(folder / "workspaces", Threads(threads)),
                 small_model=small_model,
                 threads=Threads(threads),
                 patience=patience,

@@ -149,7 +149,7 @@ async def test_the_list_names_every_tool(tmp_path: Path) -> None:
     async with serving(settings(tmp_path)) as (client, _):
         listed = await client.stub.ListTools(pb.ListToolsRequest(), **outgoing(5))
 
-    assert len(listed.tools) == 7
+    assert len(listed.tools) == 12
     assert not listed.problems
 
 

@@ -2,7 +2,8 @@
 
 A tool is one function with the `tool` decorator. It takes a `ToolCall` and returns a `ToolResult`,
 or raises `ToolError`. The function is async, or an ordinary one, which then runs in a thread; only
-an async one can use the client, the knowledge bases, the files, the rubrics and the small model.
+an async one can use the client, the knowledge bases, the files, the workspace, the rubrics and the
+small model.
 
 One tool can be bound in several modes: `augment`, to fill a slot before the model answers, and
 `function`, where the model calls it. What the model sends is `ToolCall.query`, or what the tool's
@@ -34,6 +35,7 @@ from heddle_tools_service.surroundings import (
     Caller,
     EarlierResult,
     FailedSearch,
+    FileChange,
     Files,
     FileText,
     Findings,
@@ -42,27 +44,51 @@ from heddle_tools_service.surroundings import (
     Passage,
     Rubric,
     Rubrics,
+    Status,
+    Workspace,
+)
+from heddle_tools_service.workspace.shapes import (
+    ChangedFile,
+    Edit,
+    Entry,
+    FileEdits,
+    FileQuery,
+    Listing,
+    Matches,
+    Page,
+    Patched,
 )
 
 __all__ = [
     "SCHEMA_DIALECT",
     "Assistant",
     "Caller",
+    "ChangedFile",
     "EarlierResult",
+    "Edit",
+    "Entry",
     "FailedSearch",
+    "FileChange",
+    "FileEdits",
+    "FileQuery",
     "FileText",
     "Files",
     "Findings",
     "Function",
     "Knowledge",
+    "Listing",
+    "Matches",
     "Mode",
     "NoArguments",
     "NoOptions",
+    "Page",
     "Passage",
+    "Patched",
     "Query",
     "Rubric",
     "Rubrics",
     "Source",
+    "Status",
     "Tool",
     "ToolArguments",
     "ToolCall",
@@ -70,6 +96,7 @@ __all__ = [
     "ToolError",
     "ToolResult",
     "ToolUnavailableError",
+    "Workspace",
     "tool",
 ]
 Mode = Literal["augment", "function", "agent"]
@@ -155,13 +182,14 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     identity: Caller
     earlier: tuple[EarlierResult, ...]
     """What tools found earlier in the run, in the order in which they ran."""
-    status: Callable[[str], None]
+    status: Status
     """Tells the person who waits what is being done, in one short phrase without secrets."""
     http: httpx.AsyncClient
     """For requests to other servers. Follows no redirects, keeps no cookies."""
     knowledge: Knowledge
     files: Files
     rubrics: Rubrics
+    workspace: Workspace
     seconds: float
     """How long the call may take."""
     build_request: Callable[[], dict[str, Any]]

@@ -18,6 +18,7 @@ from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.kept_rubrics import RubricLibrary
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Query, Tool, ToolCall
 from heddle_tools_service.surroundings import Generate
@@ -36,6 +37,7 @@ class Workshop:
     knowledge: KnowledgeBases
     files: FileFolder
     rubrics: RubricLibrary | RubricFolder
+    workspaces: Workspaces
     small_model: Generate | None
     threads: Threads
     patience: float
@@ -59,6 +61,7 @@ class Workshop:
             knowledge=self.knowledge.of(scene.assistant),
             files=self.files.of(scene.assistant),
             rubrics=self.rubrics.of(scene.assistant),
+            workspace=self.workspaces.of(scene.identity),
             build_request=scene.request,
             small_model=self.small_model,
         )
