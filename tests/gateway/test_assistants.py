@@ -1,19 +1,11 @@
 """`/assistants`, before the real service that keeps them."""
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from gateway.library import METADATA, TUTOR, Library, library
-
-
-@pytest.fixture
-async def shelf(tmp_path: Path) -> AsyncIterator[Library]:
-    """A gateway with its defaults."""
-    async with library(tmp_path) as running:
-        yield running
 
 
 async def made(shelf: Library, **changes: Any) -> str:

@@ -1,13 +1,12 @@
 """Requests of Open WebUI for itself, prompts that are shown, and budgets that are used up."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from gateway.conftest import Bench, Start
-from gateway.library import TUTOR, Library, library
+from gateway.library import TUTOR, Library
 from heddle_gateway.app import GatewaySettings
 from heddle_runtime.errors import ResourceExhaustedError
 from integration.whole import whole, write_assistant
@@ -30,13 +29,6 @@ METADATA: dict[str, Any] = {
     "task_body": {"model": "lamb_assistant.1", "chat_id": "c-1"},
     "chat_id": "c-1",
 }
-
-
-@pytest.fixture
-async def shelf(tmp_path: Path) -> AsyncIterator[Library]:
-    """A gateway before the real service of the assistants."""
-    async with library(tmp_path) as running:
-        yield running
 
 
 @pytest.mark.parametrize(
