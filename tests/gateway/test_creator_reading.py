@@ -69,7 +69,20 @@ async def test_a_page_far_behind_is_found(shelf: Library) -> None:
     assert [each["id"] for each in response.json()["assistants"]] == numbers[150:]
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=101", "offset=-1", "offset=10001", "limit=x"])
+async def test_a_page_of_large_assistants_is_whole(shelf: Library) -> None:
+    large = "x" * (4 * 1024 * 1024)
+    numbers = [
+        await shelf.legacy(name=f"7_tutor_{index}", system_prompt=large) for index in range(7)
+    ]
+    response = await shelf["ana"].get(f"{CREATOR}/get_assistants?limit=5&offset=1")
+    told = response.json()
+    assert [each["id"] for each in told["assistants"]] == numbers[1:6]
+    assert told["total_count"] == 7
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=101", "offset=-1", "offset=2147483648", "limit=x"]
+)
 async def test_a_wrong_page_is_refused(shelf: Library, query: str) -> None:
     response = await shelf["ana"].get(f"{CREATOR}/get_assistants?{query}")
     assert response.status_code == 400

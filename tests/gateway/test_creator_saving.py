@@ -18,6 +18,7 @@ async def test_what_is_read_can_be_saved_and_changes_nothing(shelf: Library) -> 
         )
         assert response.status_code == 200, response.text
         assert response.json()["assistant_id"] == number
+        assert response.json()["published"] is False
     assert (await shelf["ana"].get(f"{CREATOR}/get_assistant/{number}")).json() == before.json()
     assert await shelf.stored(number) == row
 

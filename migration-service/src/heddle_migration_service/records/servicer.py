@@ -60,8 +60,11 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
         """List records, as they are kept."""
         size = page_size(request.page_size, default=100, maximum=1000)
         after = _after(request.page_token)
+        if request.skip < 0:
+            violation = Violation("skip", "must not be negative")
+            raise InvalidRequestError("The request is not valid.", [violation])
         where = and_(await self._catalog.in_sight(), changeable(caller().identity))
-        rows = await self._rows.after(after, size + 1, where)
+        rows = await self._rows.after(after, size + 1, where, skip=request.skip)
         found: list[pb.Record] = []
         room = _LARGEST_PAGE
         for row in rows[:size]:
