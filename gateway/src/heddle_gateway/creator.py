@@ -6,10 +6,9 @@ The paths, the members and their names are LAMB's; failures tell their message u
 from typing import TYPE_CHECKING, Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle.connector.v1.connector_pb2 import ListModelsRequest
 from heddle.migration.v1 import record_pb2
 from heddle_runtime.calls import caller
-from heddle_runtime.errors import AlreadyExistsError, HeddleError
+from heddle_runtime.errors import AlreadyExistsError
 
 from heddle_gateway import etags, queries, records
 from heddle_gateway.assistants import TIMEOUT, attachment
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 MOST_LISTED = 100
 FARTHEST = 2**31 - 1
 """Records before a page, as many as the contract can count."""
-DEFAULT_MODEL = ("openai", "gpt-4o-mini")
 _FRESH = (b"cache-control", b"no-cache, no-store, must-revalidate")
 
 
@@ -129,37 +127,9 @@ async def publish(state: "State", exchange: Exchange) -> Reply:
     return _reply(found.record, found.etag)
 
 
-async def defaults(state: "State", _: Exchange) -> Reply:
-    """Answer `GET …/defaults`: what an editor starts with."""
-    connector, model = await _first_model(state)
-    return Reply.json(
-        {
-            "system_prompt": "",
-            "prompt_template": "{context}\n\n{user_input}",
-            "prompt_processor": "simple_augment",
-            "connector": connector,
-            "llm": model,
-            "rag_processor": "no_rag",
-            "RAG_Top_k": 3,
-            "rag_placeholders": ["{context}", "{user_input}", "{moodle_user}"],
-        }
-    )
-
-
 async def _record(state: "State", exchange: Exchange) -> record_pb2.GetRecordResponse:
     request = record_pb2.GetRecordRequest(id=exchange.parameter)
     return await ask(state.peers.records.GetRecord, request, TIMEOUT)
-
-
-async def _first_model(state: "State") -> tuple[str, str]:
-    """Return a connector and a model of it that is ready to answer, if there is one."""
-    try:
-        page = await ask(state.peers.connectors.ListModels, ListModelsRequest(), TIMEOUT)
-    except HeddleError:  # an editor is of use without
-        return DEFAULT_MODEL
-    ready = [(model.ref.connector, model.ref.model) for model in page.models]
-    preferred = [each for each in ready if each[0] == DEFAULT_MODEL[0]]
-    return next(iter([*preferred, *ready]), DEFAULT_MODEL)
 
 
 def _reply(found: record_pb2.Record, etag: str) -> Reply:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from heddle.assistant.v1.assistant_pb2 import Assistant, GetAssistantRequest, ModelRef
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest
-from heddle_runtime.calls import caller
+from heddle_runtime.calls import CALLER, caller
 from heddle_runtime.errors import PermissionDeniedError
 
 from heddle_gateway.peers import ask
@@ -25,11 +25,14 @@ _BYPASS = ModelRef(connector="bypass", model="debug-bypass")
 async def as_task(state: "State", request: RunCompletionRequest) -> RunCompletionRequest:
     """Return the request to a small model, without tools. The caller may use the assistant.
 
+    From here on the request is the gateway's own: who sends an assistant along pays for it, and
+    this one is its owner's.
+
     Raises:
         HeddleError: The assistant cannot be had.
     """
-    found = await _assistant(state, request)
-    plain = Assistant(id=found.id, name=found.name, model=_small_model(state, found))
+    plain = await state.small_models.plain(await _assistant(state, request))
+    CALLER.set(state.acting.caller())
     return RunCompletionRequest(assistant=plain, messages=request.messages, options=request.options)
 
 
@@ -57,8 +60,3 @@ async def as_shown(state: "State", request: RunCompletionRequest) -> RunCompleti
 async def _assistant(state: "State", request: RunCompletionRequest) -> Assistant:
     wanted = GetAssistantRequest(reference=request.assistant_reference)
     return (await ask(state.peers.assistants.GetAssistant, wanted, TIMEOUT)).assistant
-
-
-def _small_model(state: "State", found: Assistant) -> ModelRef:
-    connector, _, model = state.settings.small_model.partition("/")
-    return ModelRef(connector=connector, model=model) if model else found.model

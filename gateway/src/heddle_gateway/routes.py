@@ -12,6 +12,7 @@ from heddle_gateway import (
     completions,
     creator,
     description,
+    editor_defaults,
     health,
     models,
 )
@@ -77,7 +78,7 @@ _ENTRIES: tuple[tuple[str, Endpoint, Access], ...] = (
     (f"DELETE {CREATOR}/delete_assistant/{{id}}", creator.delete, Access.KEY),
     (f"GET {CREATOR}/export/{{id}}", creator.export, Access.KEY),
     (f"PUT {CREATOR}/publish/{{id}}", creator.publish, Access.KEY),
-    (f"GET {CREATOR}/defaults", creator.defaults, Access.KEY),
+    (f"GET {CREATOR}/defaults", editor_defaults.defaults, Access.KEY),
     (f"POST {CREATOR}/{{id}}/chat/completions", completions.creator_chat, Access.KEY),
     ("GET /v1", health.alive, Access.OPEN),
     ("GET /status", health.alive, Access.OPEN),

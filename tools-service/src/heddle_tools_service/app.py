@@ -11,7 +11,7 @@ from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
-from heddle_runtime.owner_settings import ACCOUNTS, OwnerSettings
+from heddle_runtime.owner_settings import ACCOUNTS, OwnerSettings, account_stub
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.settings import ServiceSettings
 from pydantic import Field, SecretStr, field_validator
@@ -171,5 +171,5 @@ def _servers(settings: ToolsSettings, accounts: Channel) -> ServerOf:
         if settings.kb_url
         else None
     )
-    known = OwnerSettings(accounts, Acting("heddle-tools", secret))
+    known = OwnerSettings(account_stub(accounts), Acting("heddle-tools", secret))
     return OwnerServers(known, operators, settings.kb_shared)

@@ -39,15 +39,22 @@ class ResolvedSettings:
             )
         )
 
-    async def of_owner(self, email: str) -> pb.ResolveSettingsResponse:
-        """Return the settings of a user's organisation, empty ones if there is none."""
-        return await self._resolved(self._of_owner, email)
+    async def of_owner(self, email: str, *, reaching: bool) -> pb.ResolveSettingsResponse:
+        """Return the settings of a user's organisation, empty ones if there is none.
 
-    async def of_organization(self, slug: str) -> pb.ResolveSettingsResponse:
-        """Return the settings of an organisation, empty ones if there is none."""
-        return await self._resolved(self._of_slug, slug)
+        Args:
+            email: Whose.
+            reaching: Whether to tell where its servers are and what opens them.
+        """
+        return await self._resolved(self._of_owner, email, reaching=reaching)
 
-    async def _resolved(self, read: ReadRow, name: str) -> pb.ResolveSettingsResponse:
+    async def of_organization(self, slug: str, *, reaching: bool) -> pb.ResolveSettingsResponse:
+        """Return the settings of an organisation likewise."""
+        return await self._resolved(self._of_slug, slug, reaching=reaching)
+
+    async def _resolved(
+        self, read: ReadRow, name: str, *, reaching: bool
+    ) -> pb.ResolveSettingsResponse:
         row = await read(name)
         organization = Organization(*row) if row else None
         if organization is None or organization.status not in OPEN:
@@ -55,7 +62,8 @@ class ResolvedSettings:
         system: Config = {}
         if not organization.system and (row := await self._of_system()):
             system = Organization(*row).settings  # its secrets stay sealed
-        response = resolved(organization.slug, self._opened(organization), system)
+        own = self._opened(organization) if reaching else organization.settings
+        response = resolved(organization.slug, own, system, reaching=reaching)
         response.system = organization.system
         return response
 

@@ -137,16 +137,26 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         await self._users.put(user, may_move=may_administer(identity))
         return pb.PutUserResponse()
 
+    async def ResolveUser(
+        self, request: pb.ResolveUserRequest, context: Context
+    ) -> pb.ResolveUserResponse:
+        """Tell what somebody is to an organisation."""
+        access.require_service(caller().identity)
+        standing = await self._users.standing(request.email, request.organization)
+        return pb.ResolveUserResponse(standing=standing)
+
     async def ResolveSettings(
         self, request: pb.ResolveSettingsRequest, context: Context
     ) -> pb.ResolveSettingsResponse:
-        """Return what an organisation has set up, with its secrets."""
+        """Return what an organisation has set up, with its secrets if they are wanted."""
         access.require_service(caller().identity)
+        reaching = not request.without_servers
         match request.WhichOneof("whose"):
             case "owner":
-                return await self._settings.of_owner(request.owner)
+                return await self._settings.of_owner(request.owner, reaching=reaching)
             case "organization":
-                return await self._settings.of_organization(request.organization)
+                slug = request.organization
+                return await self._settings.of_organization(slug, reaching=reaching)
             case None:
                 violation = Violation("whose", "name an owner or an organisation")
                 raise InvalidRequestError("The request is not valid.", [violation])

@@ -8,7 +8,7 @@ from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
-from heddle_runtime.owner_settings import ACCOUNTS, Channel, OwnerSettings
+from heddle_runtime.owner_settings import ACCOUNTS, Channel, OwnerSettings, account_stub
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.settings import ServiceSettings
 from pydantic import Field
@@ -67,7 +67,7 @@ async def app(
         registry = await enter(opened(plugins, http))
         if accounts is None:
             accounts = await enter(channel(settings.accounts_address, ACCOUNTS))
-        known = OwnerSettings(accounts, Acting("heddle-connector", secret))
+        known = OwnerSettings(account_stub(accounts), Acting("heddle-connector", secret))
         owners = Owners(registry, http, known, shared=settings.share_providers)
         resources.push_async_callback(owners.close)
         servicer = ConnectorServicer(registry, Catalog(), owners)

@@ -38,6 +38,7 @@ class Call:
         "_request",
         "connector",
         "model",
+        "replaced",
         "whole",
     )
 
@@ -52,8 +53,24 @@ class Call:
         self.model = request.model.model
         """The provider's name of the model."""
         self.connector = request.model.connector
+        self.replaced: chat.ModelReplaced | None = None
+        """What is told of it if another model answers than was asked for."""
         self.whole = whole
         """Nobody reads the answer before it is complete."""
+
+    def replace(self, connector: str, model: str, reason: str = "") -> None:
+        """Let another model answer.
+
+        Args:
+            connector: Of the other model.
+            model: The other model.
+            reason: Of the error that the one asked for failed with, if it did.
+        """
+        wanted = self._request.model
+        self.replaced = chat.ModelReplaced(
+            wanted=f"{wanted.connector}/{wanted.model}", used=f"{connector}/{model}", reason=reason
+        )
+        self.connector, self.model = connector, model
 
     @property
     def seconds(self) -> float:

@@ -11,7 +11,7 @@ from heddle_runtime.owner_settings import OwnerSettings
 
 from heddle_connector.call import Call
 from heddle_connector.catalog import Offer
-from heddle_connector.choice import chosen
+from heddle_connector.choice import chosen, offers
 from heddle_connector.given_settings import given_settings, is_bound
 from heddle_connector.http import Http
 from heddle_connector.registry import Registry
@@ -57,8 +57,31 @@ class Owners:
             raise _not_set_up(call.connector)
         if found != (call.connector, call.model):
             log.warning("model not available", wanted=call.model, instead="/".join(found))
-            call.connector, call.model = found
+            call.replace(*found)
         return self._of(call.connector, settings.providers[call.connector])
+
+    async def default(self, call: Call) -> tuple[str, str, Connector[Any]] | None:
+        """Return the default model of an assistant's organisation, and the connector it is at.
+
+        None if there is none that the assistant may use, or it is what answers `call` now.
+
+        Raises:
+            HeddleError: The organisation's settings cannot be had, or are of no use.
+        """
+        assistant = call.assistant
+        if assistant is None:
+            return None
+        settings = await self._settings.of(assistant.organization, assistant.owner)
+        name, _, model = settings.default_model.partition("/")
+        if not model or (name, model) == (call.connector, call.model):
+            return None
+        if name not in self._bound or self._is_operators(settings, name):
+            found = self._registry.connectors.get(name)
+            return None if found is None else (name, model, found)
+        provider = self._own(settings).get(name)
+        if provider is None or not offers(provider, model):
+            return None
+        return name, model, self._of(name, provider)
 
     async def offers(self, organization: str, connector: str) -> Mapping[str, Offer]:
         """Return by name what each connector offers an organisation.

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
@@ -27,7 +27,7 @@ from heddle_orchestrator.execution import Events, ToolRun
 from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS, PromptProcessor
 from heddle_orchestrator.slots import fill
 from heddle_orchestrator.strategies import STRATEGIES, Strategy
-from heddle_orchestrator.trace import model_step, trace
+from heddle_orchestrator.trace import model_steps, trace
 
 if TYPE_CHECKING:
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
@@ -76,15 +76,18 @@ class Completions:
         prompt = self._prompt(assistant, processor, request.messages, bound)
         watch = Stopwatch()
         chars = 0
+        replaced: chat_pb2.ModelReplaced | None = None
         whole = connector_pb2.GenerateWholeMessageRequest()
         _order(whole.generation, request, assistant, prompt)
         generate = self._generate if watched else self._generate_whole
         async with aclosing(generate(whole, context)) as generated:
             async for events in generated:
+                if not chars and events[0].HasField("model_replaced"):
+                    replaced = events[0].model_replaced
                 chars += sum(len(event.text_delta) for event in events)
                 if events[-1].HasField("done") and (request.include_trace or assistant.verbose):
-                    step = model_step(watch.seconds(), chars)
-                    told = trace(assistant, processor, request.messages, bound, step)
+                    steps = model_steps(watch.seconds(), chars, replaced)
+                    told = trace(assistant, processor, request.messages, bound, steps)
                     events.insert(-1, told)
                 yield events
 
@@ -174,20 +177,15 @@ def _order(
 
 
 def _forwarded(event: connector_pb2.GenerationEvent) -> pb.RunEvent | None:
-    """Return an event of the connector as one of the run."""
+    """Return an event of the connector as one of the run, where it has the same name."""
     match event.WhichOneof("event"):
-        case "text_delta":
+        case "text_delta":  # nearly all of them
             return pb.RunEvent(text_delta=event.text_delta)
-        case "reasoning_delta":
-            return pb.RunEvent(reasoning_delta=event.reasoning_delta)
-        case "tool_call":
-            return pb.RunEvent(tool_call=event.tool_call)
-        case "done":
-            return pb.RunEvent(done=event.done)
-        case "logprobs_json":
-            return pb.RunEvent(logprobs_json=event.logprobs_json)
         case None:  # an event of a newer contract
             return None
+        case kind:
+            same: dict[str, Any] = {kind: getattr(event, kind)}
+            return pb.RunEvent(**same)
 
 
 def _stop_on_failure(bound: Sequence[Bound]) -> None:
