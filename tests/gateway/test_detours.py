@@ -7,28 +7,11 @@ import httpx
 import pytest
 from gateway.conftest import Bench, Start
 from gateway.library import TUTOR, Library
+from gateway.tasks import METADATA, PROMPT, TITLE
 from heddle_gateway.app import GatewaySettings
 from heddle_runtime.errors import ResourceExhaustedError
 from integration.whole import whole, write_assistant
 from pydantic import ValidationError
-
-# As Open WebUI sends it when a chat gets its title: one message, not streamed. `metadata` is what
-# it knows of the chat; some of its versions keep it to themselves.
-PROMPT = (
-    "### Task:\nGenerate a title for the chat.\n### Output:\n"
-    'JSON format: { "title": "..." }\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>'
-)
-TITLE: dict[str, Any] = {
-    "model": "lamb_assistant.1",
-    "messages": [{"role": "user", "content": PROMPT}],
-    "stream": False,
-    "max_completion_tokens": 1000,
-}
-METADATA: dict[str, Any] = {
-    "task": "title_generation",
-    "task_body": {"model": "lamb_assistant.1", "chat_id": "c-1"},
-    "chat_id": "c-1",
-}
 
 
 @pytest.mark.parametrize(
