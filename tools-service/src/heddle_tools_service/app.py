@@ -11,15 +11,16 @@ from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
+from heddle_runtime.egress import Egress, EgressSettings
 from heddle_runtime.owner_settings import ACCOUNTS, OwnerSettings, account_stub
 from heddle_runtime.server import Binding, bind
-from heddle_runtime.settings import ServiceSettings
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from heddle_tools_service.generation import Channel, SmallModel
 from heddle_tools_service.knowledge.servicer import KnowledgeServicer
 from heddle_tools_service.providers.files import FileFolder
+from heddle_tools_service.providers.guarded_http import GuardedTransport
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases, ServerOf
 from heddle_tools_service.providers.owner_servers import OwnerServers, server_address
@@ -30,8 +31,10 @@ from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.workshop import Workshop
 
+_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50)
 
-class ToolsSettings(ServiceSettings):
+
+class ToolsSettings(EgressSettings):
     """Settings of the tool service."""
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_TOOLS_", populate_by_name=True)
@@ -113,6 +116,9 @@ async def app(
     """
     async with AsyncExitStack() as resources:
         http = await resources.enter_async_context(_http(settings))
+        guarded_http = await resources.enter_async_context(
+            _http(settings, GuardedTransport(Egress(settings.private_networks), _LIMITS))
+        )
         store = await resources.enter_async_context(EmbeddedStore(settings.data_dir))
         if connector is None and settings.small_fast_model:
             contract = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
@@ -127,7 +133,7 @@ async def app(
             registry=Registry.discover(settings.plugins_dir),
             http=http,
             knowledge=KnowledgeBases(
-                store.get, _servers(settings, accounts), http, settings.http_timeout
+                store.get, _servers(settings, accounts), http, guarded_http, settings.http_timeout
             ),
             files=FileFolder(settings.files_dir),
             rubrics=RubricFolder(settings.rubrics_dir),
@@ -147,14 +153,17 @@ async def app(
         ]
 
 
-def _http(settings: ToolsSettings) -> httpx.AsyncClient:
-    """Return the client of all tools. One user's cookies must not become another's."""
+def _http(
+    settings: ToolsSettings, transport: httpx.AsyncBaseTransport | None = None
+) -> httpx.AsyncClient:
+    """Return a client for all tools. One user's cookies must not become another's."""
     return httpx.AsyncClient(
         timeout=settings.http_timeout,
         trust_env=False,
         follow_redirects=False,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-        limits=httpx.Limits(max_connections=200, max_keepalive_connections=50),
+        limits=_LIMITS,
+        transport=transport,
     )
 
 

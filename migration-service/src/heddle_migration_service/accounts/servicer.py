@@ -9,6 +9,7 @@ from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_migration_service.access import may_administer
 from heddle_migration_service.accounts import access, checks, messages
+from heddle_migration_service.accounts.addresses import Addresses
 from heddle_migration_service.accounts.api_keys import ApiKeys
 from heddle_migration_service.accounts.organizations import Organizations
 from heddle_migration_service.accounts.resolved_settings import ResolvedSettings
@@ -23,9 +24,15 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
     """Translates between the contract and the tables, and lets nobody do what he may not."""
 
     def __init__(
-        self, organizations: Organizations, users: Users, keys: ApiKeys, settings: ResolvedSettings
+        self,
+        organizations: Organizations,
+        addresses: Addresses,
+        users: Users,
+        keys: ApiKeys,
+        settings: ResolvedSettings,
     ) -> None:
         self._organizations = organizations
+        self._addresses = addresses
         self._users = users
         self._keys = keys
         self._settings = settings
@@ -114,6 +121,8 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         access.require_administrator(caller().identity, given.slug)
         checks.check_name(given.name, "organization.name")
         settings = parsed(given.settings_json) if given.settings_json else None
+        if settings is not None:
+            await self._addresses.check(given.slug, settings)
         if request.etag:
             kept = await self._organizations.replace(given.slug, given.name, settings, request.etag)
         else:
