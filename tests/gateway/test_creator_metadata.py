@@ -63,6 +63,7 @@ async def test_metadata_that_lacks_a_plugin_is_refused(
     told = response.json()
     assert key in told["detail"]
     assert told["detail"] == told["error"]["message"]
+    assert told["error"]["param"] == "metadata"
     assert json.loads((await shelf.stored(number))["metadata"]) == METADATA
 
 

@@ -130,6 +130,7 @@ async def test_a_title_is_written_also_while_settings_cannot_be_had(
             {"RAG_Top_k": 7, "connector": "ollama", "llm": "llama", "api_key": "********"},
         ),
         ({"assistant_defaults": ["x"]}, {"rag_processor": "no_rag"}),
+        ({"assistant_defaults": {"RAG_Top_k": "5", "rag_placeholders": "x"}}, {"RAG_Top_k": 5}),
     ],
 )
 async def test_an_editor_starts_with_what_the_organisation_says(

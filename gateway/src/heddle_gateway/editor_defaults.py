@@ -35,10 +35,17 @@ async def defaults(state: "State", _: Exchange) -> Reply:
     """Answer `GET …/defaults`: what the caller's organisation says, over what is built in."""
     settings = await _settings(state)
     said = answers.members(settings.assistant_defaults_json)
-    told = _BUILT_IN | {name: value for name, value in said.items() if value is not None}
+    told = said | {name: _fitting(said.get(name), usual) for name, usual in _BUILT_IN.items()}
     if not (told["connector"] and told["llm"]):
         told["connector"], told["llm"] = await _model(state, settings, told["connector"])
     return Reply.json(told)
+
+
+def _fitting(said: object, usual: object) -> object:
+    """Return what an organisation says, unless no editor could start with it."""
+    if isinstance(said, str) and said.isdecimal() and isinstance(usual, int):
+        return int(said)  # LAMB writes numbers as texts
+    return said if type(said) is type(usual) else usual
 
 
 async def _settings(state: "State") -> ResolveSettingsResponse:
