@@ -10,6 +10,7 @@ from gateway.library import TUTOR, Library
 from gateway.tasks import METADATA, PROMPT, TITLE
 from heddle_gateway.app import GatewaySettings
 from heddle_runtime.errors import ResourceExhaustedError
+from heddle_runtime.identity import Identity
 from integration.whole import whole, write_assistant
 from pydantic import ValidationError
 
@@ -117,6 +118,10 @@ async def test_the_prompt_is_shown_to_those_who_may_change_the_assistant(shelf: 
         asked = shelf.neighbours.orchestrator.requests[-1].assistant
         assert (asked.model.connector, asked.model.model) == ("bypass", "debug-bypass")
         assert [tool.id for tool in asked.tools] == ["notes", "weather"]
+        # The tools read what the owner may read, whoever looks.
+        assert asked.owner == "ana@example.org"
+        asker = shelf.neighbours.orchestrator.callers[-1].identity
+        assert asker == Identity("heddle-gateway", scopes=("service",))
     refused = await shelf["ben"].post(path, json=body)
     assert (refused.status_code, "detail" in refused.json()) == (403, True)
     assert (await shelf["eve"].post(path, json=body)).status_code == 404

@@ -25,14 +25,11 @@ _BYPASS = ModelRef(connector="bypass", model="debug-bypass")
 async def as_task(state: "State", request: RunCompletionRequest) -> RunCompletionRequest:
     """Return the request to a small model, without tools. The caller may use the assistant.
 
-    From here on the request is the gateway's own: who sends an assistant along pays for it, and
-    this one is its owner's.
-
     Raises:
         HeddleError: The assistant cannot be had.
     """
     plain = await state.small_models.plain(await _assistant(state, request))
-    CALLER.set(state.acting.caller())
+    _take_over(state)
     return RunCompletionRequest(assistant=plain, messages=request.messages, options=request.options)
 
 
@@ -49,12 +46,22 @@ async def as_shown(state: "State", request: RunCompletionRequest) -> RunCompleti
     shown = Assistant()
     shown.CopyFrom(found)
     shown.model.CopyFrom(_BYPASS)
+    _take_over(state)
     return RunCompletionRequest(
         assistant=shown,
         messages=request.messages,
         options=request.options,
         functions=request.functions,
     )
+
+
+def _take_over(state: "State") -> None:
+    """Make the request the gateway's own from here on.
+
+    Who sends an assistant along owns it, pays for it and reads with it. This one stays its
+    owner's, and the gateway has seen to it that the caller may ask for it.
+    """
+    CALLER.set(state.acting.caller())
 
 
 async def _assistant(state: "State", request: RunCompletionRequest) -> Assistant:
