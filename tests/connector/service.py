@@ -14,6 +14,7 @@ from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle_connector.app import ConnectorSettings, app
 from heddle_runtime.calls import outgoing
 from heddle_runtime.client import channel
+from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import HeddleError, from_rpc
 from heddle_runtime.local import LocalChannel
 from heddle_runtime.server import running
@@ -34,7 +35,8 @@ Asked = pb.GenerateMessageRequest | pb.GenerateWholeMessageRequest
 @asynccontextmanager
 async def service(accounts: Accounts | None = None, **settings: Any) -> AsyncGenerator[Stub]:
     """Run the service beside `accounts` and yield a stub for it."""
-    chosen = ConnectorSettings(address="127.0.0.1:0", drain_wait=0, shutdown_grace=1, **settings)
+    given = {"address": "127.0.0.1:0", "drain_wait": 0, "shutdown_grace": 1}
+    chosen = ConnectorSettings.model_validate({**given, SETTING: "127.0.0.0/8", **settings})
     known = LocalChannel()
     add_AccountServiceServicer_to_server(accounts or nobodys_accounts(), known)  # type: ignore[arg-type] # it stands where generated code wants a server
     async with running(app(chosen, known), chosen) as up, channel(up.address) as wire:

@@ -1,5 +1,6 @@
 """A gateway before the real account service."""
 
+import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from heddle_migration_service.database.engine import open_database
 from heddle_migration_service.database.upgrading import upgrade
 from heddle_runtime.calls import CALLER, Caller, outgoing
 from heddle_runtime.client import channel
+from heddle_runtime.errors import HeddleError, to_rpc
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.server import Binding, Running, running
 
@@ -31,11 +33,22 @@ class Counted:
     """The stub of the account service, which counts its calls."""
 
     stub: Any
-    asked: list[str] = field(default_factory=list)
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+    failure: HeddleError | None = None
 
-    async def ResolveKey(self, request: Any, **more: Any) -> Any:
-        self.asked.append(request.key)
-        return await self.stub.ResolveKey(request, **more)
+    def __getattr__(self, name: str) -> Any:
+        async def call(request: Any, **more: Any) -> Any:
+            self.calls.append((name, request))
+            if self.failure is not None:
+                raise to_rpc(self.failure)
+            return await getattr(self.stub, name)(request, **more)
+
+        return call
+
+    @property
+    def asked(self) -> list[str]:
+        """The keys that were asked about."""
+        return [request.key for name, request in self.calls if name == "ResolveKey"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,21 @@ class Bench:
         response = await self.operator("CreateKey", pb.CreateKeyRequest(key=wanted))
         assert isinstance(response, pb.CreateKeyResponse)
         return response
+
+    async def organization(self, slug: str, **settings: Any) -> None:
+        """Make an organisation, or replace its settings."""
+        found = ""
+        if slug == "uni":
+            request = pb.GetOrganizationRequest(slug=slug)
+            found = (await self.operator("GetOrganization", request)).etag
+        organization = pb.Organization(slug=slug, settings_json=json.dumps(settings))
+        put = pb.PutOrganizationRequest(organization=organization, etag=found)
+        await self.operator("PutOrganization", put)
+
+    async def user(self, email: str, organization: str = "uni", **more: Any) -> None:
+        """Make or change a user."""
+        request = pb.PutUserRequest(email=email, organization=organization, **more)
+        await self.operator("PutUser", request)
 
     async def operator(self, method: str, request: Any) -> Any:
         """Call the account service as the operator."""
@@ -103,7 +131,7 @@ async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerat
     ):
         stub = pb_grpc.AccountServiceStub(service.local if transport == "local" else wire)
         counted = Counted(stub)
-        reached = replace(peers, accounts=counted)  # type: ignore[arg-type] # the one method that is called
+        reached = replace(peers, accounts=counted)  # type: ignore[arg-type] # it has every method
         async with (
             serving(app(complete, reached), complete) as address,
             httpx.AsyncClient(base_url=f"http://{address}", timeout=20, trust_env=False) as client,
@@ -113,5 +141,5 @@ async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerat
             await bench.operator(
                 "PutOrganization", pb.PutOrganizationRequest(organization=organization)
             )
-            await bench.operator("PutUser", pb.PutUserRequest(email=ANN, organization="uni"))
+            await bench.user(ANN)
             yield bench

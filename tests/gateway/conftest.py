@@ -3,10 +3,12 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from gateway.library import Library, library
 from gateway.neighbours import Neighbours, Orchestrator, serving_neighbours
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.server import serving
@@ -83,3 +85,10 @@ async def bench(transport: str) -> AsyncIterator[Bench]:
 def start() -> Start:
     """Start a gateway with other settings."""
     return gateway
+
+
+@pytest.fixture
+async def shelf(tmp_path: Path) -> AsyncIterator[Library]:
+    """A gateway with its defaults, before the real service that keeps the assistants."""
+    async with library(tmp_path) as running:
+        yield running

@@ -5,6 +5,7 @@ import json
 import pytest
 from gateway.conftest import Bench, Start
 from gateway.neighbours import DONE, HELLO, Step, text
+from heddle.chat.v1.chat_pb2 import ModelReplaced
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, ToolFinished, ToolStarted
 from heddle_runtime.errors import (
     ConflictError,
@@ -217,3 +218,19 @@ async def test_functions_of_the_client_are_called_by_the_client(bench: Bench) ->
     assert choice["finish_reason"] == "tool_calls"
     assert choice["message"]["content"] is None
     assert choice["message"]["tool_calls"][0]["function"] == {"name": "f", "arguments": "{}"}
+
+
+async def test_a_model_that_another_one_stands_in_for_is_told(bench: Bench) -> None:
+    replaced = ModelReplaced(wanted="openai/göne\r\nx: y", used="openai/gpt-4o (new)")
+    bench.orchestrator.script = [[RunEvent(model_replaced=replaced), text("hi"), DONE]]
+    whole = await bench.chat()
+    assert whole.headers["x-heddle-warning"] == (
+        "openai/g%C3%B6ne%0D%0Ax: y is not available, openai/gpt-4o (new) answers"
+    )
+    streamed = await bench.chat(stream=True)
+    chunks = [json.loads(each) for each in data(streamed.text)[:-1]]
+    first = next(chunk["event"]["data"] for chunk in chunks if "event" in chunk)
+    assert (first["action"], first["done"]) == ("heddle.model", False)
+    assert "gpt-4o (new) answers" in first["description"]
+    bench.orchestrator.script = HELLO
+    assert "x-heddle-warning" not in (await bench.chat()).headers

@@ -1,42 +1,18 @@
 """Requests of Open WebUI for itself, prompts that are shown, and budgets that are used up."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from gateway.conftest import Bench, Start
-from gateway.library import TUTOR, Library, library
+from gateway.library import TUTOR, Library
+from gateway.tasks import METADATA, PROMPT, TITLE
 from heddle_gateway.app import GatewaySettings
 from heddle_runtime.errors import ResourceExhaustedError
+from heddle_runtime.identity import Identity
 from integration.whole import whole, write_assistant
 from pydantic import ValidationError
-
-# As Open WebUI sends it when a chat gets its title: one message, not streamed. `metadata` is what
-# it knows of the chat; some of its versions keep it to themselves.
-PROMPT = (
-    "### Task:\nGenerate a title for the chat.\n### Output:\n"
-    'JSON format: { "title": "..." }\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>'
-)
-TITLE: dict[str, Any] = {
-    "model": "lamb_assistant.1",
-    "messages": [{"role": "user", "content": PROMPT}],
-    "stream": False,
-    "max_completion_tokens": 1000,
-}
-METADATA: dict[str, Any] = {
-    "task": "title_generation",
-    "task_body": {"model": "lamb_assistant.1", "chat_id": "c-1"},
-    "chat_id": "c-1",
-}
-
-
-@pytest.fixture
-async def shelf(tmp_path: Path) -> AsyncIterator[Library]:
-    """A gateway before the real service of the assistants."""
-    async with library(tmp_path) as running:
-        yield running
 
 
 @pytest.mark.parametrize(
@@ -143,6 +119,10 @@ async def test_the_prompt_is_shown_to_those_who_may_change_the_assistant(shelf: 
         asked = shelf.neighbours.orchestrator.requests[-1].assistant
         assert (asked.model.connector, asked.model.model) == ("bypass", "debug-bypass")
         assert [tool.id for tool in asked.tools] == ["notes", "weather"]
+        # The tools read what the owner may read, whoever looks.
+        assert asked.owner == "ana@example.org"
+        asker = shelf.neighbours.orchestrator.callers[-1].identity
+        assert asker == Identity("heddle-gateway", scopes=("service",))
     refused = await shelf["ben"].post(path, json=body)
     assert (refused.status_code, "detail" in refused.json()) == (403, True)
     assert (await shelf["eve"].post(path, json=body)).status_code == 404

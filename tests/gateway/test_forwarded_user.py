@@ -1,11 +1,15 @@
 """Open WebUI's headers, with keys that are trusted and with others."""
 
+import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from gateway.accounts import ANN, gateway
 from gateway.conftest import KEY, Start
+from heddle_gateway.issued_keys import REMEMBERED
+from heddle_runtime.errors import UnavailableError
 from heddle_runtime.identity import Identity
 
 BEN = "ben@uni.example"
@@ -43,15 +47,76 @@ async def test_any_other_key_speaks_for_itself(tmp_path: Path, transport: str, u
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-async def test_a_key_of_the_file_may_be_trusted(
-    start: Start, tmp_path: Path, *, trusted: bool
-) -> None:
+async def test_a_key_of_the_file_may_be_trusted(tmp_path: Path, *, trusted: bool) -> None:
     keys = tmp_path / "keys.yaml"
     keys.write_text(f"'{KEY}': {{subject: webui, organization: uni, trusted: {trusted}}}\n")
-    async with start(api_key=None, api_keys=keys) as bench:
-        assert (await bench.chat(dict(NAMED))).status_code == 200
-    subject = BEN if trusted else "webui"
-    assert bench.orchestrator.callers[0].identity == Identity(subject, "uni")
+    async with gateway(tmp_path, "local", api_key=None, api_keys=keys) as bench:
+        assert (await bench.chat(KEY, NAMED)).status_code == 200
+    assert bench.callers == [Identity(BEN if trusted else "webui", "uni")]
+
+
+async def test_a_person_whom_nobody_knows_is_a_plain_member_of_the_keys_organisation(
+    tmp_path: Path, transport: str
+) -> None:
+    async with gateway(tmp_path, transport) as bench:
+        await bench.organization("evil")
+        await bench.user("eve@evil.example", "evil", role="admin")
+        await bench.user("mallory@evil.example", "evil", disabled=True)
+        key = (await bench.key(trusted=True)).secret
+        people = ("nobody@uni.example", "eve@evil.example", "mallory@evil.example")
+        for email in people:
+            assert (await bench.chat(key, [(NAMED[0][0], email)])).status_code == 200
+    assert bench.callers == [Identity(email, "uni") for email in people]
+
+
+async def test_a_disabled_user_is_refused_whoever_speaks_for_him(
+    tmp_path: Path, transport: str
+) -> None:
+    keys = tmp_path / "keys.yaml"
+    keys.write_text(f"'{KEY}': {{subject: webui, trusted: true}}\n")
+    async with gateway(tmp_path, transport, api_key=None, api_keys=keys) as bench:
+        await bench.user(BEN, disabled=True)
+        issued = (await bench.key(trusted=True)).secret
+        for key in (issued, KEY):
+            refused = await bench.chat(key, NAMED)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (
+                403,
+                "permission_denied",
+            )
+            assert (await bench.chat(key, [(NAMED[0][0], ANN)])).status_code == 200
+        models = await bench.client.get(
+            "/v1/models", headers=[("authorization", f"Bearer {issued}"), *NAMED]
+        )
+        assert models.status_code == 403
+    assert BEN not in {caller.subject for caller in bench.callers}
+
+
+async def test_a_user_is_asked_about_once_in_two_seconds_and_disabled_within_them(
+    tmp_path: Path, transport: str
+) -> None:
+    async with gateway(tmp_path, transport) as bench:
+        await bench.user(BEN)
+        key = (await bench.key(trusted=True)).secret
+        answers = await asyncio.gather(*(bench.chat(key, NAMED) for _ in range(20)))
+        assert {answer.status_code for answer in answers} == {200}
+        assert [name for name, _ in bench.accounts.calls] == ["ResolveKey", "ResolveUser"]
+        await bench.user(BEN, disabled=True)
+        disabled = time.monotonic()
+        while (await bench.chat(key, NAMED)).status_code == 200:
+            assert time.monotonic() - disabled < REMEMBERED + 1  # a busy machine's second
+            await asyncio.sleep(0.05)
+
+
+async def test_users_who_cannot_be_checked_are_not_let_in(tmp_path: Path, transport: str) -> None:
+    keys = tmp_path / "keys.yaml"
+    keys.write_text(f"'{KEY}': {{subject: webui, organization: uni, trusted: true}}\n")
+    async with gateway(tmp_path, transport, api_key=None, api_keys=keys) as bench:
+        bench.accounts.failure = UnavailableError("The database at 10.0.0.7 is down.")
+        refused = await bench.chat(KEY, NAMED)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert "10.0.0.7" not in refused.text
+        bench.accounts.failure = None
+        assert (await bench.chat(KEY, NAMED)).status_code == 200
 
 
 EMAIL = b"X-OpenWebUI-User-Email"

@@ -20,13 +20,26 @@ class Provider:
     """What was asked, and when its streams ended."""
 
     url: str = ""
+    models: tuple[str, ...] = ("m",)
+    """What it lists; it answers for all others as well, except the missing ones."""
+    missing: tuple[str, ...] = ()
     bodies: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
     open: int = 0
     closed: list[float] = field(default_factory=list)
+
+    async def offer(self, request: web.Request) -> web.Response:
+        self.keys.append(request.headers.get("authorization", ""))
+        data = [{"id": name, "object": "model"} for name in self.models]
+        return web.json_response({"object": "list", "data": data})
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.bodies.append(body)
+        self.keys.append(request.headers.get("authorization", ""))
+        if body["model"] in self.missing:
+            refusal = {"message": "There is no such model.", "code": "model_not_found"}
+            return web.json_response({"error": refusal}, status=404)
         if not body.get("stream"):
             return web.json_response(_whole(body))
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
@@ -59,6 +72,7 @@ async def providing() -> AsyncGenerator[Provider]:
     provider = Provider()
     app = web.Application()
     app.router.add_post("/v1/chat/completions", provider.complete)
+    app.router.add_get("/v1/models", provider.offer)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -228,6 +228,20 @@ async def test_a_trace_shows_lengths_instead_of_what_tools_found(bench: Bench) -
     assert "found it" not in str(trace.prompt)
 
 
+@pytest.mark.parametrize("reason", ["PROVIDER_REFUSED", ""])
+async def test_a_replaced_model_is_told_and_traced(bench: Bench, reason: str) -> None:
+    told = chat_pb2.ModelReplaced(wanted="scripted/m", used="scripted/n", reason=reason)
+    replaced = connector_pb2.GenerationEvent(model_replaced=told)
+    bench.connector.batches = [[replaced, text("Hello")], [done()]]
+    request = ask(assistant())
+    request.include_trace = True
+    for events in (await bench.events(request), await bench.whole(request)):
+        assert kinds(events) == ["model_replaced", "text_delta", "trace", "done"]
+        assert events[0].model_replaced == told
+        steps = [(step.name, step.error_reason) for step in events[-2].trace.steps]
+        assert steps == [("model", reason or "NOT_FOUND"), ("model", "")]
+
+
 async def test_a_verbose_assistant_traces_without_being_asked(bench: Bench) -> None:
     target = assistant()
     target.verbose = True

@@ -9,7 +9,7 @@ from heddle_runtime.calls import CALLER, Caller
 from heddle_runtime.client import channel
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.identity import Identity
-from heddle_runtime.owner_settings import ACCOUNTS, OwnerSettings
+from heddle_runtime.owner_settings import ACCOUNTS, OwnerSettings, account_stub
 from runtime.accounts import SECRET, Accounts, serving_accounts
 
 ANN = Identity("ann@uni.example", "uni")
@@ -42,7 +42,9 @@ async def test_an_assistant_works_with_its_own_organisations_settings(
 ) -> None:
     async with serving_accounts(accounts) as service, channel(service.address, ACCOUNTS) as wire:
         CALLER.set(Caller("req_1", ANN))
-        settings = OwnerSettings(service.local if local else wire, Acting("heddle-test", SECRET))
+        settings = OwnerSettings(
+            account_stub(service.local if local else wire), Acting("heddle-test", SECRET)
+        )
         found = await settings.of(organization, owner)
         again = await settings.of(organization, owner)
     assert found == again
@@ -59,7 +61,7 @@ async def test_what_names_no_organisation_is_at_home_in_the_default_one(
 ) -> None:
     accounts.add("default", default_model="a/b", system=True)
     async with serving_accounts(accounts) as service:
-        settings = OwnerSettings(service.local, Acting("heddle-test", SECRET))
+        settings = OwnerSettings(account_stub(service.local), Acting("heddle-test", SECRET))
         assert (await settings.of("", "operator")).default_model == "a/b"
 
 
@@ -80,14 +82,14 @@ async def test_an_owners_number_is_the_owners_alone(
 ) -> None:
     accounts.numbers = {ANN.subject: 7}
     async with serving_accounts(accounts) as service:
-        settings = OwnerSettings(service.local, Acting("heddle-test", SECRET))
+        settings = OwnerSettings(account_stub(service.local), Acting("heddle-test", SECRET))
         assert await settings.number(organization, owner) == number
 
 
 async def test_a_failure_is_told_and_forgotten(accounts: Accounts) -> None:
     accounts.failure = UnavailableError("down")
     async with serving_accounts(accounts) as service:
-        settings = OwnerSettings(service.local, Acting("heddle-test", SECRET))
+        settings = OwnerSettings(account_stub(service.local), Acting("heddle-test", SECRET))
         with pytest.raises(UnavailableError):
             await asyncio.gather(*(settings.of("uni", "") for _ in range(3)))
         accounts.failure = None

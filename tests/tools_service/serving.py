@@ -103,7 +103,7 @@ async def serving(
             workshop = Workshop(
                 registry=registry,
                 http=http,
-                knowledge=knowledge or KnowledgeBases(no_store, no_server, http, 5),
+                knowledge=knowledge or KnowledgeBases(no_store, no_server, http, http, 5),
                 files=FileFolder(folder / "files"),
                 rubrics=RubricFolder(folder / "rubrics"),
                 workspaces=Workspaces(folder / "workspaces", Threads(threads)),

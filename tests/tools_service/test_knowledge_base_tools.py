@@ -56,7 +56,7 @@ async def serving_with(
 
     async with httpx.AsyncClient(trust_env=False) as http:
         open_: OpenStore = opened
-        bases = KnowledgeBases(open_, server_of or known, http, 1.0)
+        bases = KnowledgeBases(open_, server_of or known, http, http, 1.0)
         async with serving(
             Registry.discover(None), knowledge=bases, small_model=small_model
         ) as client:

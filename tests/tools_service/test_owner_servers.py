@@ -9,6 +9,7 @@ import pytest
 from heddle.account.v1 import account_pb2
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2_grpc
+from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import ToolFailedError, UnavailableError
 from heddle_runtime.server import Running, running
 from heddle_tools_service.app import ToolsSettings, app
@@ -41,6 +42,7 @@ async def service(
             "data_dir": folder / "knowledge",
             "kb_url": operators.url,
             "kb_token": OPERATORS,
+            SETTING: "127.0.0.0/8",
             **more,
         }
     )
@@ -205,6 +207,28 @@ async def test_settings_that_cannot_be_had_are_a_configuration_error_that_may_pa
     )
     assert "uni-token" not in repr(logs)
     assert not own.paths + operators.paths
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_an_organisations_server_in_a_private_network_is_not_reached(
+    tmp_path: Path, servers: Any, host: str, scheme: str
+) -> None:
+    own, operators = servers
+    accounts = uni(own)
+    url = own.url.replace("http://127.0.0.1", f"{scheme}://{host}")
+    accounts.add("uni", knowledge=account_pb2.KnowledgeServer(url=url, token="uni-token"))
+    async with tools(tmp_path, accounts, operators, **SECRETS, **{SETTING: ""}) as client:
+        with pytest.raises(ToolFailedError) as caught:
+            await client.run("simple_rag", ASKED, said("?", organization="uni"))
+        accounts.add("default", knowledge=accounts.settings["uni"].knowledge, system=True)
+        if scheme == "http":  # the operator's organisation may name any address
+            _, result = await client.run("simple_rag", ASKED, said("?", organization="default"))
+            assert text_of(result) == "from the university"
+    assert caught.value.message.startswith("KB configuration error: ")
+    assert SETTING in caught.value.message
+    assert url not in caught.value.message
+    assert len(own.paths) == (scheme == "http")
 
 
 @pytest.mark.parametrize("url", ["ftp://kb", "kb:9090", "http://user:pa55@kb", "http://kb?token=x"])

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 from heddle.chat.v1 import chat_pb2
-from heddle.chat.v1.chat_pb2 import Done, ToolCall, Usage
+from heddle.chat.v1.chat_pb2 import Done, ModelReplaced, ToolCall, Usage
 from heddle.orchestrator.v1.orchestrator_pb2 import ToolFinished, ToolStarted
 
 _REASONS = {
@@ -50,6 +50,11 @@ def tool_call(call: ToolCall) -> dict[str, Any]:
         "type": "function",
         "function": {"name": call.name, "arguments": call.arguments_json},
     }
+
+
+def replacement(told: ModelReplaced) -> str:
+    """Return the sentence about a model that another one stands in for."""
+    return f"{told.wanted} is not available, {told.used} answers"
 
 
 def provider_metadata(done: Done) -> dict[str, str]:

@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING
 
 import structlog
+from heddle_runtime.acting import Acting
 from heddle_runtime.calls import CALLER, Caller, Stopwatch
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.owner_settings import OwnerSettings
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Receive, Scope, Send
 
@@ -12,13 +14,15 @@ from heddle_gateway import problems
 from heddle_gateway.auth import OPERATOR, Gate
 from heddle_gateway.bodies import ClientGoneError
 from heddle_gateway.exchange import Exchange, Reply
+from heddle_gateway.forwarded_user import Speakers
 from heddle_gateway.health import Health
-from heddle_gateway.issued_keys import IssuedKeys
+from heddle_gateway.issued_keys import REMEMBERED, IssuedKeys
 from heddle_gateway.keyring import Holder, Keyring, read_keys
 from heddle_gateway.peers import Peers, connect
 from heddle_gateway.problems import Problem, RefusedError
 from heddle_gateway.routes import Access, Route, find
 from heddle_gateway.settings import GatewaySettings
+from heddle_gateway.small_models import SmallModels
 from heddle_gateway.state import State
 
 if TYPE_CHECKING:
@@ -43,7 +47,13 @@ class Gateway:
                 allow_origins=state.settings.cors_origins,
                 allow_methods=["GET", "POST", "PUT", "DELETE"],
                 allow_headers=["*"],
-                expose_headers=["x-request-id", "retry-after", "etag", "location"],
+                expose_headers=[
+                    "x-request-id",
+                    "retry-after",
+                    "etag",
+                    "location",
+                    "x-heddle-warning",
+                ],
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,14 +119,20 @@ def app(settings: GatewaySettings, peers: Peers) -> Gateway:
     if settings.api_key:
         holders[settings.api_key.get_secret_value()] = Holder(OPERATOR)
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
+    acting = Acting("heddle-gateway", secret)
     gate = Gate(
         Keyring(holders),
-        IssuedKeys(peers.accounts, secret),
+        IssuedKeys(peers.accounts, acting),
+        Speakers(peers.accounts, acting),
         secret,
         development=settings.development,
         origins=settings.cors_origins,
     )
-    return Gateway(State(settings, peers, gate, Health(peers)))
+    organizations = OwnerSettings(
+        peers.accounts, acting, remembered=REMEMBERED, without_servers=True
+    )
+    small_models = SmallModels(organizations, settings.small_model)
+    return Gateway(State(settings, peers, gate, Health(peers), acting, organizations, small_models))
 
 
 def _route(exchange: Exchange) -> Route:

@@ -44,7 +44,8 @@ async def get(state: "State", exchange: Exchange) -> Reply:
     """Answer `GET /assistants/{id}`."""
     request = pb.GetAssistantRequest(reference=f"{PREFIX}{exchange.parameter}")
     found = await ask(state.peers.assistants.GetAssistant, request, TIMEOUT)
-    return _reply(document(found.assistant, published=found.published), found.etag)
+    told = document(found.assistant, published=found.published)
+    return Reply.json(told, headers=etags.header(found.etag))
 
 
 async def create(state: "State", exchange: Exchange) -> Reply:
@@ -57,7 +58,7 @@ async def create(state: "State", exchange: Exchange) -> Reply:
     )
     made = await ask(state.peers.assistants.CreateAssistant, request, TIMEOUT)
     told = document(made.assistant, published=request.published)
-    return _reply(told, made.etag, status=201, headers=location(made.assistant))
+    return _made(told, made)
 
 
 async def update(state: "State", exchange: Exchange) -> Reply:
@@ -69,7 +70,8 @@ async def update(state: "State", exchange: Exchange) -> Reply:
     changed.id = exchange.parameter
     request = pb.UpdateAssistantRequest(assistant=changed, etag=etags.expected(exchange))
     kept = await ask(state.peers.assistants.UpdateAssistant, request, TIMEOUT)
-    return _reply(document(kept.assistant), kept.etag)
+    told = document(kept.assistant, published=kept.published)
+    return Reply.json(told, headers=etags.header(kept.etag))
 
 
 async def delete(state: "State", exchange: Exchange) -> Reply:
@@ -85,7 +87,8 @@ async def publish(state: "State", exchange: Exchange) -> Reply:
     published = fields.flag(given.get("published"), place, "published")
     request = pb.PublishAssistantRequest(id=exchange.parameter, published=published)
     kept = await ask(state.peers.assistants.PublishAssistant, request, TIMEOUT)
-    return _reply({"id": exchange.parameter, "published": published}, kept.etag)
+    told = {"id": exchange.parameter, "published": published}
+    return Reply.json(told, headers=etags.header(kept.etag))
 
 
 async def export(state: "State", exchange: Exchange) -> Reply:
@@ -103,8 +106,7 @@ async def bring(state: "State", exchange: Exchange) -> Reply:
         document_json=place.text(), name=queries.text(exchange, "name")
     )
     made = await ask(state.peers.assistants.ImportAssistant, request, TIMEOUT)
-    told = document(made.assistant)
-    return _reply(told, made.etag, status=201, headers=location(made.assistant))
+    return _made(document(made.assistant, published=made.published), made)
 
 
 def attachment(identifier: str) -> Headers:
@@ -113,9 +115,10 @@ def attachment(identifier: str) -> Headers:
     return ((b"content-disposition", f'attachment; filename="{name}"'.encode()),)
 
 
-def location(made: pb.Assistant) -> Headers:
-    """Return the header that tells where a new assistant is."""
-    return ((b"location", f"/assistants/{made.id}".encode()),)
+def _made(told: object, made: pb.CreateAssistantResponse | pb.ImportAssistantResponse) -> Reply:
+    """Return the answer about a new assistant, which tells where it is."""
+    location = (b"location", f"/assistants/{made.assistant.id}".encode())
+    return Reply.json(told, 201, (*etags.header(made.etag), location))
 
 
 def _summary(found: pb.AssistantSummary) -> dict[str, Any]:
@@ -131,8 +134,3 @@ def _summary(found: pb.AssistantSummary) -> dict[str, Any]:
         "published": found.published,
         "format_version": found.format_version,
     }
-
-
-def _reply(told: object, etag: str, *, status: int = 200, headers: Headers = ()) -> Reply:
-    answer = Reply.json(told, status)
-    return Reply(status, answer.body, (*answer.headers, *etags.header(etag), *headers))

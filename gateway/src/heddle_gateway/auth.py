@@ -7,7 +7,7 @@ from heddle_runtime.errors import PermissionDeniedError, UnauthenticatedError
 from heddle_runtime.identity import ADMIN, Identity, TokenSigner
 
 from heddle_gateway.exchange import Exchange
-from heddle_gateway.forwarded_user import speaker
+from heddle_gateway.forwarded_user import Speakers
 from heddle_gateway.issued_keys import PREFIX, IssuedKeys
 from heddle_gateway.keyring import Holder, Keyring
 
@@ -28,6 +28,7 @@ class Gate:
         self,
         keyring: Keyring,
         issued: IssuedKeys,
+        speakers: Speakers,
         secret: str | None,
         *,
         development: bool = False,
@@ -35,6 +36,7 @@ class Gate:
     ) -> None:
         self._keyring = keyring
         self._issued = issued
+        self._speakers = speakers
         self._signer = TokenSigner(secret) if secret else None
         self._development = development
         self._origins = origins
@@ -45,9 +47,10 @@ class Gate:
 
         Raises:
             InvalidRequestError: A header that says who asks is wrong.
-            PermissionDeniedError: A web page asks a gateway that is open to its own machine only.
+            PermissionDeniedError: A web page asks a gateway that is open to its own machine only,
+                or the user that a trusted key speaks for is let in no more.
             UnauthenticatedError: A key is `required` and missing or wrong, or two were sent.
-            UnavailableError: The key cannot be checked now.
+            UnavailableError: The key, or the user, cannot be checked now.
         """
         if self._development:
             self._keep_web_pages_out(exchange)
@@ -63,7 +66,10 @@ class Gate:
                 if key
                 else "The API key is missing. Send it in the header 'Authorization: Bearer KEY'."
             )
-        self.enter(exchange, speaker(holder, exchange) if holder else NOBODY)
+        if holder is not None and holder.trusted:
+            self.enter(exchange, await self._speakers.speaker(holder, exchange))
+        else:
+            self.enter(exchange, holder.identity if holder else NOBODY)
 
     def enter(self, exchange: Exchange, identity: Identity = NOBODY) -> None:
         """Let the calls of this request go out in the name of `identity`."""

@@ -4,6 +4,7 @@ import random
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast, get_args
+from urllib.parse import quote
 
 import grpc
 from heddle.orchestrator.v1.orchestrator_pb2 import RunWholeCompletionRequest
@@ -19,11 +20,11 @@ from heddle_runtime.errors import (
     from_rpc,
 )
 
-from heddle_gateway import problems
+from heddle_gateway import answers, problems
 from heddle_gateway.bodies import read_body
 from heddle_gateway.detours import as_shown, as_task
 from heddle_gateway.eventstream import EventStream
-from heddle_gateway.exchange import Exchange, Reply
+from heddle_gateway.exchange import JSON, Exchange, Headers, Reply
 from heddle_gateway.fold import Answer
 from heddle_gateway.lifeline import End, EndedError, Lifeline
 from heddle_gateway.models import PREFIX
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     Run = ResponseStream[RunCompletionResponse]
 
 EVENTS_HEADER = "x-heddle-events"
+WARNING_HEADER = b"x-heddle-warning"
+_PLAIN = " !#$&'()*+,/:;=?@[]"  # what may stand in a header beside letters; models have odd names
 # In the metadata of a failed whole run, whose events nobody gets to see.
 TOOLS_RAN = "tools_ran"
 _IDS = random.Random()  # noqa: S311 - an id is no secret, and must cost nothing
@@ -159,7 +162,15 @@ async def _whole(state: "State", ordered: Order, view: View) -> Reply | Problem:
     if answer.done is None:
         return _problem(ProviderGarbledError(_CUT), ran=answer.tools_ran)
     body = answer.body(_identifier(), int(time.time()), ordered.model, sources=view == "openwebui")
-    return Reply(200, body)
+    return Reply(200, body, (*JSON, *_warning(answer)))
+
+
+def _warning(answer: Answer) -> Headers:
+    """Return the header that tells of an answer what a stream shows as progress."""
+    if answer.replaced is None:
+        return ()
+    told = quote(answers.replacement(answer.replaced), safe=_PLAIN)
+    return ((WARNING_HEADER, told.encode()),)
 
 
 def _view(exchange: Exchange, default: View) -> View:

@@ -6,10 +6,9 @@ The paths, the members and their names are LAMB's; failures tell their message u
 from typing import TYPE_CHECKING, Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle.connector.v1.connector_pb2 import ListModelsRequest
 from heddle.migration.v1 import record_pb2
 from heddle_runtime.calls import caller
-from heddle_runtime.errors import AlreadyExistsError, HeddleError
+from heddle_runtime.errors import AlreadyExistsError
 
 from heddle_gateway import etags, queries, records
 from heddle_gateway.assistants import TIMEOUT, attachment
@@ -21,11 +20,8 @@ if TYPE_CHECKING:
     from heddle_gateway.state import State
 
 MOST_LISTED = 100
-FARTHEST = 10_000
-"""Records before a page. Pages further behind would cost more than anybody gets out of them."""
-_STRIDE = 100
-"""Records that are asked for at once; each comes with its prompts."""
-DEFAULT_MODEL = ("openai", "gpt-4o-mini")
+FARTHEST = 2**31 - 1
+"""Records before a page, as many as the contract can count."""
 _FRESH = (b"cache-control", b"no-cache, no-store, must-revalidate")
 
 
@@ -39,17 +35,18 @@ async def listing(state: "State", exchange: Exchange) -> Reply:
     """Answer `GET …/get_assistants`."""
     limit = queries.whole(exchange, "limit", 10, low=1, high=MOST_LISTED)
     skipped = queries.whole(exchange, "offset", 0, low=0, high=FARTHEST)
-    found: list[record_pb2.Record] = []
-    position, end, token = 0, skipped + limit, ""
-    while True:
-        page = await _page(state, min(_STRIDE, end - position), token)
-        found += page.records[max(0, skipped - position) :]
-        position, token = position + len(page.records), page.next_page_token
-        if not token or position >= end:
-            break
+    request = record_pb2.ListRecordsRequest(page_size=limit, skip=skipped)
+    page = await ask(state.peers.records.ListRecords, request, TIMEOUT)
+    found, total = list(page.records), page.total_size
+    while page.next_page_token and len(found) < limit:  # a page of large records is cut short
+        following = record_pb2.ListRecordsRequest(
+            page_size=limit - len(found), page_token=page.next_page_token
+        )
+        page = await ask(state.peers.records.ListRecords, following, TIMEOUT)
+        found += page.records
     identity = caller().identity
     shown = [records.view(each, identity) for each in found]
-    return Reply.json({"assistants": shown, "total_count": page.total_size})
+    return Reply.json({"assistants": shown, "total_count": total})
 
 
 async def create(state: "State", exchange: Exchange) -> Reply:
@@ -90,9 +87,9 @@ async def update(state: "State", exchange: Exchange) -> Reply:
     told = {
         "assistant_id": records.number(exchange.parameter),
         "message": "The assistant was updated.",
+        "published": kept_now.record.published,
     }
-    reply = Reply.json(told)
-    return Reply(200, reply.body, (*reply.headers, *etags.header(kept_now.etag)))
+    return Reply.json(told, headers=etags.header(kept_now.etag))
 
 
 async def delete(state: "State", exchange: Exchange) -> Reply:
@@ -106,8 +103,8 @@ async def export(state: "State", exchange: Exchange) -> Reply:
     """Answer `GET …/export/{id}`."""
     request = pb.ExportAssistantRequest(id=exchange.parameter)
     found = await ask(state.peers.assistants.ExportAssistant, request, TIMEOUT)
-    reply = Reply.json(records.exported(found.document_json))
-    return Reply(200, reply.body, (*reply.headers, *attachment(exchange.parameter)))
+    told = records.exported(found.document_json)
+    return Reply.json(told, headers=attachment(exchange.parameter))
 
 
 async def publish(state: "State", exchange: Exchange) -> Reply:
@@ -130,45 +127,11 @@ async def publish(state: "State", exchange: Exchange) -> Reply:
     return _reply(found.record, found.etag)
 
 
-async def defaults(state: "State", _: Exchange) -> Reply:
-    """Answer `GET …/defaults`: what an editor starts with."""
-    connector, model = await _first_model(state)
-    return Reply.json(
-        {
-            "system_prompt": "",
-            "prompt_template": "{context}\n\n{user_input}",
-            "prompt_processor": "simple_augment",
-            "connector": connector,
-            "llm": model,
-            "rag_processor": "no_rag",
-            "RAG_Top_k": 3,
-            "rag_placeholders": ["{context}", "{user_input}", "{moodle_user}"],
-        }
-    )
-
-
-async def _page(state: "State", size: int, token: str) -> record_pb2.ListRecordsResponse:
-    request = record_pb2.ListRecordsRequest(page_size=size, page_token=token)
-    return await ask(state.peers.records.ListRecords, request, TIMEOUT)
-
-
 async def _record(state: "State", exchange: Exchange) -> record_pb2.GetRecordResponse:
     request = record_pb2.GetRecordRequest(id=exchange.parameter)
     return await ask(state.peers.records.GetRecord, request, TIMEOUT)
 
 
-async def _first_model(state: "State") -> tuple[str, str]:
-    """Return a connector and a model of it that is ready to answer, if there is one."""
-    try:
-        page = await ask(state.peers.connectors.ListModels, ListModelsRequest(), TIMEOUT)
-    except HeddleError:  # an editor is of use without
-        return DEFAULT_MODEL
-    ready = [(model.ref.connector, model.ref.model) for model in page.models]
-    preferred = [each for each in ready if each[0] == DEFAULT_MODEL[0]]
-    return next(iter([*preferred, *ready]), DEFAULT_MODEL)
-
-
 def _reply(found: record_pb2.Record, etag: str) -> Reply:
     told: dict[str, Any] = records.view(found, caller().identity)
-    reply = Reply.json(told)
-    return Reply(200, reply.body, (*reply.headers, *etags.header(etag), _FRESH))
+    return Reply.json(told, headers=(*etags.header(etag), _FRESH))

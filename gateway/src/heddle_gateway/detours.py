@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from heddle.assistant.v1.assistant_pb2 import Assistant, GetAssistantRequest, ModelRef
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest
-from heddle_runtime.calls import caller
+from heddle_runtime.calls import CALLER, caller
 from heddle_runtime.errors import PermissionDeniedError
 
 from heddle_gateway.peers import ask
@@ -28,13 +28,13 @@ async def as_task(state: "State", request: RunCompletionRequest) -> RunCompletio
     Raises:
         HeddleError: The assistant cannot be had.
     """
-    found = await _assistant(state, request)
-    plain = Assistant(id=found.id, name=found.name, model=_small_model(state, found))
+    plain = await state.small_models.plain(await _assistant(state, request))
+    _take_over(state)
     return RunCompletionRequest(
         assistant=plain,
         messages=request.messages,
         options=request.options,
-        charged_to=found.id,
+        charged_to=plain.id,
     )
 
 
@@ -51,6 +51,7 @@ async def as_shown(state: "State", request: RunCompletionRequest) -> RunCompleti
     shown = Assistant()
     shown.CopyFrom(found)
     shown.model.CopyFrom(_BYPASS)
+    _take_over(state)
     return RunCompletionRequest(
         assistant=shown,
         messages=request.messages,
@@ -59,11 +60,15 @@ async def as_shown(state: "State", request: RunCompletionRequest) -> RunCompleti
     )
 
 
+def _take_over(state: "State") -> None:
+    """Make the request the gateway's own from here on.
+
+    Who sends an assistant along owns it, pays for it and reads with it. This one stays its
+    owner's, and the gateway has seen to it that the caller may ask for it.
+    """
+    CALLER.set(state.acting.caller())
+
+
 async def _assistant(state: "State", request: RunCompletionRequest) -> Assistant:
     wanted = GetAssistantRequest(reference=request.assistant_reference)
     return (await ask(state.peers.assistants.GetAssistant, wanted, TIMEOUT)).assistant
-
-
-def _small_model(state: "State", found: Assistant) -> ModelRef:
-    connector, _, model = state.settings.small_model.partition("/")
-    return ModelRef(connector=connector, model=model) if model else found.model

@@ -29,9 +29,9 @@ class Reply:
     headers: Headers = JSON
 
     @classmethod
-    def json(cls, value: object, status: int = 200) -> "Reply":
-        """Return `value` as an answer."""
-        return cls(status, msgspec.json.encode(value))
+    def json(cls, value: object, status: int = 200, headers: Headers = ()) -> "Reply":
+        """Return `value` as an answer, `headers` beside those that every such answer has."""
+        return cls(status, msgspec.json.encode(value), (*JSON, *headers))
 
 
 class Exchange:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from heddle.chat.v1.chat_pb2 import Done, ToolCall
+from heddle.chat.v1.chat_pb2 import Done, ModelReplaced, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources
 
 from heddle_gateway import answers, openwebui
@@ -17,6 +17,8 @@ class Answer:
         self.tools_ran = False
         """Whether a repetition of the request would run tools again."""
         self.done: Done | None = None
+        self.replaced: ModelReplaced | None = None
+        """Which model could not answer, if another one did."""
         self._texts: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[ToolCall] = []
@@ -43,6 +45,8 @@ class Answer:
                     self._sources.append(event.sources)
                 case "logprobs_json":
                     self._logprobs = _joined(self._logprobs, event.logprobs_json)
+                case "model_replaced":
+                    self.replaced = event.model_replaced
                 case "done":
                     self.done = event.done
                 case _:

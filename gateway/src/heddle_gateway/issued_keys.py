@@ -28,9 +28,9 @@ _TIMEOUT = 5.0
 class IssuedKeys:
     """Asks the account service whose a key is; about one key only once at a time."""
 
-    def __init__(self, accounts: "AccountServiceAsyncStub", secret: str | None) -> None:
+    def __init__(self, accounts: "AccountServiceAsyncStub", acting: Acting) -> None:
         self._accounts = accounts
-        self._acting = Acting("heddle-gateway", secret)
+        self._acting = acting
         self._known: Remembered[bytes, Holder | None] = Remembered(REMEMBERED)
 
     async def holder(self, key: str) -> Holder | None:

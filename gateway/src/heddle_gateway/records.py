@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from heddle.migration.v1.record_pb2 import Record
-from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity import Identity
 
 from heddle_gateway import fields
@@ -73,7 +73,8 @@ def check_metadata(changed: Record) -> None:
     said = _members(changed.metadata_json)
     blank = [name for name in REQUIRED if not _says(said.get(name))]
     if blank:
-        raise InvalidRequestError(f"The metadata lacks {', '.join(blank)}.")
+        what = f"lacks {', '.join(blank)}"
+        raise InvalidRequestError(f"The metadata {what}.", [Violation("metadata", what)])
 
 
 def plain_name(sent: str) -> str:
@@ -136,7 +137,7 @@ def view(kept: Record, identity: Identity) -> dict[str, Any]:
 def number(identifier: str) -> int | str:
     """Return an identifier as LAMB writes it, a whole number."""
     plain = identifier.isascii() and identifier.isdecimal()
-    return int(identifier) if plain else identifier
+    return int(identifier) if plain and identifier[0] != "0" else identifier
 
 
 def _promoted(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -161,6 +161,9 @@ class Frames:
         about = self._names.get(status.binding_id) or status.binding_id or "run"
         return self._progress(about, status.message)
 
+    def _model_replaced(self, told: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        return self._progress("model", answers.replacement(told))
+
     def _tool_finished(self, finished: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.tools_ran = True
         name = answers.tool_name(finished)
@@ -206,6 +209,7 @@ class Frames:
     _WRITERS: ClassVar[dict[str, Callable[["Frames", Any], bytes]]] = {
         "reasoning_delta": _reasoning,
         "status": _status,
+        "model_replaced": _model_replaced,
         "tool_finished": _tool_finished,
         "sources": _found,
         "tool_call": _call,

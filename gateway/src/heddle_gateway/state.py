@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass, field
 
+from heddle_runtime.acting import Acting
+from heddle_runtime.owner_settings import OwnerSettings
+
 from heddle_gateway.auth import Gate
 from heddle_gateway.health import Health
 from heddle_gateway.lifeline import Lifelines
 from heddle_gateway.peers import Peers
 from heddle_gateway.settings import GatewaySettings
+from heddle_gateway.small_models import SmallModels
 
 
 @dataclass(slots=True)
@@ -17,6 +21,11 @@ class State:
     peers: Peers
     gate: Gate
     health: Health
+    acting: Acting
+    """The gateway's own identity, for what it asks for itself."""
+    organizations: OwnerSettings
+    """What organisations have set up, without what opens their servers."""
+    small_models: SmallModels
     lifelines: Lifelines = field(default_factory=Lifelines)
     stopping: bool = False
     """Whether new requests should go to another gateway."""

@@ -75,7 +75,7 @@ class Accounts:
         """Change an organisation, whatever it was."""
         return await self.put(slug, settings, (await self.organization(slug)).etag, identity)
 
-    async def settings(self, **whose: str) -> pb.ResolveSettingsResponse:
+    async def settings(self, **whose: Any) -> pb.ResolveSettingsResponse:
         """Return what an owner's organisation, or an organisation, has set up."""
         request = pb.ResolveSettingsRequest(**whose)
         response = await self.call("ResolveSettings", request, SERVICE)

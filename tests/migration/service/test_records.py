@@ -270,6 +270,29 @@ async def test_only_what_the_caller_may_change_is_listed(
         assert page.total_size == len(ids)
 
 
+async def test_a_list_begins_as_far_behind_as_the_client_says(
+    service: Service, database: Database
+) -> None:
+    await keep_many(database, [{"name": f"a{number}"} for number in range(7)])
+    ada = service.as_(ADA)
+
+    async def listed(**members: Any) -> list[str]:
+        request = pb.ListRecordsRequest(page_size=3, **members)
+        page = await ada.ask(ada.records.ListRecords, request)
+        assert page.total_size == 7
+        return [record.id for record in page.records]
+
+    request = pb.ListRecordsRequest(page_size=3)
+    token = (await ada.ask(ada.records.ListRecords, request)).next_page_token
+    assert await listed(skip=2) == ["3", "4", "5"]
+    assert await listed(skip=5) == ["6", "7"]
+    assert await listed(skip=1, page_token=token) == ["5", "6", "7"]
+    assert await listed(skip=2**31 - 1) == []
+    with pytest.raises(InvalidRequestError) as refused:
+        await listed(skip=-1)
+    assert [v.field for v in refused.value.violations] == ["skip"]
+
+
 async def test_a_token_of_another_list_is_refused(embedded: Service) -> None:
     ada = embedded.as_(ADA)
     request = pb.ListRecordsRequest(page_token="bWVyY3VyaWFs")

@@ -11,9 +11,9 @@ from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
+from heddle_runtime.egress import Egress, EgressSettings
 from heddle_runtime.owner_settings import ACCOUNTS
 from heddle_runtime.server import Binding, bind
-from heddle_runtime.settings import ServiceSettings
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
@@ -21,6 +21,7 @@ from heddle_tools_service.belongings import Belongings, known_to, known_to_nobod
 from heddle_tools_service.generation import Channel, SmallModel
 from heddle_tools_service.knowledge.servicer import KnowledgeServicer
 from heddle_tools_service.providers.files import FileFolder
+from heddle_tools_service.providers.guarded_http import GuardedTransport
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.kept_rubrics import RUBRICS
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
@@ -35,8 +36,10 @@ from heddle_tools_service.workshop import Workshop
 
 NOWHERE = "none"  # not empty: an empty variable is one that nobody set
 
+_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50)
 
-class ToolsSettings(ServiceSettings):
+
+class ToolsSettings(EgressSettings):
     """Settings of the tool service."""
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_TOOLS_", populate_by_name=True)
@@ -126,6 +129,9 @@ async def app(
     """
     async with AsyncExitStack() as resources:
         http = await resources.enter_async_context(_http(settings))
+        guarded_http = await resources.enter_async_context(
+            _http(settings, GuardedTransport(Egress(settings.private_networks), _LIMITS))
+        )
         store = await resources.enter_async_context(EmbeddedStore(settings.data_dir))
         if connector is None and settings.small_fast_model:
             contract = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
@@ -142,7 +148,12 @@ async def app(
             registry=Registry.discover(settings.plugins_dir),
             http=http,
             knowledge=KnowledgeBases(
-                store.get, found.server_of, http, settings.http_timeout, found.withheld_at
+                store.get,
+                found.server_of,
+                http,
+                guarded_http,
+                settings.http_timeout,
+                found.withheld_at,
             ),
             files=FileFolder(settings.files_dir, found.number_of),
             rubrics=found.rubrics,
@@ -163,14 +174,17 @@ async def app(
         ]
 
 
-def _http(settings: ToolsSettings) -> httpx.AsyncClient:
-    """Return the client of all tools. One user's cookies must not become another's."""
+def _http(
+    settings: ToolsSettings, transport: httpx.AsyncBaseTransport | None = None
+) -> httpx.AsyncClient:
+    """Return a client for all tools. One user's cookies must not become another's."""
     return httpx.AsyncClient(
         timeout=settings.http_timeout,
         trust_env=False,
         follow_redirects=False,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-        limits=httpx.Limits(max_connections=200, max_keepalive_connections=50),
+        limits=_LIMITS,
+        transport=transport,
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from heddle_runtime.acting import Acting
-from heddle_runtime.owner_settings import Channel, OwnerSettings
+from heddle_runtime.owner_settings import Channel, OwnerSettings, account_stub
 
 from heddle_tools_service.providers.files import NumberOf, no_number
 from heddle_tools_service.providers.kb_server import KnowledgeServer
@@ -42,7 +42,7 @@ def known_to(
         shared: Whether every organisation without a server of its own may ask that one.
         rubrics: Those of the operator's folder.
     """
-    settings = OwnerSettings(accounts, acting)
+    settings = OwnerSettings(account_stub(accounts), acting)
     return Belongings(
         OwnerServers(settings, operators, shared),
         RegisteredCollections(accounts, acting, operators.url if operators else ""),

@@ -4,10 +4,11 @@ from pathlib import Path
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
+from heddle_runtime.egress import Egress, EgressSettings
 from heddle_runtime.server import Binding, bind
-from heddle_runtime.settings import ServiceSettings
 from pydantic import Field, SecretStr, field_validator
 
+from heddle_migration_service.accounts.addresses import Addresses
 from heddle_migration_service.accounts.api_keys import ApiKeys
 from heddle_migration_service.accounts.collections import Collections
 from heddle_migration_service.accounts.kept_secret import kept_secret
@@ -26,7 +27,7 @@ PEPPER_FILE = ".pepper"
 ENCRYPTION_FILE = ".encryption-key"
 
 
-class AccountSettings(ServiceSettings):
+class AccountSettings(EgressSettings):
     """Settings of the account service, for `MigrationSettings` to inherit."""
 
     key_pepper: SecretStr | None = Field(
@@ -66,8 +67,10 @@ async def account_service(database: Database, url: str, settings: AccountSetting
     """
     keys = encryption_keys(url, settings)
     await reseal(database, keys)
+    organizations = Organizations(database, keys)
     servicer = AccountServicer(
-        Organizations(database, keys),
+        organizations,
+        Addresses(organizations, Egress(settings.private_networks)),
         Users(database),
         ApiKeys(database, _pepper(url, settings)),
         ResolvedSettings(database, keys),

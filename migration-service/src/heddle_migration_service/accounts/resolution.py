@@ -1,30 +1,47 @@
 """What an organisation has set up, read out of LAMB's form of settings."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from heddle.account.v1 import account_pb2 as pb
 
-from heddle_migration_service.accounts.secret_members import Config
+from heddle_migration_service.accounts.secret_members import Config, masked
 
 _SETUP = "default"
+_DEFAULTS = "assistant_defaults"
 _NO = {"false", "0", "no", "off", ""}
 _SECRET_FIELDS = ("api_key", "token")
 _ADDRESS_FIELDS = ("base_url", "url")
 
 
-def resolved(slug: str, own: Config, system: Config) -> pb.ResolveSettingsResponse:
+def resolved(
+    slug: str, own: Config, system: Config, *, reaching: bool = True
+) -> pb.ResolveSettingsResponse:
     """Return the settings of an organisation.
 
     Args:
         slug: Which one.
-        own: What it has set up, opened.
+        own: What it has set up; opened, if its servers are to be told.
         system: What the system has set up. Only names of models are taken from it, and only of
             providers that the system does not pay for.
+        reaching: Whether to tell where its servers are and what opens them.
     """
     response = pb.ResolveSettingsResponse(organization=slug)
     setup = _setup(own)
+    if reaching:
+        _add_servers(response, own, setup)
+    response.assistant_defaults_json = _assistant_defaults(own, setup)
+    response.default_model = _model(setup, system, "global_default_model")
+    response.small_model = _model(setup, system, "small_fast_model")
+    response.etag = hashlib.sha256(response.SerializeToString(deterministic=True)).hexdigest()[:32]
+    return response
+
+
+def _add_servers(
+    response: pb.ResolveSettingsResponse, own: Config, setup: Mapping[str, Any]
+) -> None:
     for name, given in _object(setup, "providers").items():
         if isinstance(given, Mapping) and given:
             response.providers[_text(name)].CopyFrom(_provider(given))
@@ -32,10 +49,6 @@ def resolved(slug: str, own: Config, system: Config) -> pb.ResolveSettingsRespon
         response.knowledge.CopyFrom(knowledge)
     if moodle := _moodle(own, setup):
         response.moodle.CopyFrom(moodle)
-    response.default_model = _model(setup, system, "global_default_model")
-    response.small_model = _model(setup, system, "small_fast_model")
-    response.etag = hashlib.sha256(response.SerializeToString(deterministic=True)).hexdigest()[:32]
-    return response
 
 
 def prices(config: Config) -> object:
@@ -63,6 +76,12 @@ def knowledge_server(config: Config) -> str:
     """Return the address of the knowledge-base server that is set up; empty if there is none."""
     found = _knowledge(config, _setup(config))
     return found.url if found else ""
+
+
+def _assistant_defaults(config: Config, setup: Mapping[str, Any]) -> str:
+    """Return the text of the object, whatever secrets people wrote there masked."""
+    found = masked({**_object(setup, _DEFAULTS), **_object(config, _DEFAULTS)})
+    return json.dumps(found) if found else ""
 
 
 def _one_of(message: Any, fields: tuple[str, ...]) -> str:  # noqa: ANN401 - one of three messages

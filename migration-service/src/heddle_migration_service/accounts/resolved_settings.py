@@ -41,29 +41,37 @@ class ResolvedSettings:
             )
         )
 
-    async def of_owner(self, email: str) -> pb.ResolveSettingsResponse:
-        """Return the settings of a user's organisation, empty ones if there is none."""
+    async def of_owner(self, email: str, *, reaching: bool) -> pb.ResolveSettingsResponse:
+        """Return the settings of a user's organisation, empty ones if there is none.
+
+        Args:
+            email: Whose.
+            reaching: Whether to tell where its servers are and what opens them.
+        """
         row = await self._of_owner(email)
         if row is None:
-            return await self._resolved(None)
+            return await self._resolved(None, reaching=reaching)
         *organization, number = row
-        response = await self._resolved(organization)
+        response = await self._resolved(organization, reaching=reaching)
         if response.organization:
             response.user_id = number
         return response
 
-    async def of_organization(self, slug: str) -> pb.ResolveSettingsResponse:
-        """Return the settings of an organisation, empty ones if there is none."""
-        return await self._resolved(await self._of_slug(slug))
+    async def of_organization(self, slug: str, *, reaching: bool) -> pb.ResolveSettingsResponse:
+        """Return the settings of an organisation likewise."""
+        return await self._resolved(await self._of_slug(slug), reaching=reaching)
 
-    async def _resolved(self, row: Sequence[Any] | None) -> pb.ResolveSettingsResponse:
+    async def _resolved(
+        self, row: Sequence[Any] | None, *, reaching: bool
+    ) -> pb.ResolveSettingsResponse:
         organization = Organization(*row) if row else None
         if organization is None or organization.status not in OPEN:
             return resolved("", {}, {})  # nobody's: the answer tells nothing of what there is
         system: Config = {}
         if not organization.system and (row := await self._of_system()):
             system = Organization(*row).settings  # its secrets stay sealed
-        response = resolved(organization.slug, self._opened(organization), system)
+        own = self._opened(organization) if reaching else organization.settings
+        response = resolved(organization.slug, own, system, reaching=reaching)
         response.system = organization.system
         return response
 

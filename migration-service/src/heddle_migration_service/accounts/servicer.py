@@ -9,6 +9,7 @@ from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_migration_service.access import may_administer
 from heddle_migration_service.accounts import access, checks, messages
+from heddle_migration_service.accounts.addresses import Addresses
 from heddle_migration_service.accounts.api_keys import ApiKeys
 from heddle_migration_service.accounts.collections import Collections
 from heddle_migration_service.accounts.organizations import Organizations
@@ -26,12 +27,14 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
     def __init__(
         self,
         organizations: Organizations,
+        addresses: Addresses,
         users: Users,
         keys: ApiKeys,
         settings: ResolvedSettings,
         collections: Collections,
     ) -> None:
         self._organizations = organizations
+        self._addresses = addresses
         self._users = users
         self._keys = keys
         self._settings = settings
@@ -121,6 +124,8 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         access.require_administrator(caller().identity, given.slug)
         checks.check_name(given.name, "organization.name")
         settings = parsed(given.settings_json) if given.settings_json else None
+        if settings is not None:
+            await self._addresses.check(given.slug, settings)
         if request.etag:
             kept = await self._organizations.replace(given.slug, given.name, settings, request.etag)
         else:
@@ -144,16 +149,26 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         await self._users.put(user, may_move=may_administer(identity))
         return pb.PutUserResponse()
 
+    async def ResolveUser(
+        self, request: pb.ResolveUserRequest, context: Context
+    ) -> pb.ResolveUserResponse:
+        """Tell what somebody is to an organisation."""
+        access.require_service(caller().identity)
+        standing = await self._users.standing(request.email, request.organization)
+        return pb.ResolveUserResponse(standing=standing)
+
     async def ResolveSettings(
         self, request: pb.ResolveSettingsRequest, context: Context
     ) -> pb.ResolveSettingsResponse:
-        """Return what an organisation has set up, with its secrets."""
+        """Return what an organisation has set up, with its secrets if they are wanted."""
         access.require_service(caller().identity)
+        reaching = not request.without_servers
         match request.WhichOneof("whose"):
             case "owner":
-                return await self._settings.of_owner(request.owner)
+                return await self._settings.of_owner(request.owner, reaching=reaching)
             case "organization":
-                return await self._settings.of_organization(request.organization)
+                slug = request.organization
+                return await self._settings.of_organization(slug, reaching=reaching)
             case None:
                 violation = Violation("whose", "name an owner or an organisation")
                 raise InvalidRequestError("The request is not valid.", [violation])

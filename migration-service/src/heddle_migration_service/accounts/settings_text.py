@@ -23,14 +23,14 @@ def parsed(text: str) -> dict[str, Any]:
         InvalidRequestError: It is not the text of a JSON object, too large or nested too deep.
     """
     if len(text) > _LARGEST:
-        raise _wrong(f"must have at most {_LARGEST} characters")
+        raise wrong(f"must have at most {_LARGEST} characters")
     try:
         return checked(json.loads(text))
     except MalformedMetadataError as error:
-        raise _wrong(error.violations[0].description) from None
+        raise wrong(error.violations[0].description) from None
     except (ValueError, RecursionError) as error:
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise _wrong(f"must be the text of a JSON object{where}") from None
+        raise wrong(f"must be the text of a JSON object{where}") from None
 
 
 def replaced(given: Config, kept: Config, keys: Keys, slug: str) -> str:
@@ -52,11 +52,11 @@ def replaced(given: Config, kept: Config, keys: Keys, slug: str) -> str:
         read_prices(prices(plain))
         return json.dumps(sealed(plain, keys, slug))
     except PriceError as error:
-        raise _wrong(f"is wrong at 'setups.default.prices': {error}") from None
+        raise wrong(f"is wrong at 'setups.default.prices': {error}") from None
     except KeyError as error:
-        raise _wrong(f"says {MASK!r} at {error.args[0]!r}, where no secret is kept") from None
+        raise wrong(f"says {MASK!r} at {error.args[0]!r}, where no secret is kept") from None
     except UnreadableSecretError as error:
-        raise _wrong(
+        raise wrong(
             f"says {MASK!r} where a secret is kept that HEDDLE_MIGRATION_ENCRYPTION_KEY does not "
             f"open. {error} Give it anew"
         ) from None
@@ -67,8 +67,9 @@ def _refuse_moves(given: Config, kept: Config) -> None:
     known = {name: address for name, address, _ in servers(resolved("", kept, {}))}
     for name, address, secret in servers(resolved("", given, {})):
         if secret == MASK and address not in (known.get(name), MASK):
-            raise _wrong(f"changes the address of {name!r}: give its secret anew")
+            raise wrong(f"changes the address of {name!r}: give its secret anew")
 
 
-def _wrong(what: str) -> InvalidRequestError:
+def wrong(what: str) -> InvalidRequestError:
+    """Return the error that says what is wrong with settings."""
     return InvalidRequestError("The settings are not valid.", [Violation(_FIELD, what)])

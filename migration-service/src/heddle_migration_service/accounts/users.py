@@ -3,11 +3,14 @@
 import time
 from dataclasses import dataclass
 
+from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import AlreadyExistsError, ConflictError
-from sqlalchemy import insert, select, update
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from heddle_migration_service.accounts.access import no_organization
+from heddle_migration_service.accounts.organizations import COLUMNS, Organization
 from heddle_migration_service.database.engine import Database
 from heddle_migration_service.database.schema import organizations, users
 
@@ -24,10 +27,35 @@ class User:
 
 
 class Users:
-    """Writes users."""
+    """Reads and writes users."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        at_home = users.join(organizations, organizations.c.id == users.c.organization_id)
+        self._known = database.row_reader(
+            select(users.c.enabled, organizations.c.slug)
+            .select_from(at_home)
+            .where(users.c.email == bindparam("email"))
+        )
+        self._asking = database.row_reader(
+            select(*COLUMNS).where(organizations.c.slug == bindparam("slug"))
+        )
+
+    async def standing(self, email: str, organization: str) -> pb.Standing.ValueType:
+        """Return what a person is to an organisation."""
+        found = await self._known(email)
+        if found is None:
+            return pb.STANDING_UNSPECIFIED
+        enabled, home = found
+        if home == organization:
+            return pb.STANDING_USER if enabled else pb.STANDING_DISABLED
+        if not enabled and await self._is_of_the_operator(organization):
+            return pb.STANDING_DISABLED
+        return pb.STANDING_UNSPECIFIED
+
+    async def _is_of_the_operator(self, slug: str) -> bool:
+        row = await self._asking(slug)
+        return slug == DEFAULT_ORGANIZATION if row is None else Organization(*row).system
 
     async def put(self, user: User, *, may_move: bool) -> None:
         """Make or change a user.

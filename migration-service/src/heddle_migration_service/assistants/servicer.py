@@ -90,7 +90,9 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
             return document, _columns(given)
 
         stored = await self._writer.edit(given.id, identity, request.etag, edit)
-        return pb.UpdateAssistantResponse(assistant=contract(stored), etag=stored.row.etag)
+        return pb.UpdateAssistantResponse(
+            assistant=contract(stored), etag=stored.row.etag, published=stored.row.published
+        )
 
     async def DeleteAssistant(
         self, request: pb.DeleteAssistantRequest, context: Context
@@ -129,7 +131,9 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         document, columns = imported(request.document_json)
         name = request.name or columns["name"]
         stored = await self._new(document, {**columns, "name": name, "owner": ""})
-        return pb.ImportAssistantResponse(assistant=contract(stored), etag=stored.row.etag)
+        return pb.ImportAssistantResponse(
+            assistant=contract(stored), etag=stored.row.etag, published=stored.row.published
+        )
 
     async def _new(self, document: dict[str, Any], columns: dict[str, Any]) -> Stored:
         identity = caller().identity

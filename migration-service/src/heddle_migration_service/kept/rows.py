@@ -41,7 +41,7 @@ class Rows:
         return rows[:1] if found and found[0][-1] else rows
 
     async def after(
-        self, last: int, limit: int, where: ColumnElement[bool], text: str = ""
+        self, last: int, limit: int, where: ColumnElement[bool], text: str = "", skip: int = 0
     ) -> list[Row]:
         """Return rows in the order of their ids.
 
@@ -51,6 +51,7 @@ class Rows:
             where: Which ones.
             text: Only those whose name or title has this in it, in any case of letters; a few
                 others may be among them.
+            skip: How many to leave out at the beginning.
         """
         if not _is_storable(text):
             return []
@@ -58,7 +59,8 @@ class Rows:
         if text:
             query = query.where(_contains(text))
         async with self._database.reading() as connection:
-            found = await connection.execute(query.order_by(assistants.c.id).limit(limit))
+            query = query.order_by(assistants.c.id).limit(limit).offset(skip)
+            found = await connection.execute(query)
             return [Row._make(each) for each in found]
 
     async def count(self, where: ColumnElement[bool]) -> int:

@@ -7,6 +7,7 @@ from heddle.migration.v1 import record_pb2 as pb
 from heddle.migration.v1 import record_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
 from heddle_runtime.calls import caller
+from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.paging import page_size, write_token
 from sqlalchemy import and_
 
@@ -59,8 +60,11 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
         """List records, as they are kept."""
         size = page_size(request.page_size, default=100, maximum=1000)
         after = row_before(request.page_token)
+        if request.skip < 0:
+            violation = Violation("skip", "must not be negative")
+            raise InvalidRequestError("The request is not valid.", [violation])
         where = and_(await self._catalog.in_sight(), changeable(caller().identity))
-        rows = await self._rows.after(after, size + 1, where)
+        rows = await self._rows.after(after, size + 1, where, skip=request.skip)
         found: list[pb.Record] = []
         room = _LARGEST_PAGE
         for row in rows[:size]:

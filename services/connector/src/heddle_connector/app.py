@@ -8,9 +8,9 @@ from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
-from heddle_runtime.owner_settings import ACCOUNTS, Channel, OwnerSettings
+from heddle_runtime.egress import Egress, EgressSettings
+from heddle_runtime.owner_settings import ACCOUNTS, Channel, OwnerSettings, account_stub
 from heddle_runtime.server import Binding, bind
-from heddle_runtime.settings import ServiceSettings
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
@@ -21,7 +21,7 @@ from heddle_connector.registry import installed, opened
 from heddle_connector.servicer import ConnectorServicer
 
 
-class ConnectorSettings(ServiceSettings):
+class ConnectorSettings(EgressSettings):
     """Settings of the connector service. Each connector has some of its own besides."""
 
     # An empty folder name would be the working directory, and a plugin is code.
@@ -67,8 +67,11 @@ async def app(
         registry = await enter(opened(plugins, http))
         if accounts is None:
             accounts = await enter(channel(settings.accounts_address, ACCOUNTS))
-        known = OwnerSettings(accounts, Acting("heddle-connector", secret))
-        owners = Owners(registry, http, known, shared=settings.share_providers)
+        known = OwnerSettings(account_stub(accounts), Acting("heddle-connector", secret))
+        guarded = await enter(
+            http_client(settings.connect_timeout, Egress(settings.private_networks))
+        )
+        owners = Owners(registry, http, guarded, known, shared=settings.share_providers)
         resources.push_async_callback(owners.close)
         servicer = ConnectorServicer(registry, Catalog(), owners)
         contract = pb.DESCRIPTOR.services_by_name["ConnectorService"]

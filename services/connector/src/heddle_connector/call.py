@@ -38,7 +38,7 @@ class Call:
         "_request",
         "connector",
         "model",
-        "substitute",
+        "replaced",
         "whole",
     )
 
@@ -53,10 +53,29 @@ class Call:
         self.model = request.model.model
         """The provider's name of the model."""
         self.connector = request.model.connector
-        self.substitute = ""
-        """`connector/model` if another model than was asked for answers."""
+        self.replaced: chat.ModelReplaced | None = None
+        """What is told of it if another model answers than was asked for."""
         self.whole = whole
         """Nobody reads the answer before it is complete."""
+
+    def replace(self, connector: str, model: str, reason: str = "") -> None:
+        """Let another model answer.
+
+        Args:
+            connector: Of the other model.
+            model: The other model.
+            reason: Of the error that the one asked for failed with, if it did.
+        """
+        wanted = self._request.model
+        self.replaced = chat.ModelReplaced(
+            wanted=f"{wanted.connector}/{wanted.model}", used=f"{connector}/{model}", reason=reason
+        )
+        self.connector, self.model = connector, model
+
+    @property
+    def substitute(self) -> str:
+        """`connector/model` if another model than was asked for answers."""
+        return self.replaced.used if self.replaced is not None else ""
 
     @property
     def seconds(self) -> float:

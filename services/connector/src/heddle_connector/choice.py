@@ -20,10 +20,10 @@ def chosen(
         model: That model.
     """
     provider = providers.get(connector)
-    if _offers(provider, model):
+    if offers(provider, model):
         return connector, model
     other, _, name = default.partition("/")
-    if _offers(providers.get(other), name):
+    if offers(providers.get(other), name):
         return other, name
     if provider is None or not provider.enabled:
         return None
@@ -31,7 +31,8 @@ def chosen(
     return connector, own if own in provider.models else provider.models[0]
 
 
-def _offers(provider: Provider | None, model: str) -> bool:
+def offers(provider: Provider | None, model: str) -> bool:
+    """Say whether an organisation has set a provider up and lets it use a model."""
     if provider is None or not provider.enabled:
         return False
     return not provider.models or model in provider.models

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Literal
 
+from heddle_runtime.egress import Egress
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, UnavailableError
 
 from heddle_connector import http_errors
@@ -119,10 +120,15 @@ class Stream:
 
 
 @asynccontextmanager
-async def http_client(connect_seconds: float) -> AsyncGenerator[Http]:
-    """Yield a client with pools of connections of its own."""
-    pool = Pool(connect_seconds)
-    async with secure_session(connect_seconds) as session:
+async def http_client(connect_seconds: float, egress: Egress | None = None) -> AsyncGenerator[Http]:
+    """Yield a client with pools of connections of its own.
+
+    Args:
+        connect_seconds: The time to open a connection.
+        egress: Which addresses it may open them to. If None, any.
+    """
+    pool = Pool(connect_seconds, egress)
+    async with secure_session(connect_seconds, egress) as session:
         try:
             yield Http(PlainHttp(pool), SecureHttp(session))
         finally:

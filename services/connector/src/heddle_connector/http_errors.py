@@ -3,6 +3,7 @@
 import errno
 
 import structlog
+from heddle_runtime.egress import SETTING, ForbiddenAddressError
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -42,6 +43,11 @@ def unreachable(url: str, error: Exception) -> UnavailableError:
     """Return the error of a provider that did not begin to answer."""
     # The caller learns no address of our network; the operator does.
     log.info("provider unreachable", url=url, problem=type(error).__name__)
+    if isinstance(getattr(error, "os_error", error), ForbiddenAddressError):
+        return UnavailableError(
+            "The provider's address is in a private network. The operator can allow it with "
+            f"{SETTING}."
+        )
     return UnavailableError("The provider cannot be reached. Try again later.")
 
 

@@ -11,7 +11,7 @@ from heddle_runtime.owner_settings import OwnerSettings
 
 from heddle_connector.call import Call
 from heddle_connector.catalog import Offer
-from heddle_connector.choice import chosen
+from heddle_connector.choice import chosen, offers
 from heddle_connector.given_settings import given_settings, is_bound
 from heddle_connector.http import Http
 from heddle_connector.registry import Registry
@@ -29,14 +29,30 @@ class Owners:
     """
 
     def __init__(
-        self, registry: Registry, http: Http, settings: OwnerSettings, *, shared: bool
+        self,
+        registry: Registry,
+        http: Http,
+        guarded: Http,
+        settings: OwnerSettings,
+        *,
+        shared: bool,
     ) -> None:
+        """Take what connectors are made with.
+
+        Args:
+            registry: What is installed.
+            http: For the operator's own organisation.
+            guarded: For all others: it goes only to addresses that an organisation may name.
+            settings: What organisations have set up.
+            shared: Whether those without a provider use the operator's.
+        """
         self._registry = registry
         self._http = http
+        self._guarded = guarded
         self._settings = settings
         self._shared = shared
         self._bound = {name: p for name, p in registry.plugins.found.items() if is_bound(p)}
-        self._made: OrderedDict[tuple[str, bytes], Connector[Any]] = OrderedDict()
+        self._made: OrderedDict[tuple[str, bool, bytes], Connector[Any]] = OrderedDict()
 
     async def connector(self, call: Call) -> Connector[Any]:
         """Return the connector that answers `call`, whose model may become another one.
@@ -57,9 +73,31 @@ class Owners:
             raise _not_set_up(call.connector)
         if found != (call.connector, call.model):
             log.warning("model not available", wanted=call.model, instead="/".join(found))
-            call.connector, call.model = found
-            call.substitute = "/".join(found)
-        return self._of(call.connector, settings.providers[call.connector])
+            call.replace(*found)
+        return self._of(call.connector, settings.providers[call.connector], settings)
+
+    async def default(self, call: Call) -> tuple[str, str, Connector[Any]] | None:
+        """Return the default model of an assistant's organisation, and the connector it is at.
+
+        None if there is none that the assistant may use, or it is what answers `call` now.
+
+        Raises:
+            HeddleError: The organisation's settings cannot be had, or are of no use.
+        """
+        assistant = call.assistant
+        if assistant is None:
+            return None
+        settings = await self._settings.of(assistant.organization, assistant.owner)
+        name, _, model = settings.default_model.partition("/")
+        if not model or (name, model) == (call.connector, call.model):
+            return None
+        if name not in self._bound or self._is_operators(settings, name):
+            found = self._registry.connectors.get(name)
+            return None if found is None else (name, model, found)
+        provider = self._own(settings).get(name)
+        if provider is None or not offers(provider, model):
+            return None
+        return name, model, self._of(name, provider, settings)
 
     async def offers(self, organization: str, connector: str) -> Mapping[str, Offer]:
         """Return by name what each connector offers an organisation.
@@ -78,22 +116,23 @@ class Owners:
         settings = await self._settings.of(organization, "")
         for name in found.keys() & self._bound.keys():
             if not self._is_operators(settings, name):
-                found[name] = self._offer(name, self._own(settings).get(name))
+                found[name] = self._offer(name, settings)
         return found
 
     async def close(self) -> None:
         """Close what was made."""
-        for (name, _), connector in self._made.items():
+        for (name, *_), connector in self._made.items():
             try:
                 await connector.close()
             except Exception:  # a plugin of a stranger: it must not keep others from closing
                 log.exception("connector does not stop", connector=name)
 
-    def _offer(self, name: str, provider: Provider | None) -> Offer:
+    def _offer(self, name: str, settings: ResolveSettingsResponse) -> Offer:
+        provider = self._own(settings).get(name)
         if provider is None or not provider.enabled:
             return Offer(None, problem=_not_set_up(name).message)
         try:
-            return Offer(self._of(name, provider), frozenset(provider.models))
+            return Offer(self._of(name, provider, settings), frozenset(provider.models))
         except UnavailableError as error:
             return Offer(None, problem=error.message)
 
@@ -105,13 +144,16 @@ class Owners:
         """Say whether an organisation uses a connector with the operator's settings."""
         return name not in settings.providers and (settings.system or self._shared)
 
-    def _of(self, name: str, provider: Provider) -> Connector[Any]:
+    def _of(
+        self, name: str, provider: Provider, settings: ResolveSettingsResponse
+    ) -> Connector[Any]:
         """Return the connector with an organisation's own settings, made when it is first used."""
-        key = name, provider.SerializeToString(deterministic=True)
+        key = name, settings.system, provider.SerializeToString(deterministic=True)
         made = self._made.get(key)
         if made is None:
             plugin = self._bound[name]
-            made = plugin.make(given_settings(plugin, provider), self._http)
+            http = self._http if settings.system else self._guarded
+            made = plugin.make(given_settings(plugin, provider), http)
             self._made[key] = made
             if len(self._made) > _MOST:  # answers that it is giving go on; nothing else holds it
                 self._made.popitem(last=False)

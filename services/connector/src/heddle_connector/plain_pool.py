@@ -2,6 +2,9 @@
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable
+
+from heddle_runtime.egress import Egress
 
 from heddle_connector import http_errors
 from heddle_connector.plain_connection import Connection
@@ -16,8 +19,9 @@ class Pool:
     The one that was used last goes first, so that after a rush the others grow old and close.
     """
 
-    def __init__(self, connect_seconds: float) -> None:
+    def __init__(self, connect_seconds: float, egress: Egress | None = None) -> None:
         self._connect_seconds = connect_seconds
+        self._egress = egress
         self._idle: defaultdict[Place, list[Connection]] = defaultdict(list)
         self._all: set[Connection] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -34,10 +38,9 @@ class Pool:
 
     async def connect(self, place: Place, url: str, seconds: float) -> Connection:
         """Open a connection to `place`, in `seconds` at most and in the pool's own time."""
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(min(self._connect_seconds, seconds)):
-                _, connection = await loop.create_connection(lambda: self._made(place), *place)
+                connection = await self._reach(lambda: self._made(place), *place)
         except TimeoutError as error:
             if seconds <= self._connect_seconds:
                 raise http_errors.late() from error
@@ -45,6 +48,19 @@ class Pool:
         except (OSError, UnicodeError) as error:  # no host has a name of such letters
             raise http_errors.unreachable(url, error) from error
         return connection
+
+    async def _reach(self, made: Callable[[], Connection], host: str, port: int) -> Connection:
+        """Open a connection to a host, whichever of its addresses it may be."""
+        loop = asyncio.get_running_loop()
+        if self._egress is None:
+            return (await loop.create_connection(made, host, port))[1]
+        *others, last = await self._egress.addresses(host, port)
+        for address in others:
+            try:
+                return (await loop.create_connection(made, address, port))[1]
+            except OSError:  # the next one may do
+                continue
+        return (await loop.create_connection(made, last, port))[1]
 
     def close(self) -> None:
         """Close all connections, those in use as well."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Self
 
 import aiohttp
+from heddle_runtime.egress import Egress
 from heddle_runtime.errors import HeddleError
 
 from heddle_connector import http_errors
@@ -93,11 +94,14 @@ class SecureHttp:
         return SecureAnswer(response)
 
 
-def secure_session(connect_seconds: float) -> aiohttp.ClientSession:
+def secure_session(connect_seconds: float, egress: Egress | None = None) -> aiohttp.ClientSession:
     """Return a pool of connections: no cookies, and nothing taken from the environment."""
     return aiohttp.ClientSession(
-        # the server limits calls, not us
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
+        connector=aiohttp.TCPConnector(
+            limit=0,  # the server limits calls, not us
+            keepalive_timeout=30,
+            socket_factory=egress.socket if egress else None,
+        ),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=DEFAULTS,
         timeout=aiohttp.ClientTimeout(total=None, connect=connect_seconds),

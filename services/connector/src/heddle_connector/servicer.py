@@ -10,6 +10,7 @@ from heddle_runtime.calls import caller, remaining
 from heddle_runtime.errors import HeddleError, ProviderGarbledError
 from heddle_runtime.paging import page
 
+from heddle_connector.beginning import begin
 from heddle_connector.call import Call
 from heddle_connector.catalog import Catalog, Listing
 from heddle_connector.events import Done, Event
@@ -86,9 +87,11 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
         """Stream what the connector yields."""
         call = Call(request, context)
-        connector = await self._owners.connector(call)
-        batches, ending = connector.generate(call), _Ending()
+        first, batches = await begin(self._owners, call)
+        ending = _Ending()
         try:
+            if taken := ending.take(first):
+                yield pb.GenerateMessageResponse(events=_opening(call, taken))
             async for events in batches:
                 if taken := ending.take(events):
                     yield pb.GenerateMessageResponse(events=to_events(taken, call.substitute))
@@ -104,10 +107,10 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     ) -> pb.GenerateWholeMessageResponse:
         """Return all that the connector yields when it is over."""
         call = Call(request.generation, context, whole=True)
-        connector = await self._owners.connector(call)
-        batches, ending = connector.generate(call), _Ending()
-        found: list[pb.GenerationEvent] = []
+        first, batches = await begin(self._owners, call)
+        ending = _Ending()
         try:
+            found = _opening(call, ending.take(first))
             async for events in batches:
                 found += to_events(ending.take(events), call.substitute)
             ending.check()
@@ -142,6 +145,14 @@ class _Ending:
         """Raise an error if the end did not come."""
         if not self._done:
             raise ProviderGarbledError("The provider's answer ended before it was complete.")
+
+
+def _opening(call: Call, events: Sequence[Event]) -> list[pb.GenerationEvent]:
+    """Return the first events of an answer, led by what is told if another model gives it."""
+    found = to_events(events, call.substitute)
+    if call.replaced is not None:
+        found.insert(0, pb.GenerationEvent(model_replaced=call.replaced))
+    return found
 
 
 def _model(listing: Listing, model: Model) -> pb.Model:

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
@@ -30,7 +30,7 @@ from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS, PromptProcessor
 from heddle_orchestrator.slots import fill
 from heddle_orchestrator.strategies import STRATEGIES, Strategy
-from heddle_orchestrator.trace import model_step, trace
+from heddle_orchestrator.trace import model_steps, trace
 
 if TYPE_CHECKING:
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
@@ -83,6 +83,7 @@ class Completions:
         prompt = self._prompt(assistant, processor, request.messages, bound)
         watch = Stopwatch()
         chars = 0
+        replaced: chat_pb2.ModelReplaced | None = None
         whole = connector_pb2.GenerateWholeMessageRequest()
         _order(whole.generation, request, assistant, prompt)
         generate: Generate = partial(
@@ -96,10 +97,12 @@ class Completions:
         async with count as counted, aclosing(generate(whole)) as generated:
             async for events in generated:
                 counted.last = events
+                if not chars and events[0].HasField("model_replaced"):
+                    replaced = events[0].model_replaced
                 chars += sum(len(event.text_delta) for event in events)
                 if events[-1].HasField("done") and (request.include_trace or assistant.verbose):
-                    step = model_step(watch.seconds(), chars)
-                    told = trace(assistant, processor, request.messages, bound, called, step)
+                    steps = model_steps(watch.seconds(), chars, replaced)
+                    told = trace(assistant, processor, request.messages, bound, called, steps)
                     events.insert(-1, told)
                 yield events
 
@@ -191,20 +194,15 @@ def _order(
 
 
 def _forwarded(event: connector_pb2.GenerationEvent) -> pb.RunEvent | None:
-    """Return an event of the connector as one of the run."""
+    """Return an event of the connector as one of the run, where it has the same name."""
     match event.WhichOneof("event"):
-        case "text_delta":
+        case "text_delta":  # nearly all of them
             return pb.RunEvent(text_delta=event.text_delta)
-        case "reasoning_delta":
-            return pb.RunEvent(reasoning_delta=event.reasoning_delta)
-        case "tool_call":
-            return pb.RunEvent(tool_call=event.tool_call)
-        case "done":
-            return pb.RunEvent(done=event.done)
-        case "logprobs_json":
-            return pb.RunEvent(logprobs_json=event.logprobs_json)
         case None:  # an event of a newer contract
             return None
+        case kind:
+            same: dict[str, Any] = {kind: getattr(event, kind)}
+            return pb.RunEvent(**same)
 
 
 def _strategy(name: str) -> Strategy:

@@ -8,6 +8,7 @@ from google.protobuf.duration_pb2 import Duration
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime.errors import NotFoundError
 from heddle_runtime.redaction import redact, redact_value
 from heddle_runtime.structs import from_struct, to_struct
 
@@ -16,6 +17,9 @@ from heddle_orchestrator.functions.replies import is_object
 from heddle_orchestrator.prompt_processors import PromptProcessor
 from heddle_orchestrator.slots import fill
 
+_MODEL = "model"
+_NOT_OFFERED = NotFoundError.reason
+
 
 def trace(
     assistant: assistant_pb2.Assistant,
@@ -23,7 +27,7 @@ def trace(
     messages: Sequence[chat_pb2.Message],
     bound: Sequence[Bound],
     called: Sequence[Bound],
-    model: pb.Trace.Step,
+    models: Sequence[pb.Trace.Step],
 ) -> pb.RunEvent:
     """Return the trace of a run.
 
@@ -35,16 +39,21 @@ def trace(
     return pb.RunEvent(
         trace=pb.Trace(
             prompt=[_redacted(message) for message in prompt],
-            steps=[*map(_step, bound), *map(_step, called), model],
+            steps=[*map(_step, bound), *map(_step, called), *models],
         )
     )
 
 
-def model_step(seconds: float, chars: int) -> pb.Trace.Step:
-    """Return the step of the generation."""
+def model_steps(
+    seconds: float, chars: int, replaced: chat_pb2.ModelReplaced | None
+) -> list[pb.Trace.Step]:
+    """Return the step of the generation, after one of the model that it replaced."""
     elapsed = Duration()
     elapsed.FromNanoseconds(int(seconds * 1e9))
-    return pb.Trace.Step(name="model", elapsed=elapsed, output_chars=chars)
+    step = pb.Trace.Step(name=_MODEL, elapsed=elapsed, output_chars=chars)
+    if replaced is None:
+        return [step]
+    return [pb.Trace.Step(name=_MODEL, error_reason=replaced.reason or _NOT_OFFERED), step]
 
 
 def _length(bound: Bound) -> str:

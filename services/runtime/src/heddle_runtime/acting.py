@@ -25,9 +25,7 @@ class Acting:
     @contextmanager
     def itself(self) -> Iterator[None]:
         """Let the calls of the block go out in the service's own name, under the same request."""
-        asked = caller()
-        token = self._signer.token(self._identity) if self._signer else ""
-        before = CALLER.set(Caller(asked.request_id, self._identity, token, asked.traceparent))
+        before = CALLER.set(self.caller())
         try:
             yield
         finally:
@@ -44,3 +42,9 @@ class Acting:
                 return await method(request, **outgoing(_TIMEOUT))
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error) from error
+
+    def caller(self) -> Caller:
+        """Return the service as the one who asks, under the same request."""
+        asked = caller()
+        token = self._signer.token(self._identity) if self._signer else ""
+        return Caller(asked.request_id, self._identity, token, asked.traceparent)

@@ -21,13 +21,34 @@ Channel = grpc.aio.Channel | LocalChannel
 _OPERATORS = pb.ResolveSettingsResponse(system=True)
 
 
+def account_stub(accounts: Channel) -> "AccountServiceAsyncStub":
+    """Return the account service at the end of a channel."""
+    return pb_grpc.AccountServiceStub(accounts)  # type: ignore[arg-type] # a local channel stands for a real one
+
+
 class OwnerSettings:
     """Asks the account service, in the service's own name."""
 
-    def __init__(self, accounts: Channel, acting: Acting) -> None:
-        self._accounts: AccountServiceAsyncStub = pb_grpc.AccountServiceStub(accounts)  # type: ignore[arg-type] # a local channel stands for a real one
+    def __init__(
+        self,
+        accounts: "AccountServiceAsyncStub",
+        acting: Acting,
+        *,
+        remembered: float = REMEMBERED,
+        without_servers: bool = False,
+    ) -> None:
+        """Take the way to the account service and the identity to ask with.
+
+        Args:
+            accounts: The account service.
+            acting: In whose name it is asked.
+            remembered: Seconds that changed settings may take to count.
+            without_servers: Do not ask where servers are and what opens them.
+        """
+        self._accounts = accounts
         self._acting = acting
-        self._known: Remembered[bytes, pb.ResolveSettingsResponse] = Remembered(REMEMBERED)
+        self._without_servers = without_servers
+        self._known: Remembered[bytes, pb.ResolveSettingsResponse] = Remembered(remembered)
 
     async def of(self, organization: str, owner: str) -> pb.ResolveSettingsResponse:
         """Return the settings that an assistant works with; not to be changed.
@@ -39,10 +60,10 @@ class OwnerSettings:
             HeddleError: They cannot be had.
         """
         if organization:
-            return await self._settings(organization=organization)
+            return await self._settings(pb.ResolveSettingsRequest(organization=organization))
         if not owner:
             return _OPERATORS
-        found = await self._settings(owner=owner)
+        found = await self._settings(pb.ResolveSettingsRequest(owner=owner))
         return found if found.organization else await self._of_the_operator()
 
     async def number(self, organization: str, owner: str) -> int | None:
@@ -55,16 +76,17 @@ class OwnerSettings:
         """
         if not owner:
             return None
-        found = await self._settings(owner=owner)
+        found = await self._settings(pb.ResolveSettingsRequest(owner=owner))
         at_home = organization in ("", found.organization)
         return found.user_id if at_home and found.HasField("user_id") else None
 
     async def _of_the_operator(self) -> pb.ResolveSettingsResponse:
-        found = await self._settings(organization=DEFAULT_ORGANIZATION)
+        request = pb.ResolveSettingsRequest(organization=DEFAULT_ORGANIZATION)
+        found = await self._settings(request)
         return found if found.organization else _OPERATORS
 
-    async def _settings(self, **whose: str) -> pb.ResolveSettingsResponse:
-        request = pb.ResolveSettingsRequest(**whose)
+    async def _settings(self, request: pb.ResolveSettingsRequest) -> pb.ResolveSettingsResponse:
+        request.without_servers = self._without_servers
         return await self._known.get(
             request.SerializeToString(),
             lambda: self._acting.ask(self._accounts.ResolveSettings, request),

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+from heddle_runtime.egress import SETTING, ForbiddenAddressError
 
 from heddle_tools_service.sdk import Passage, ToolError, ToolUnavailableError
 
@@ -32,6 +33,8 @@ class KnowledgeServer:
     url: str
     """Without a slash at the end."""
     token: str = field(repr=False)
+    guarded: bool = False
+    """Whether it is an organisation's, which may not name every address."""
 
 
 async def query_collection(
@@ -68,6 +71,11 @@ async def query_collection(
             answer = await _limited(response)
         finally:
             await response.aclose()
+    except ForbiddenAddressError as error:
+        raise ToolError(
+            f"{CONFIGURATION_ERROR} the knowledge-base server is in a private network, which the "
+            f"operator can allow with {SETTING}"
+        ) from error
     except httpx.HTTPError as error:
         raise ToolUnavailableError("the knowledge-base server does not answer") from error
     return list(_passages(_hits(answer), server.url))

@@ -60,6 +60,8 @@ class KnowledgeBases:
     store: OpenStore
     server_of: ServerOf
     http: httpx.AsyncClient
+    guarded_http: httpx.AsyncClient
+    """For servers that organisations name."""
     patience: float
     """Seconds that one collection may take."""
     withheld_at: WithheldAt = none_withheld
@@ -166,9 +168,8 @@ class AssistantKnowledge:
             "top_k": question.top_k,
             "threshold": question.threshold,
         }
-        return await query_collection(
-            self.bases.http, server, collection, body, sections=question.sections
-        )
+        http = self.bases.guarded_http if server.guarded else self.bases.http
+        return await query_collection(http, server, collection, body, sections=question.sections)
 
     async def _withheld(
         self, server: KnowledgeServer, collections: Sequence[str]

@@ -53,7 +53,11 @@ class OwnerServers:
             ) from None
         if found.HasField("knowledge"):
             try:
-                return KnowledgeServer(server_address(found.knowledge.url), found.knowledge.token)
+                return KnowledgeServer(
+                    server_address(found.knowledge.url),
+                    found.knowledge.token,
+                    guarded=not found.system,
+                )
             except ValueError as error:
                 raise ToolError(
                     f"{CONFIGURATION_ERROR} the server in the organisation's settings {error}"

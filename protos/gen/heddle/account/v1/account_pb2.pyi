@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -18,6 +19,38 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _Standing:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _StandingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Standing.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    STANDING_UNSPECIFIED: _Standing.ValueType  # 0
+    """Not one of its users. Addresses of another organisation's users are no exception, so that
+    nobody learns who is known elsewhere.
+    """
+    STANDING_USER: _Standing.ValueType  # 1
+    """A user."""
+    STANDING_DISABLED: _Standing.ValueType  # 2
+    """A user who is let in no more. Asked for the organisation of those who run the
+    installation, also one of any other organisation.
+    """
+
+class Standing(_Standing, metaclass=_StandingEnumTypeWrapper):
+    """What somebody is to an organisation."""
+
+STANDING_UNSPECIFIED: Standing.ValueType  # 0
+"""Not one of its users. Addresses of another organisation's users are no exception, so that
+nobody learns who is known elsewhere.
+"""
+STANDING_USER: Standing.ValueType  # 1
+"""A user."""
+STANDING_DISABLED: Standing.ValueType  # 2
+"""A user who is let in no more. Asked for the organisation of those who run the
+installation, also one of any other organisation.
+"""
+Global___Standing: _TypeAlias = Standing  # noqa: Y015
 
 @_typing.final
 class Key(_message.Message):
@@ -552,6 +585,54 @@ class PutUserResponse(_message.Message):
 Global___PutUserResponse: _TypeAlias = PutUserResponse  # noqa: Y015
 
 @_typing.final
+class ResolveUserRequest(_message.Message):
+    """Request of `ResolveUser`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EMAIL_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    email: _builtins.str
+    """The e-mail address."""
+    organization: _builtins.str
+    """The slug of the organisation that is asked about."""
+    def __init__(
+        self,
+        *,
+        email: _builtins.str = ...,
+        organization: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "organization", b"organization"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveUserRequest: _TypeAlias = ResolveUserRequest  # noqa: Y015
+
+@_typing.final
+class ResolveUserResponse(_message.Message):
+    """Response of `ResolveUser`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STANDING_FIELD_NUMBER: _builtins.int
+    standing: Global___Standing.ValueType
+    """What the person is to the organisation."""
+    def __init__(
+        self,
+        *,
+        standing: Global___Standing.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["standing", b"standing"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveUserResponse: _TypeAlias = ResolveUserResponse  # noqa: Y015
+
+@_typing.final
 class ResolveSettingsRequest(_message.Message):
     """Request of `ResolveSettings`."""
 
@@ -559,19 +640,23 @@ class ResolveSettingsRequest(_message.Message):
 
     OWNER_FIELD_NUMBER: _builtins.int
     ORGANIZATION_FIELD_NUMBER: _builtins.int
+    WITHOUT_SERVERS_FIELD_NUMBER: _builtins.int
     owner: _builtins.str
     """The e-mail address of a user; the organisation is the user's."""
     organization: _builtins.str
     """The slug of an organisation."""
+    without_servers: _builtins.bool
+    """Leaves `providers`, `knowledge` and `moodle` out, for callers that need no secrets."""
     def __init__(
         self,
         *,
         owner: _builtins.str = ...,
         organization: _builtins.str = ...,
+        without_servers: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization", "owner", b"owner", "whose", b"whose"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization", "owner", b"owner", "whose", b"whose"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization", "owner", b"owner", "whose", b"whose", "without_servers", b"without_servers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_whose: _TypeAlias = _typing.Literal["owner", "organization"]  # noqa: Y015
     _WhichOneofArgType_whose: _TypeAlias = _typing.Literal["whose", b"whose"]  # noqa: Y015
@@ -615,6 +700,7 @@ class ResolveSettingsResponse(_message.Message):
     ETAG_FIELD_NUMBER: _builtins.int
     SYSTEM_FIELD_NUMBER: _builtins.int
     USER_ID_FIELD_NUMBER: _builtins.int
+    ASSISTANT_DEFAULTS_JSON_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The organisation's slug."""
     default_model: _builtins.str
@@ -630,6 +716,10 @@ class ResolveSettingsResponse(_message.Message):
     user_id: _builtins.int
     """The number by which LAMB's data call the user, for example in the names of folders. Not
     set if an organisation was asked for or the owner is no user.
+    """
+    assistant_defaults_json: _builtins.str
+    """What an editor of assistants starts with, in LAMB's words, as the text of one JSON
+    object: `assistant_defaults` of the settings. Empty if the organisation says nothing.
     """
     @_builtins.property
     def providers(self) -> _containers.MessageMap[_builtins.str, Global___Provider]:
@@ -655,10 +745,11 @@ class ResolveSettingsResponse(_message.Message):
         etag: _builtins.str = ...,
         system: _builtins.bool = ...,
         user_id: _builtins.int | None = ...,
+        assistant_defaults_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_moodle", b"_moodle", "_user_id", b"_user_id", "knowledge", b"knowledge", "moodle", b"moodle", "user_id", b"user_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_moodle", b"_moodle", "_user_id", b"_user_id", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "moodle", b"moodle", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "moodle", b"moodle", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__knowledge: _TypeAlias = _typing.Literal["knowledge"]  # noqa: Y015
     _WhichOneofArgType__knowledge: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge"]  # noqa: Y015

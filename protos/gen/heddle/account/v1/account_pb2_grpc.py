@@ -80,6 +80,11 @@ class AccountServiceStub:
                 request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.PutUserRequest.SerializeToString,
                 response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.PutUserResponse.FromString,
                 _registered_method=True)
+        self.ResolveUser = channel.unary_unary(
+                '/heddle.account.v1.AccountService/ResolveUser',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserResponse.FromString,
+                _registered_method=True)
         self.ResolveSettings = channel.unary_unary(
                 '/heddle.account.v1.AccountService/ResolveSettings',
                 request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsRequest.SerializeToString,
@@ -146,7 +151,9 @@ class AccountServiceServicer:
 
     def PutOrganization(self, request, context):
         """Makes or replaces an organisation. `"********"` in its settings leaves the secret in that
-        place as it is. Fails with `ABORTED` and reason `CONFLICT` if it changed since it was read.
+        place as it is. Fails with `ABORTED` and reason `CONFLICT` if it changed since it was read,
+        and with `INVALID_ARGUMENT` if a server is given an address in a private network that the
+        operator has not allowed; those who run the installation may give any.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -154,6 +161,14 @@ class AccountServiceServicer:
 
     def PutUser(self, request, context):
         """Makes or changes a user.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResolveUser(self, request, context):
+        """Tells who somebody is for whom another one speaks: a user, one who is let in no more, or
+        nobody that is known. Only for callers with the scope `service`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -223,6 +238,11 @@ def add_AccountServiceServicer_to_server(servicer, server):
                     servicer.PutUser,
                     request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.PutUserRequest.FromString,
                     response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.PutUserResponse.SerializeToString,
+            ),
+            'ResolveUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResolveUser,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserResponse.SerializeToString,
             ),
             'ResolveSettings': grpc.unary_unary_rpc_method_handler(
                     servicer.ResolveSettings,
@@ -457,6 +477,33 @@ class AccountService:
             '/heddle.account.v1.AccountService/PutUser',
             heddle_dot_account_dot_v1_dot_account__pb2.PutUserRequest.SerializeToString,
             heddle_dot_account_dot_v1_dot_account__pb2.PutUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResolveUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/ResolveUser',
+            heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserResponse.FromString,
             options,
             channel_credentials,
             insecure,

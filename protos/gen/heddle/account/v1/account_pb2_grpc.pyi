@@ -55,10 +55,16 @@ class AccountServiceStub:
     """Lists organisations, ordered by slug."""
     PutOrganization: _grpc.UnaryUnaryMultiCallable[_account_pb2.PutOrganizationRequest, _account_pb2.PutOrganizationResponse]
     """Makes or replaces an organisation. `"********"` in its settings leaves the secret in that
-    place as it is. Fails with `ABORTED` and reason `CONFLICT` if it changed since it was read.
+    place as it is. Fails with `ABORTED` and reason `CONFLICT` if it changed since it was read,
+    and with `INVALID_ARGUMENT` if a server is given an address in a private network that the
+    operator has not allowed; those who run the installation may give any.
     """
     PutUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]
     """Makes or changes a user."""
+    ResolveUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveUserRequest, _account_pb2.ResolveUserResponse]
+    """Tells who somebody is for whom another one speaks: a user, one who is let in no more, or
+    nobody that is known. Only for callers with the scope `service`.
+    """
     ResolveSettings: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveSettingsRequest, _account_pb2.ResolveSettingsResponse]
     """Returns what an organisation has set up, secrets included, for the service that acts for
     it. Only for callers with the scope `service`.
@@ -101,10 +107,16 @@ class AccountServiceAsyncStub(AccountServiceStub):
     """Lists organisations, ordered by slug."""
     PutOrganization: _aio.UnaryUnaryMultiCallable[_account_pb2.PutOrganizationRequest, _account_pb2.PutOrganizationResponse]  # type: ignore[assignment]
     """Makes or replaces an organisation. `"********"` in its settings leaves the secret in that
-    place as it is. Fails with `ABORTED` and reason `CONFLICT` if it changed since it was read.
+    place as it is. Fails with `ABORTED` and reason `CONFLICT` if it changed since it was read,
+    and with `INVALID_ARGUMENT` if a server is given an address in a private network that the
+    operator has not allowed; those who run the installation may give any.
     """
     PutUser: _aio.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]  # type: ignore[assignment]
     """Makes or changes a user."""
+    ResolveUser: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveUserRequest, _account_pb2.ResolveUserResponse]  # type: ignore[assignment]
+    """Tells who somebody is for whom another one speaks: a user, one who is let in no more, or
+    nobody that is known. Only for callers with the scope `service`.
+    """
     ResolveSettings: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveSettingsRequest, _account_pb2.ResolveSettingsResponse]  # type: ignore[assignment]
     """Returns what an organisation has set up, secrets included, for the service that acts for
     it. Only for callers with the scope `service`.
@@ -186,7 +198,9 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.PutOrganizationResponse, _abc.Awaitable[_account_pb2.PutOrganizationResponse]]:
         """Makes or replaces an organisation. `"********"` in its settings leaves the secret in that
-        place as it is. Fails with `ABORTED` and reason `CONFLICT` if it changed since it was read.
+        place as it is. Fails with `ABORTED` and reason `CONFLICT` if it changed since it was read,
+        and with `INVALID_ARGUMENT` if a server is given an address in a private network that the
+        operator has not allowed; those who run the installation may give any.
         """
 
     @_abc_1.abstractmethod
@@ -196,6 +210,16 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.PutUserResponse, _abc.Awaitable[_account_pb2.PutUserResponse]]:
         """Makes or changes a user."""
+
+    @_abc_1.abstractmethod
+    def ResolveUser(
+        self,
+        request: _account_pb2.ResolveUserRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.ResolveUserResponse, _abc.Awaitable[_account_pb2.ResolveUserResponse]]:
+        """Tells who somebody is for whom another one speaks: a user, one who is let in no more, or
+        nobody that is known. Only for callers with the scope `service`.
+        """
 
     @_abc_1.abstractmethod
     def ResolveSettings(

@@ -713,8 +713,11 @@ class UpdateAssistantResponse(_message.Message):
 
     ASSISTANT_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    PUBLISHED_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """As of `GetAssistant`."""
+    published: _builtins.bool
+    """Whether others of the organisation may use it."""
     @_builtins.property
     def assistant(self) -> Global___Assistant:
         """What is kept now."""
@@ -724,10 +727,11 @@ class UpdateAssistantResponse(_message.Message):
         *,
         assistant: Global___Assistant | None = ...,
         etag: _builtins.str = ...,
+        published: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag", "published", b"published"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -914,8 +918,11 @@ class ImportAssistantResponse(_message.Message):
 
     ASSISTANT_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    PUBLISHED_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """As of `GetAssistant`."""
+    published: _builtins.bool
+    """Whether others of the organisation may use it."""
     @_builtins.property
     def assistant(self) -> Global___Assistant:
         """What is kept."""
@@ -925,10 +932,11 @@ class ImportAssistantResponse(_message.Message):
         *,
         assistant: Global___Assistant | None = ...,
         etag: _builtins.str = ...,
+        published: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag", "published", b"published"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

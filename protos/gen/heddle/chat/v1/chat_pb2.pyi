@@ -460,6 +460,38 @@ class Usage(_message.Message):
 Global___Usage: _TypeAlias = Usage  # noqa: Y015
 
 @_typing.final
+class ModelReplaced(_message.Message):
+    """A model that could not answer, and the one that does."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WANTED_FIELD_NUMBER: _builtins.int
+    USED_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    wanted: _builtins.str
+    """The assistant's own model, as `connector/model`."""
+    used: _builtins.str
+    """The model that answers, likewise."""
+    reason: _builtins.str
+    """Why the assistant's own failed, as in `heddle.error.v1.ErrorReason` without its prefix.
+    Empty if the organisation does not offer it.
+    """
+    def __init__(
+        self,
+        *,
+        wanted: _builtins.str = ...,
+        used: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "used", b"used", "wanted", b"wanted"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ModelReplaced: _TypeAlias = ModelReplaced  # noqa: Y015
+
+@_typing.final
 class Done(_message.Message):
     """The end of an answer."""
 

@@ -152,6 +152,7 @@ class GenerationEvent(_message.Message):
     TOOL_CALL_FIELD_NUMBER: _builtins.int
     DONE_FIELD_NUMBER: _builtins.int
     LOGPROBS_JSON_FIELD_NUMBER: _builtins.int
+    MODEL_REPLACED_FIELD_NUMBER: _builtins.int
     text_delta: _builtins.str
     """The next piece of the answer's text. Pieces that arrive together are joined."""
     reasoning_delta: _builtins.str
@@ -168,6 +169,10 @@ class GenerationEvent(_message.Message):
     def done(self) -> _chat_pb2.Done:
         """The answer is complete. The last event."""
 
+    @_builtins.property
+    def model_replaced(self) -> _chat_pb2.ModelReplaced:
+        """Another model than the assistant's answers. The first event."""
+
     def __init__(
         self,
         *,
@@ -176,12 +181,13 @@ class GenerationEvent(_message.Message):
         tool_call: _chat_pb2.ToolCall | None = ...,
         done: _chat_pb2.Done | None = ...,
         logprobs_json: _builtins.str = ...,
+        model_replaced: _chat_pb2.ModelReplaced | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "tool_call", "done", "logprobs_json"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "tool_call", "done", "logprobs_json", "model_replaced"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

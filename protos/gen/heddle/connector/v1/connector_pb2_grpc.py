@@ -78,8 +78,9 @@ class ConnectorServiceServicer:
 
     def GenerateMessage(self, request, context):
         """Lets a model answer. Each response carries what was ready at the same time. Over
-        the whole stream the events are any number of `text_delta`, `reasoning_delta`,
-        `logprobs_json` and `tool_call`, and then exactly one `done`, unless the call
+        the whole stream the events are at most one `model_replaced`, any number of
+        `text_delta`, `reasoning_delta`, `logprobs_json` and `tool_call`, and then exactly one
+        `done`, unless the call
         fails: a stream that ends without `done` was cut. Events of kinds that a client
         does not know are to be ignored.
 
@@ -88,6 +89,10 @@ class ConnectorServiceServicer:
         `heddle.error.v1.ErrorReason` tells: a provider's refusal keeps its HTTP status, its
         message and its `Retry-After`. Cancelling the call closes the connection to the
         provider.
+
+        A model that the assistant's organisation does not offer is replaced by its default
+        model. So is, once, a model that the provider does not know or that fails (404, 400 for
+        the model, 5xx, unreachable) before anything of the answer was there.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -41,8 +41,9 @@ class ConnectorServiceStub:
     """
     GenerateMessage: _grpc.UnaryStreamMultiCallable[_connector_pb2.GenerateMessageRequest, _connector_pb2.GenerateMessageResponse]
     """Lets a model answer. Each response carries what was ready at the same time. Over
-    the whole stream the events are any number of `text_delta`, `reasoning_delta`,
-    `logprobs_json` and `tool_call`, and then exactly one `done`, unless the call
+    the whole stream the events are at most one `model_replaced`, any number of
+    `text_delta`, `reasoning_delta`, `logprobs_json` and `tool_call`, and then exactly one
+    `done`, unless the call
     fails: a stream that ends without `done` was cut. Events of kinds that a client
     does not know are to be ignored.
 
@@ -51,6 +52,10 @@ class ConnectorServiceStub:
     `heddle.error.v1.ErrorReason` tells: a provider's refusal keeps its HTTP status, its
     message and its `Retry-After`. Cancelling the call closes the connection to the
     provider.
+
+    A model that the assistant's organisation does not offer is replaced by its default
+    model. So is, once, a model that the provider does not know or that fails (404, 400 for
+    the model, 5xx, unreachable) before anything of the answer was there.
     """
     GenerateWholeMessage: _grpc.UnaryUnaryMultiCallable[_connector_pb2.GenerateWholeMessageRequest, _connector_pb2.GenerateWholeMessageResponse]
     """Lets a model answer somebody who does not watch. The response carries the events of
@@ -72,8 +77,9 @@ class ConnectorServiceAsyncStub(ConnectorServiceStub):
     """
     GenerateMessage: _aio.UnaryStreamMultiCallable[_connector_pb2.GenerateMessageRequest, _connector_pb2.GenerateMessageResponse]  # type: ignore[assignment]
     """Lets a model answer. Each response carries what was ready at the same time. Over
-    the whole stream the events are any number of `text_delta`, `reasoning_delta`,
-    `logprobs_json` and `tool_call`, and then exactly one `done`, unless the call
+    the whole stream the events are at most one `model_replaced`, any number of
+    `text_delta`, `reasoning_delta`, `logprobs_json` and `tool_call`, and then exactly one
+    `done`, unless the call
     fails: a stream that ends without `done` was cut. Events of kinds that a client
     does not know are to be ignored.
 
@@ -82,6 +88,10 @@ class ConnectorServiceAsyncStub(ConnectorServiceStub):
     `heddle.error.v1.ErrorReason` tells: a provider's refusal keeps its HTTP status, its
     message and its `Retry-After`. Cancelling the call closes the connection to the
     provider.
+
+    A model that the assistant's organisation does not offer is replaced by its default
+    model. So is, once, a model that the provider does not know or that fails (404, 400 for
+    the model, 5xx, unreachable) before anything of the answer was there.
     """
     GenerateWholeMessage: _aio.UnaryUnaryMultiCallable[_connector_pb2.GenerateWholeMessageRequest, _connector_pb2.GenerateWholeMessageResponse]  # type: ignore[assignment]
     """Lets a model answer somebody who does not watch. The response carries the events of
@@ -118,8 +128,9 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_connector_pb2.GenerateMessageResponse], _abc.AsyncIterator[_connector_pb2.GenerateMessageResponse]]:
         """Lets a model answer. Each response carries what was ready at the same time. Over
-        the whole stream the events are any number of `text_delta`, `reasoning_delta`,
-        `logprobs_json` and `tool_call`, and then exactly one `done`, unless the call
+        the whole stream the events are at most one `model_replaced`, any number of
+        `text_delta`, `reasoning_delta`, `logprobs_json` and `tool_call`, and then exactly one
+        `done`, unless the call
         fails: a stream that ends without `done` was cut. Events of kinds that a client
         does not know are to be ignored.
 
@@ -128,6 +139,10 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
         `heddle.error.v1.ErrorReason` tells: a provider's refusal keeps its HTTP status, its
         message and its `Retry-After`. Cancelling the call closes the connection to the
         provider.
+
+        A model that the assistant's organisation does not offer is replaced by its default
+        model. So is, once, a model that the provider does not know or that fails (404, 400 for
+        the model, 5xx, unreachable) before anything of the answer was there.
         """
 
     @_abc_1.abstractmethod

@@ -274,7 +274,8 @@ class Trace(_message.Message):
         """The length of what came out, in characters."""
         error_reason: _builtins.str
         """The reason of the failure, as in `heddle.error.v1.ErrorReason` without its prefix.
-        Empty if the step succeeded.
+        Empty if the step succeeded. A model that another one had to replace is a step
+        `model` of its own before that one's.
         """
         @_builtins.property
         def elapsed(self) -> _duration_pb2.Duration:
@@ -339,6 +340,7 @@ class RunEvent(_message.Message):
     TRACE_FIELD_NUMBER: _builtins.int
     DONE_FIELD_NUMBER: _builtins.int
     LOGPROBS_JSON_FIELD_NUMBER: _builtins.int
+    MODEL_REPLACED_FIELD_NUMBER: _builtins.int
     text_delta: _builtins.str
     """The next piece of the answer's text. Pieces that arrive together are joined."""
     reasoning_delta: _builtins.str
@@ -375,6 +377,12 @@ class RunEvent(_message.Message):
     def done(self) -> _chat_pb2.Done:
         """The answer is complete. The last event."""
 
+    @_builtins.property
+    def model_replaced(self) -> _chat_pb2.ModelReplaced:
+        """Another model than the assistant's answers, because that one is not available.
+        Comes before the answer, at most once.
+        """
+
     def __init__(
         self,
         *,
@@ -388,12 +396,13 @@ class RunEvent(_message.Message):
         trace: Global___Trace | None = ...,
         done: _chat_pb2.Done | None = ...,
         logprobs_json: _builtins.str = ...,
+        model_replaced: _chat_pb2.ModelReplaced | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["status", "tool_started", "tool_finished", "sources", "text_delta", "reasoning_delta", "tool_call", "trace", "done", "logprobs_json"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["status", "tool_started", "tool_finished", "sources", "text_delta", "reasoning_delta", "tool_call", "trace", "done", "logprobs_json", "model_replaced"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

@@ -79,8 +79,8 @@ class OrchestratorServiceServicer:
         """Answers a conversation. Each response carries the events that were ready at the same
         time. Over the whole stream the events follow
 
-        (status | tool_started | tool_finished | sources | text_delta |
-        reasoning_delta | tool_call | logprobs_json)* trace? done
+        (status | tool_started | tool_finished | sources | model_replaced |
+        text_delta | reasoning_delta | tool_call | logprobs_json)* trace? done
 
         `done` comes last and exactly once, unless the call fails: a stream that ends
         without it was cut. All `tool_started` of a strategy's step come first; `status`,

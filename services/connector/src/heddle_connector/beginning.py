@@ -1,0 +1,86 @@
+"""The beginning of an answer: by the model that was asked for, or once by the default in its place.
+
+What may be at the model is worth a second try: the provider does not know it, or failed, or cannot
+be reached while the default is at another one. What is about the organisation's key is not. A
+refused key (401, 403) must be seen and mended, not hidden by spending elsewhere; a used-up one
+(429) says when to come back, and the default would be asked with the same key.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+
+import structlog
+from heddle_runtime.errors import HeddleError, ProviderRefusedError, UnavailableError
+
+from heddle_connector.call import Call
+from heddle_connector.events import Event
+from heddle_connector.owners import Owners
+
+Batches = AsyncGenerator[Sequence[Event], None]
+log = structlog.get_logger(__name__)
+_BAD_REQUEST, _NOT_FOUND, _FAILURES = 400, 404, 500
+
+
+async def begin(owners: Owners, call: Call) -> tuple[Sequence[Event], Batches]:
+    """Return the first events of an answer and the rest, which the caller closes.
+
+    Raises:
+        HeddleError: There is no answer. If the default gave none either, what the model itself
+            failed with.
+    """
+    connector = await owners.connector(call)
+    batches = connector.generate(call)
+    try:
+        return await _first(batches), batches
+    except HeddleError as error:
+        error.metadata.setdefault("provider", call.connector)
+        if not _may_be_at_the_model(error):
+            raise
+        replaced = await _by_default(owners, call, error)
+        if replaced is None:
+            raise
+        return replaced
+
+
+async def _by_default(
+    owners: Owners, call: Call, error: HeddleError
+) -> tuple[Sequence[Event], Batches] | None:
+    """Return the beginning of the default model's answer, None if it gives none."""
+    wanted = f"{call.connector}/{call.model}"
+    try:
+        found = await owners.default(call)
+        if found is None:
+            return None
+        name, model, connector = found
+        if name == call.connector and "http_status" not in error.metadata:
+            return None  # the same provider, which cannot be reached
+        call.replace(name, model, error.reason)
+        batches = connector.generate(call)
+        first = await _first(batches)
+    except HeddleError as again:
+        log.warning("default model failed, too", wanted=wanted, reason=again.reason)
+        return None
+    log.warning("model failed", wanted=wanted, instead=f"{name}/{model}", reason=error.reason)
+    return first, batches
+
+
+async def _first(batches: Batches) -> Sequence[Event]:
+    try:
+        return await anext(batches)
+    except StopAsyncIteration:
+        return ()
+
+
+def _may_be_at_the_model(error: HeddleError) -> bool:
+    told = error.metadata
+    text = told.get("http_status", "")
+    status = int(text) if text.isdecimal() else _FAILURES
+    match error:
+        case UnavailableError():
+            return status >= _FAILURES
+        case ProviderRefusedError() if status == _BAD_REQUEST:
+            about = (told.get("provider_code", ""), told.get("provider_type", ""))
+            return told.get("provider_param") == "model" or any("model" in word for word in about)
+        case ProviderRefusedError():
+            return status == _NOT_FOUND
+        case _:
+            return False

@@ -1,0 +1,126 @@
+"""Where the servers may be that organisations set up for themselves.
+
+An organisation's administrator is not the operator: the addresses that he writes must not lead to
+what only this machine, its network or its cloud can reach. Names are looked up once and what came
+out is connected to, so that a name that changes between two looks gains nothing.
+"""
+
+import asyncio
+import errno
+import socket
+from collections.abc import Iterable
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import Annotated
+
+from pydantic import Field, field_validator
+from pydantic_settings import NoDecode
+
+from heddle_runtime.settings import ServiceSettings
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+SETTING = "HEDDLE_ALLOWED_PRIVATE_NETWORKS"
+_NAT64 = IPv6Network("64:ff9b::/96")
+_UNICAST = IPv6Network("2000::/3")
+"""All of version 6 that is given out to be routed."""
+_PROTOCOLS = IPv4Network("192.0.0.0/24")
+"""Not public, which Python knows of a part only; one cloud's metadata service is in it."""
+
+
+class ForbiddenAddressError(OSError):
+    """The address is in a private network that the operator has not allowed."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.EACCES, "the address is in a private network")
+
+
+class EgressSettings(ServiceSettings):
+    """Settings of a service that handles the addresses of organisations' servers."""
+
+    private_networks: Annotated[tuple[Network, ...], NoDecode] = Field(
+        default=(),
+        validation_alias=SETTING,
+        description="Private networks, with commas between, that organisations' own providers, "
+        "knowledge-base servers and Moodles may be in, such as 172.16.0.0/12 for containers beside "
+        "this one. Without, only public addresses are reached for them. Servers of this "
+        "environment and of the system's organisation may be anywhere.",
+    )
+
+    @field_validator("private_networks", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        return tuple(_network(text.strip()) for text in value.split(",") if text.strip())
+
+
+class Egress:
+    """Tells which addresses may be connected to."""
+
+    def __init__(self, allowed: Iterable[Network] = ()) -> None:
+        self._allowed = tuple(allowed)
+
+    def permits(self, address: str) -> bool:
+        """Say whether an IP address is a public one, or of a network that is allowed."""
+        reached = _reached(ip_address(address.partition("%")[0]))
+        if any(reached in network for network in self._allowed):
+            return True
+        return _is_public(reached)
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """Return the addresses of a host that may be connected to; at least one.
+
+        Raises:
+            ForbiddenAddressError: It has no others than such as may not.
+            OSError: The host is not known.
+            UnicodeError: No host has a name of such letters.
+        """
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [str(sockaddr[0]) for *_, sockaddr in found]
+        permitted = [address for address in addresses if self.permits(address)]
+        if not permitted:
+            raise ForbiddenAddressError
+        return permitted
+
+    def socket(
+        self, info: tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]
+    ) -> socket.socket:
+        """Return a socket for an address as `getaddrinfo` tells it.
+
+        Raises:
+            ForbiddenAddressError: It may not be connected to.
+        """
+        family, kind, protocol, _, sockaddr = info
+        if not self.permits(sockaddr[0]):
+            raise ForbiddenAddressError
+        return socket.socket(family, kind, protocol)
+
+
+def _network(text: str) -> Network:
+    try:
+        return ip_network(text, strict=False)
+    except ValueError:
+        raise ValueError(f"{text!r} is no network such as 10.0.0.0/8") from None
+
+
+def _is_public(address: Address) -> bool:
+    if isinstance(address, IPv6Address) and address not in _UNICAST:
+        return False
+    return address.is_global and not address.is_multicast and address not in _PROTOCOLS
+
+
+def _reached(address: Address) -> Address:
+    """Return the address that packets arrive at: some of version 6 stand for one of version 4."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in _NAT64:
+        return IPv4Address(address.packed[-4:])
+    return address.ipv4_mapped or address.sixtofour or address

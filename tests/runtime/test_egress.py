@@ -1,0 +1,84 @@
+"""`heddle_runtime.egress`."""
+
+import socket
+from typing import Any
+
+import pytest
+from heddle_runtime.egress import SETTING, Egress, EgressSettings, ForbiddenAddressError
+from pydantic import ValidationError
+
+PRIVATE = [
+    *("127.0.0.1", "127.9.9.9", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1"),  # noqa: S104 - judged, not bound
+    *("169.254.169.254", "100.64.0.1", "100.100.100.200", "198.18.0.1", "192.0.0.192"),
+    *("224.0.0.1", "240.0.0.1", "255.255.255.255"),
+    *("::", "::1", "fe80::1", "fe80::1%eth0", "fd00:ec2::254", "fc00::1", "ff02::1"),
+    *(
+        "64:ff9b:1::1",
+        "100::1",
+        "::7f00:1",
+        "::ffff:127.0.0.1",
+        "::ffff:a9fe:a9fe",
+        "64:ff9b::a9fe:a9fe",
+        "2002:7f00:1::",
+    ),
+]
+PUBLIC = ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+
+
+def egress(allowed: str = "") -> Egress:
+    return Egress(EgressSettings.model_validate({SETTING: allowed}).private_networks)
+
+
+def test_only_public_addresses_are_permitted() -> None:
+    assert [address for address in PRIVATE if egress().permits(address)] == []
+    assert [address for address in PUBLIC if not egress().permits(address)] == []
+
+
+@pytest.mark.parametrize("address", ["10.1.2.3", "::ffff:10.1.2.3", "fd00::5", "8.8.8.8"])
+def test_networks_can_be_allowed(address: str) -> None:
+    assert egress("10.1.2.0/24, fd00::/8,").permits(address)
+    assert not egress("10.1.2.0/24, fd00::/8").permits("10.1.3.3")
+
+
+def test_a_network_may_be_named_by_any_of_its_addresses() -> None:
+    assert egress("10.1.2.3/24").permits("10.1.2.9")
+    assert egress("10.1.2.3").permits("10.1.2.3")
+    assert not egress("10.1.2.3").permits("10.1.2.4")
+
+
+@pytest.mark.parametrize("text", ["intranet", "10.0.0.0/33", "*"])
+def test_what_is_no_network_is_refused_by_name(text: str) -> None:
+    with pytest.raises(ValidationError, match="is no network such as"):
+        egress(text)
+
+
+def test_the_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SETTING, "10.0.0.0/8,192.168.0.0/16")
+    assert [str(each) for each in EgressSettings().private_networks] == [
+        *("10.0.0.0/8", "192.168.0.0/16"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f.1", "::1", "0"]
+)
+async def test_a_host_counts_as_what_it_leads_to_however_it_is_written(host: str) -> None:
+    with pytest.raises(ForbiddenAddressError):
+        await egress().addresses(host, 80)
+    assert await egress("0.0.0.0/8,127.0.0.0/8,::1").addresses(host, 80)
+
+
+async def test_a_host_that_is_not_known_is_no_forbidden_one() -> None:
+    with pytest.raises(socket.gaierror):
+        await egress().addresses("no-such-host.invalid", 80)
+
+
+@pytest.mark.parametrize(
+    ("family", "address"),
+    [(socket.AF_INET, ("127.0.0.1", 80)), (socket.AF_INET6, ("::1", 80, 0, 0))],
+)
+def test_no_socket_is_opened_to_a_forbidden_address(family: int, address: Any) -> None:
+    info = (family, socket.SOCK_STREAM, 6, "", address)
+    with pytest.raises(ForbiddenAddressError):
+        egress().socket(info)
+    egress("127.0.0.0/8,::1").socket(info).close()
