@@ -51,7 +51,10 @@ class _Flusher:
         """Send what there is, again and again."""
         while True:
             await asyncio.sleep(seconds)
-            await self.flush()
+            try:
+                await self.flush()
+            except Exception:  # nobody waits for this task: it must not end unnoticed
+                log.exception("usage cannot be recorded now; it is kept")
 
     async def flush(self) -> None:
         """Send all that there is, until something fails."""

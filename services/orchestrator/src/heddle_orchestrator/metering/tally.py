@@ -14,11 +14,20 @@ class Tokens(NamedTuple):
 
     def plus(self, other: "Tokens") -> "Tokens":
         """Return both together."""
-        return Tokens(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        # Written out: every answer comes this way, and a loop takes three times as long.
+        return Tokens(
+            self.prompt + other.prompt,
+            self.cached + other.cached,
+            self.completion + other.completion,
+        )
 
     def minus(self, other: "Tokens") -> "Tokens":
         """Return what is more than `other`."""
-        return Tokens(*(max(0, mine - theirs) for mine, theirs in zip(self, other, strict=True)))
+        return Tokens(
+            max(0, self.prompt - other.prompt),
+            max(0, self.cached - other.cached),
+            max(0, self.completion - other.completion),
+        )
 
 
 NONE = Tokens()
