@@ -25,7 +25,7 @@ from heddle_tools_service.app import ToolsSettings, app
 from heddle_tools_service.providers.workspaces import folder_name
 from heddle_tools_service.workspace import locks
 from tools_service.serving import Client, invocation, outcome, said, text_of
-from tools_service.workspace.conftest import SEVEN
+from tools_service.workspace.areas import SEVEN
 
 SECRET = "s" * 32
 ANA = Identity("ana@example.org", "looms")
