@@ -7,6 +7,9 @@ from heddle_tools_service.workspace.jail import Jail
 from heddle_tools_service.workspace.shapes import Edit, FileEdits, Patched
 from heddle_tools_service.workspace.state import State
 
+# The example of the tool's first manual.
+SEVEN = "def func1():\n    pass\n\ndef func2():\n    pass\n\n# comment\n"
+
 
 def workspace_in(folder: Path) -> Workspace:
     """Return the workspace of Ana, whose files are in `folder/ana`."""

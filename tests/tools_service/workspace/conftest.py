@@ -4,10 +4,7 @@ from pathlib import Path
 
 import pytest
 from heddle_tools_service.workspace.engine import Workspace
-from tools_service.workspace.areas import workspace_in
-
-# The example of the tool's first manual.
-SEVEN = "def func1():\n    pass\n\ndef func2():\n    pass\n\n# comment\n"
+from tools_service.workspace.areas import SEVEN, workspace_in
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import stat
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ from heddle_tools_service.app import ToolsSettings, app
 from heddle_tools_service.providers.workspaces import folder_name
 from heddle_tools_service.workspace import locks
 from tools_service.serving import Client, invocation, outcome, said, text_of
-from tools_service.workspace.conftest import SEVEN
+from tools_service.workspace.areas import SEVEN
 
 SECRET = "s" * 32
 ANA = Identity("ana@example.org", "looms")
@@ -411,6 +412,21 @@ async def test_a_patch_that_nobody_waits_for_is_not_begun(
     assert isinstance(found, HeddleError)
     assert found.reason == "DEADLINE_EXCEEDED"
     assert (home / "seven.py").read_text() == SEVEN
+
+
+async def test_a_workspace_is_made_when_it_is_first_written_to(
+    client: Client, tmp_path: Path
+) -> None:
+    root = tmp_path / "workspaces"
+    assert await done(client, "list_files", {}) == "(no files)"
+    await refused(client, "read_file", {"file_path": "a"})
+    assert not root.exists()
+
+    new = {"old_content": "", "new_content": "x", "reason": "New"}
+    await done(client, "patch_file", {"file_path": "a", "changes": [new], "create": True})
+
+    for folder in (root, root / "looms", root / "looms" / "ana@example.org"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 @pytest.fixture

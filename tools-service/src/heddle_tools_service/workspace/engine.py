@@ -158,6 +158,7 @@ class Workspace:
     @contextmanager
     def _writing(self, paths: Sequence[str]) -> Iterator[None]:
         """Keep everybody else away from `paths`, after putting right what a dead writer left."""
+        self.area.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.state.make()
         deadline = time.monotonic() + LOCK_WAIT
         everybody = self.state.locks / "all"

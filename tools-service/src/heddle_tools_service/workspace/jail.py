@@ -77,8 +77,7 @@ class Jail:
         return [list(components[:end]) for end in range(1, len(components))]
 
     def make(self) -> None:
-        """Make the workspace's folder, for its owner alone."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        """Make the workspace's folder below the root, for the service alone."""
         here = os.open(self.root, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
         try:
             for name in self.names:

@@ -64,7 +64,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     stream that ends without its end mark, a line without an end.
     """
     ERROR_REASON_TOOL_FAILED: _ErrorReason.ValueType  # 13
-    """[UNKNOWN] A tool failed for a reason of its own. The message is the tool's."""
+    """[UNKNOWN] A tool failed for a reason of its own. The message is the tool's. If the tool
+    tells its failures apart, `ErrorInfo.metadata` has `kind`, one of the tool's own words, for
+    example `content_mismatch`, and perhaps `details_json`, the text of a JSON object.
+    """
     ERROR_REASON_MALFORMED_ASSISTANT: _ErrorReason.ValueType  # 14
     """[FAILED_PRECONDITION] What is kept of an assistant cannot be understood, for example
     because it is no JSON. It was left as it is; an operator has to look at it.
@@ -128,7 +131,10 @@ ERROR_REASON_PROVIDER_GARBLED: ErrorReason.ValueType  # 12
 stream that ends without its end mark, a line without an end.
 """
 ERROR_REASON_TOOL_FAILED: ErrorReason.ValueType  # 13
-"""[UNKNOWN] A tool failed for a reason of its own. The message is the tool's."""
+"""[UNKNOWN] A tool failed for a reason of its own. The message is the tool's. If the tool
+tells its failures apart, `ErrorInfo.metadata` has `kind`, one of the tool's own words, for
+example `content_mismatch`, and perhaps `details_json`, the text of a JSON object.
+"""
 ERROR_REASON_MALFORMED_ASSISTANT: ErrorReason.ValueType  # 14
 """[FAILED_PRECONDITION] What is kept of an assistant cannot be understood, for example
 because it is no JSON. It was left as it is; an operator has to look at it.

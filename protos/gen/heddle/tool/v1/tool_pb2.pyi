@@ -199,7 +199,8 @@ class ToolStatus(_message.Message):
     @_builtins.property
     def change(self) -> Global___FileChange:
         """A change that the tool made to a file of a workspace; `message` tells it in words. Sent
-        once for each change, after all changes of the call were made and before its result.
+        once for each change, after all changes of the call were made and before its result; of
+        one invocation at most 200 statuses are sent.
         """
 
     def __init__(
