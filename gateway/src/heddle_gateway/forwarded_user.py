@@ -4,6 +4,7 @@ They count with a trusted key alone: whoever holds another one could write anybo
 """
 
 import re
+from dataclasses import replace
 
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity import Identity
@@ -12,7 +13,8 @@ from heddle_gateway.exchange import Exchange
 from heddle_gateway.keyring import Holder
 
 EMAIL = b"x-openwebui-user-email"
-_HEADERS = (EMAIL, b"x-openwebui-user-id", b"x-openwebui-user-name", b"x-openwebui-user-role")
+USER_ID = b"x-openwebui-user-id"
+_HEADERS = (EMAIL, USER_ID, b"x-openwebui-user-name", b"x-openwebui-user-role")
 _LONGEST = 1024
 _ADDRESS = re.compile(rb"[!-?A-~]{1,64}@[!-?A-~]{1,190}")
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
@@ -33,10 +35,18 @@ def speaker(holder: Holder, exchange: Exchange) -> Identity:
         _check(header, [value for name, value in exchange.scope["headers"] if name == header])
     email = exchange.headers.get(EMAIL)
     if not email:
-        return holder.identity
+        return replace(holder.identity, client_user=_client_user(exchange))
     if not _ADDRESS.fullmatch(email):
         raise _wrong(EMAIL, "is not an e-mail address")
     return Identity(email.decode("ascii"), holder.identity.organization)
+
+
+def _client_user(exchange: Exchange) -> str:
+    """Return the client's own id of the user, which names him in prompts and gives no rights."""
+    try:
+        return exchange.headers.get(USER_ID, b"").decode("ascii").strip()
+    except UnicodeDecodeError:
+        raise _wrong(USER_ID, "must be ASCII") from None
 
 
 def _check(header: bytes, values: list[bytes]) -> None:
