@@ -17,7 +17,17 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_tools_service.conversation import Scene
 from heddle_tools_service.outcomes import phrase, result
 from heddle_tools_service.registry import Installed, Registry
-from heddle_tools_service.sdk import FileText, Findings, Passage, Rubric, ToolCall, ToolResult
+from heddle_tools_service.sdk import (
+    Assignments,
+    Course,
+    CurrentWeather,
+    FileText,
+    Findings,
+    Passage,
+    Rubric,
+    ToolCall,
+    ToolResult,
+)
 from tools_service.serving import said
 
 # Our own tools, installed ones, and those of a folder: the examples, or an author's.
@@ -30,7 +40,7 @@ CONTEXT = said("What is a shed?", "The gap.", "How wide is it?", owner="ana", id
 
 
 class Answering:
-    """Knowledge, files, rubrics and a small model that always know something."""
+    """Knowledge, files, rubrics, Moodle, the weather and a model that always know something."""
 
     async def search(self, *_: object, **__: object) -> Findings:
         return Findings((Passage("A shed is a gap.", "Sheds", "http://w/", 0.5),))
@@ -41,6 +51,18 @@ class Answering:
     async def get(self, rubric_id: str) -> Rubric:
         data = {"criteria": [{"name": "A", "levels": [{"score": 1}]}]}
         return Rubric(rubric_id, "Essay", data)
+
+    async def now(self, city: str) -> CurrentWeather:
+        return CurrentWeather(city, 20.5, "clear sky", "by the sky", "http://sky/")
+
+    async def user(self) -> int:
+        return 7
+
+    async def courses(self) -> tuple[Course, ...]:
+        return (Course(1, "Looms", "L1", "Crafts"),)
+
+    async def assignments(self, **_: object) -> Assignments:
+        return Assignments((), 0, ())
 
     async def __call__(self, *_: object, **__: object) -> str:
         return "width of a shed"
@@ -56,6 +78,18 @@ class Silent:
         await _never()
 
     async def get(self, _: str) -> Rubric:
+        await _never()
+
+    async def now(self, _: str) -> CurrentWeather:
+        await _never()
+
+    async def user(self) -> int:
+        await _never()
+
+    async def courses(self) -> tuple[Course, ...]:
+        await _never()
+
+    async def assignments(self, **_: object) -> Assignments:
         await _never()
 
     async def __call__(self, *_: object, **__: object) -> str:
@@ -76,6 +110,15 @@ def example(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def arguments_of(installed: Installed) -> object:
+    """Return what a model would send to a tool that only models call; else what a slot takes."""
+    function = installed.tool.function
+    if function is None or "augment" in installed.tool.modes:
+        return installed.arguments_of(None)
+    text = json.dumps(example(function.schema))
+    return installed.arguments_of(pb.FunctionCall(name=function.name, arguments_json=text))
+
+
 async def run(
     installed: Installed, neighbours: Any, status: Callable[[str], None] = lambda _: None
 ) -> object:
@@ -85,7 +128,7 @@ async def run(
     async with httpx.AsyncClient(trust_env=False) as http:
         call = ToolCall(
             config=config,
-            arguments=installed.arguments_of(None),
+            arguments=arguments_of(installed),
             query=scene.query,
             assistant=scene.assistant,
             identity=scene.identity,
@@ -95,6 +138,8 @@ async def run(
             knowledge=neighbours,
             files=neighbours,
             rubrics=neighbours,
+            moodle=neighbours,
+            weather=neighbours,
             seconds=5,
             build_request=scene.request,
             small_model=neighbours,
@@ -108,6 +153,7 @@ def test_nothing_was_skipped() -> None:
     assert {tool.name for tool in TOOLS} >= {
         *("simple_rag", "context_aware_rag", "hierarchical_rag"),
         *("rubric", "single_file", "no_tool", "word_count"),
+        *("weather", "moodle", "moodle_assignments", "moodle_user"),
     }
 
 

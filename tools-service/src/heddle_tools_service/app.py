@@ -14,7 +14,7 @@ from heddle_runtime.client import channel
 from heddle_runtime.owner_settings import ACCOUNTS, OwnerSettings
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.settings import ServiceSettings
-from pydantic import Field, SecretStr, field_validator
+from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from heddle_tools_service.generation import Channel, SmallModel
@@ -22,6 +22,10 @@ from heddle_tools_service.knowledge.servicer import KnowledgeServicer
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases, ServerOf
+from heddle_tools_service.providers.moodle.accounts import Moodles
+from heddle_tools_service.providers.moodle.rest import MoodleSite
+from heddle_tools_service.providers.moodle.sites import OwnerSites, SiteOf
+from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.owner_servers import OwnerServers, server_address
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.stores import EmbeddedStore
@@ -79,6 +83,25 @@ class ToolsSettings(ServiceSettings):
         description="Let organisations that have set up no server use the operator's, with the "
         "operator's token: they can then name any collection of it.",
     )
+    moodle_url: str = Field(
+        default="",
+        validation_alias=AliasChoices("HEDDLE_TOOLS_MOODLE_URL", "MOODLE_API_URL"),
+        description="Address of the operator's Moodle, for the operator's own assistants; LAMB's "
+        "name, MOODLE_API_URL, is read as well. Organisations have their own in their settings.",
+    )
+    moodle_token: SecretStr = Field(
+        default=SecretStr(""),
+        validation_alias=AliasChoices("HEDDLE_TOOLS_MOODLE_TOKEN", "MOODLE_TOKEN"),
+        description="The token of that Moodle's web service. Sent to no other.",
+    )
+    weather_url: str = Field(
+        default="https://api.open-meteo.com",
+        description="Address of Open-Meteo's forecasts, or of a server of your own.",
+    )
+    geocoding_url: str = Field(
+        default="https://geocoding-api.open-meteo.com",
+        description="Address of Open-Meteo's geocoder, or of a server of your own.",
+    )
     accounts_address: str = Field(
         default="127.0.0.1:9104",
         description="Where the migration service is, which keeps the settings of organisations.",
@@ -93,7 +116,7 @@ class ToolsSettings(ServiceSettings):
         "connector/model. Empty: questions are searched for as they are.",
     )
 
-    @field_validator("kb_url")
+    @field_validator("kb_url", "moodle_url", "weather_url", "geocoding_url")
     @classmethod
     def _check_url(cls, url: str) -> str:
         return server_address(url) if url else ""
@@ -123,14 +146,17 @@ async def app(
             accounts = await resources.enter_async_context(
                 channel(settings.accounts_address, ACCOUNTS)
             )
+        known = _owner_settings(settings, accounts)
         workshop = Workshop(
             registry=Registry.discover(settings.plugins_dir),
             http=http,
             knowledge=KnowledgeBases(
-                store.get, _servers(settings, accounts), http, settings.http_timeout
+                store.get, _servers(settings, known), http, settings.http_timeout
             ),
             files=FileFolder(settings.files_dir),
             rubrics=RubricFolder(settings.rubrics_dir),
+            moodles=Moodles(http, _sites(settings, known)),
+            weather=OpenMeteo(http, settings.weather_url, settings.geocoding_url),
             small_model=_small_model(settings, connector),
             threads=Threads(settings.threads_per_tool),
             patience=settings.tool_timeout,
@@ -164,12 +190,21 @@ def _small_model(settings: ToolsSettings, connector: Channel | None) -> SmallMod
     return SmallModel(connector, settings.small_fast_model)
 
 
-def _servers(settings: ToolsSettings, accounts: Channel) -> ServerOf:
+def _owner_settings(settings: ToolsSettings, accounts: Channel) -> OwnerSettings:
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
+    return OwnerSettings(accounts, Acting("heddle-tools", secret))
+
+
+def _servers(settings: ToolsSettings, known: OwnerSettings) -> ServerOf:
     operators = (
         KnowledgeServer(settings.kb_url, settings.kb_token.get_secret_value())
         if settings.kb_url
         else None
     )
-    known = OwnerSettings(accounts, Acting("heddle-tools", secret))
     return OwnerServers(known, operators, settings.kb_shared)
+
+
+def _sites(settings: ToolsSettings, known: OwnerSettings) -> SiteOf:
+    token = settings.moodle_token.get_secret_value()
+    operators = MoodleSite(settings.moodle_url, token) if settings.moodle_url and token else None
+    return OwnerSites(known, operators)

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Generic, Literal
 import httpx
 from typing_extensions import TypeVar
 
+from heddle_tools_service.lms import Assignment, Assignments, Course, Moodle
 from heddle_tools_service.models import (
     SCHEMA_DIALECT,
     NoArguments,
@@ -43,11 +44,16 @@ from heddle_tools_service.surroundings import (
     Rubric,
     Rubrics,
 )
+from heddle_tools_service.weather import CurrentWeather, Weather
 
 __all__ = [
     "SCHEMA_DIALECT",
+    "Assignment",
+    "Assignments",
     "Assistant",
     "Caller",
+    "Course",
+    "CurrentWeather",
     "EarlierResult",
     "FailedSearch",
     "FileText",
@@ -56,6 +62,7 @@ __all__ = [
     "Function",
     "Knowledge",
     "Mode",
+    "Moodle",
     "NoArguments",
     "NoOptions",
     "Passage",
@@ -70,6 +77,7 @@ __all__ = [
     "ToolError",
     "ToolResult",
     "ToolUnavailableError",
+    "Weather",
     "tool",
 ]
 Mode = Literal["augment", "function", "agent"]
@@ -162,6 +170,8 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     knowledge: Knowledge
     files: Files
     rubrics: Rubrics
+    moodle: Moodle
+    weather: Weather
     seconds: float
     """How long the call may take."""
     build_request: Callable[[], dict[str, Any]]

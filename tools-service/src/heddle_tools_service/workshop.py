@@ -16,11 +16,13 @@ from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
 from heddle_tools_service.outcomes import failure, result
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Query, Tool, ToolCall
 from heddle_tools_service.surroundings import Generate
 from heddle_tools_service.threads import Threads
+from heddle_tools_service.weather import Weather
 
 _TELLABLE = 0.9
 """Of a call's time: what a tool may use of it, so that its end can still be told."""
@@ -35,6 +37,8 @@ class Workshop:
     knowledge: KnowledgeBases
     files: FileFolder
     rubrics: RubricFolder
+    moodles: Moodles
+    weather: Weather
     small_model: Generate | None
     threads: Threads
     patience: float
@@ -58,6 +62,8 @@ class Workshop:
             knowledge=self.knowledge.of(scene.assistant),
             files=self.files.of(scene.assistant),
             rubrics=self.rubrics.of(scene.assistant),
+            moodle=self.moodles.of(scene.assistant, scene.identity),
+            weather=self.weather,
             build_request=scene.request,
             small_model=self.small_model,
         )
