@@ -64,7 +64,8 @@ class Completions:
         assistant = await self._assistant(request, context)
         strategy = _strategy(assistant.strategy)
         processor = _processor(assistant.prompt_processor)
-        bound = augmenting(assistant, self.tool_timeout, remaining(context))
+        equipped = processor.equipped(assistant)
+        bound = augmenting(equipped, self.tool_timeout, remaining(context))
         if bound:
             run = self._tool_run(request, assistant, context, watched=watched)
             async with aclosing(strategy.run(run, bound)) as happened:
