@@ -102,7 +102,7 @@ def definition(found: Tool) -> dict[str, Any]:
         "category": found.category,
         "config_schema": answers.members(found.config_schema_json),
         "version": found.version,
-        "function_name": found.name,
+        "function_name": found.functions[0].name if found.functions else found.name,
     }
 
 
