@@ -45,6 +45,7 @@ class Calling:
         self,
         tool: str,
         function: str,
+        /,
         context: pb.RunContext | None = None,
         identity: Identity = SERVICE,
         **arguments: Any,
@@ -54,7 +55,7 @@ class Calling:
         assert event.HasField("result"), event
         return event.result
 
-    async def answer(self, tool: str, function: str, **more: Any) -> dict[str, Any]:
+    async def answer(self, tool: str, function: str, /, **more: Any) -> dict[str, Any]:
         """Return what the model reads, parsed."""
         found: dict[str, Any] = json.loads(text_of(await self.call(tool, function, **more)))
         return found
@@ -63,6 +64,7 @@ class Calling:
         self,
         tool: str,
         function: str,
+        /,
         context: pb.RunContext | None = None,
         identity: Identity = SERVICE,
         **arguments: Any,

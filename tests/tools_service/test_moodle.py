@@ -19,7 +19,7 @@ from tools_service.serving import invocation, said, text_of
 ANN, BEN = "ann@uni.example", "ben@uni.example"
 TOKEN = "moodle-token"
 UNI = said("?", organization="uni")
-AS_ANN = {"context": UNI, "identity": Identity(ANN, "uni")}
+AS_ANN: dict[str, Any] = {"context": UNI, "identity": Identity(ANN, "uni")}
 ASKED = ("moodle", "get_moodle_courses")
 
 

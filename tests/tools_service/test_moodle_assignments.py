@@ -16,7 +16,10 @@ from tools_service.serving import said
 
 ANN = "ann@uni.example"
 ASKED = ("moodle_assignments", "get_moodle_assignments_status")
-AS_ANN = {"context": said("?", organization="uni"), "identity": Identity(ANN, "uni")}
+AS_ANN: dict[str, Any] = {
+    "context": said("?", organization="uni"),
+    "identity": Identity(ANN, "uni"),
+}
 DAY = 86_400
 NOW = int(time.time())
 
@@ -146,6 +149,14 @@ async def test_if_none_can_be_looked_at_that_is_an_error(
     site.attempts = {(1, 7): RefusedError("nopermission", "Sorry, you cannot view this")}
     error = await tools.failure(*ASKED, **AS_ANN)
     assert "(nopermission)" in error.message
+
+
+async def test_nonsense_about_one_of_them_is_no_harm(tools: Calling, site: MoodleServer) -> None:
+    site.assignments = {1: [assignment(1, None, duedate="soon", cutoffdate=10**18)]}
+    site.attempts = {(1, 7): attempt(extensionduedate=None, submission=[], graded="yes")}
+    answer = await tools.answer(*ASKED, **AS_ANN)
+    [due] = answer["due"]
+    assert (due["name"], due["due"], due["cutoff"]) == ("A1", None, None)
 
 
 async def test_who_has_no_courses_has_no_assignments(tools: Calling, site: MoodleServer) -> None:

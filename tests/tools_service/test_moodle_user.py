@@ -17,7 +17,7 @@ from tools_service.serving import invocation, said, text_of
 ANN = "ann@uni.example"
 KEY = Identity("key:1", "uni")
 FORWARDED = Identity("key:1", "uni", client_user="5f0c")
-ALL = {
+ALL: dict[str, Any] = {
     "user_id": 12,
     "lti_user_id": "lti-3",
     "lis_person_sourcedid": "sis:4",
@@ -66,7 +66,7 @@ async def named(
 async def test_the_first_of_seven_sources_names_the_person(
     tools: Calling, site: MoodleServer, identity: Identity, without: list[str], name: str
 ) -> None:
-    metadata = {key: value for key, value in ALL.items() if key not in without}
+    metadata: dict[str, Any] = {key: value for key, value in ALL.items() if key not in without}
     assert await named(tools, identity, **metadata) == name
     # Only the address that the gateway vouches for is ever looked up.
     assert [call["values"] for call in site.calls] == ([[ANN]] if name == "7" else [])

@@ -148,7 +148,8 @@ async def test_tools_are_listed_in_pages_with_problems_on_the_first(tmp_path: Pa
     names: list[str] = []
     problems: list[int] = []
     token = ""
-    async with serving(Registry.discover(tmp_path)) as client:
+    registry = Registry.discover(tmp_path)
+    async with serving(registry) as client:
         while True:
             request = pb.ListToolsRequest(page_size=5, page_token=token)
             page = await client.stub.ListTools(request, **outgoing(5))
@@ -157,9 +158,8 @@ async def test_tools_are_listed_in_pages_with_problems_on_the_first(tmp_path: Pa
             if not (token := page.next_page_token):
                 break
 
-    assert names == sorted(names)
-    assert len(names) == len(set(names)) == 12
-    assert problems == [1, 0, 0]
+    assert names == [each.name for each in registry] == sorted(set(names))
+    assert problems == [1, *([0] * ((len(names) - 1) // 5))]
 
 
 async def test_a_bad_page_token_is_refused() -> None:

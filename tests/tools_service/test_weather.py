@@ -1,6 +1,7 @@
 """The tool `weather`, through the whole service, against a server that speaks as Open-Meteo."""
 
 import json
+import math
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,11 @@ async def sky() -> AsyncIterator[FakeOpenMeteo]:
 
 @pytest.fixture
 async def tools(sky: FakeOpenMeteo, tmp_path: Path) -> AsyncIterator[Calling]:
-    given = {"weather_url": sky.url, "geocoding_url": f"{sky.url}/", "http_timeout": 0.5}
+    given: dict[str, Any] = {
+        "weather_url": sky.url,
+        "geocoding_url": f"{sky.url}/",
+        "http_timeout": 0.5,
+    }
     async with calling_tools(tmp_path, **given) as calling:
         yield calling
 
@@ -153,7 +158,10 @@ async def test_nonsense_is_told(tools: Calling, sky: FakeOpenMeteo, body: bytes)
     assert isinstance(await refused(tools, "Paris"), ToolFailedError)
 
 
-@pytest.mark.parametrize("current", [{}, {"temperature_2m": None}, {"temperature_2m": "warm"}])
+@pytest.mark.parametrize(
+    "current",
+    [{}, {"temperature_2m": None}, {"temperature_2m": "warm"}, {"temperature_2m": math.inf}],
+)
 async def test_a_forecast_without_a_temperature_is_an_error(
     tools: Calling, sky: FakeOpenMeteo, current: dict[str, Any]
 ) -> None:
@@ -162,9 +170,12 @@ async def test_a_forecast_without_a_temperature_is_an_error(
     assert "tells no temperature" in (await refused(tools, "Paris")).message
 
 
-async def test_an_unknown_code_is_said_to_be_unknown(tools: Calling, sky: FakeOpenMeteo) -> None:
+@pytest.mark.parametrize("code", [1000, None, [61]])
+async def test_an_unknown_code_is_said_to_be_unknown(
+    tools: Calling, sky: FakeOpenMeteo, code: Any
+) -> None:
     sky.places = {"en": [PARIS]}
-    sky.current = {"temperature_2m": -3, "weather_code": 1000}
+    sky.current = {"temperature_2m": -3, "weather_code": code}
     answer = await ask(tools, city="Paris")
     assert (answer["temperature_celsius"], answer["conditions"]) == (-3, "unknown conditions")
 

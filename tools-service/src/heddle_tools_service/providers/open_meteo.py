@@ -19,6 +19,7 @@ _LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "ru", "tr", "hi")
 """Those that the geocoder translates names into: it tells the name of a place in one at a time."""
 _MOST_PLACES = 100
 _LONGEST_REASON = 200
+_HOTTEST = 100
 _CONDITIONS = {
     0: "clear sky",
     1: "mainly clear",
@@ -79,12 +80,12 @@ class OpenMeteo:
             },
         )
         current = found.get("current")
-        if not isinstance(current, Mapping) or not _is_number(current.get("temperature_2m")):
+        if not isinstance(current, Mapping) or not _is_temperature(current.get("temperature_2m")):
             raise ToolError(f"{_WHO} tells no temperature for {_label(place)}.")
         return CurrentWeather(
             _label(place),
             float(current["temperature_2m"]),
-            _CONDITIONS.get(current.get("weather_code", -1), "unknown conditions"),
+            _conditions(current.get("weather_code")),
             "Weather data by Open-Meteo.com",
             "https://open-meteo.com/",
         )
@@ -117,8 +118,13 @@ class OpenMeteo:
         return found
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_temperature(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) < _HOTTEST
+
+
+def _conditions(code: object) -> str:
+    known = _CONDITIONS.get(code) if isinstance(code, int) else None
+    return known or "unknown conditions"
 
 
 def _of_name(wanted: PlaceName, places: Iterable[Any]) -> Iterator[Place]:

@@ -16,6 +16,7 @@ from heddle_tools_service.sdk import ToolError
 
 _DAY = 86_400
 _AT_ONCE = 8
+_END_OF_TIME = 253_402_300_800  # the year 10000, which no datetime knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +94,15 @@ async def look_at(
 def _listed(found: object, courses: Sequence[Course], span: Span) -> Iterator[_Listed]:
     known = {course.id: course for course in courses}
     for course in _list(found, "courses"):
-        of = known.get(course.get("id", 0))
+        of = known.get(_whole(course.get("id")))
         if of is None:  # nobody asked for it
             continue
         for each in _list(course, "assignments"):
-            due = _seconds(each.get("duedate"))
+            due = _whole(each.get("duedate"))
             if not due or span.begin <= due <= span.end:
                 name = html.unescape(str(each.get("name") or ""))
-                cutoff = _seconds(each.get("cutoffdate"))
-                yield _Listed(_seconds(each.get("id")), name, of, due, cutoff)
+                cutoff = _whole(each.get("cutoffdate"))
+                yield _Listed(_whole(each.get("id")), name, of, due, cutoff)
 
 
 def _distance(listed: _Listed, span: Span) -> tuple[bool, float]:
@@ -114,7 +115,7 @@ def _judged(listed: _Listed, told: object, now: float) -> Assignment | None:
     attempt = told.get("lastattempt") if isinstance(told, Mapping) else None
     if not isinstance(attempt, Mapping):  # for teachers
         return None
-    due = max(listed.due, _seconds(attempt.get("extensionduedate"))) if listed.due else 0
+    due = max(listed.due, _whole(attempt.get("extensionduedate"))) if listed.due else 0
     status: Status = "due"
     if _is_completed(attempt):
         status = "completed"
@@ -140,9 +141,10 @@ def _list(found: object, name: str) -> list[Mapping[str, Any]]:
     raise ToolError(f"Moodle's answer cannot be read: {name} is no list of objects.")
 
 
-def _seconds(value: object) -> int:
+def _whole(value: object) -> int:
+    """Return a number or a time of Moodle's; 0 stands for none there, and here for nonsense."""
     return value if isinstance(value, int) else 0
 
 
 def _time(seconds: int) -> datetime | None:
-    return datetime.fromtimestamp(seconds, UTC) if seconds else None
+    return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _END_OF_TIME else None
