@@ -9,7 +9,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
-from heddle.chat.v1.chat_pb2 import FINISH_REASON_STOP, Done, Usage
+from heddle.chat.v1.chat_pb2 import FINISH_REASON_STOP, Done, FunctionDeclaration, Usage
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.orchestrator.v1.orchestrator_pb2 import (
@@ -118,6 +118,14 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
             config_schema_json='{"type":"object","properties":{"b":{},"a":{}}}',
             version="1.0",
             category="rag",
+            modes=[assistant_pb2.MODE_AUGMENT, assistant_pb2.MODE_FUNCTION],
+            functions=[
+                FunctionDeclaration(
+                    name=f"use_{name}",
+                    description="Looks up.",
+                    parameters_schema_json='{"type":"object"}',
+                )
+            ],
         )
         for name, title, slot in (
             ("rubric", "Rubric", "rubric"),

@@ -68,7 +68,18 @@ async def test_tools_are_listed_for_both_of_lambs_clients(bench: Bench) -> None:
         "category": "rag",
         "config_schema": {"type": "object", "properties": {"b": {}, "a": {}}},
         "version": "1.0",
-        "function_name": "simple_rag",
+        "function_name": "use_simple_rag",
+        "modes": ["augment", "function"],
+        "functions": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "use_simple_rag",
+                    "description": "Looks up.",
+                    "parameters": {"type": "object"},
+                },
+            }
+        ],
     }
     assert list(listed["tools"][1]["config_schema"]["properties"]) == ["b", "a"]
     assert (await bench.client.get(f"{LAMB}/tools/simple_rag")).json() == listed["tools"][1]

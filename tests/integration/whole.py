@@ -28,8 +28,13 @@ class Whole:
 
 
 @asynccontextmanager
-async def whole(folder: Path, transport: Transport = "grpc") -> AsyncGenerator[Whole]:
-    """Run everything; assistants and tools come from `folder`/assistants and `folder`/plugins."""
+async def whole(
+    folder: Path, transport: Transport = "grpc", database: str = ""
+) -> AsyncGenerator[Whole]:
+    """Run everything; assistants and tools come from `folder`/assistants and `folder`/plugins.
+
+    Without the URL of a `database` there is one in `folder`.
+    """
     for name in ("assistants", "plugins", "files", "rubrics"):
         (folder / name).mkdir(exist_ok=True)
     settings = StackSettings(
@@ -51,7 +56,7 @@ async def whole(folder: Path, transport: Transport = "grpc") -> AsyncGenerator[W
             address=ANYWHERE,
             drain_wait=0,
             assistants_dir=folder / "assistants",
-            database=f"sqlite:///{folder}/heddle.db",
+            database=database or f"sqlite:///{folder}/heddle.db",
         ),
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:

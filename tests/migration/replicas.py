@@ -64,7 +64,7 @@ async def replica(database_url: str, log: Path) -> AsyncIterator[Replica]:
     try:
         async with channel(f"127.0.0.1:{port}") as connection:
             await _wait_until_ready(connection, process, log)
-            yield Replica(connection, process, log)
+            yield Replica(connection, f"127.0.0.1:{port}", process, log)
     finally:
         process.kill()
         process.wait()

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import grpc
+from heddle.account.v1 import account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1 import assistant_pb2_grpc
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc, record_pb2, record_pb2_grpc
+from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle_migration_service.app import MigrationSettings, app
 from heddle_runtime.calls import AUTHORIZATION
 from heddle_runtime.client import ResponseStream, channel
@@ -43,6 +45,14 @@ class Caller:
     @property
     def migrations(self) -> "migration_pb2_grpc.MigrationServiceAsyncStub":
         return migration_pb2_grpc.MigrationServiceStub(self.connection)
+
+    @property
+    def rubrics(self) -> "rubric_pb2_grpc.RubricServiceAsyncStub":
+        return rubric_pb2_grpc.RubricServiceStub(self.connection)
+
+    @property
+    def accounts(self) -> "account_pb2_grpc.AccountServiceAsyncStub":
+        return account_pb2_grpc.AccountServiceStub(self.connection)
 
     async def ask(
         self, method: Callable[..., Awaitable[ResponseT]], request: object, seconds: float = 30
@@ -101,6 +111,39 @@ class Caller:
         request = record_pb2.UpdateRecordRequest(id=identifier, record=record, etag=etag)
         return await self.ask(self.records.UpdateRecord, request)
 
+    async def rubric(
+        self, identifier: str, on_behalf_of: rubric_pb2.AssistantOwner | None = None
+    ) -> rubric_pb2.GetRubricResponse:
+        """Return a rubric."""
+        request = rubric_pb2.GetRubricRequest(id=identifier, on_behalf_of=on_behalf_of)
+        return await self.ask(self.rubrics.GetRubric, request)
+
+    async def create_rubric(
+        self, content_json: str, **members: Any
+    ) -> rubric_pb2.CreateRubricResponse:
+        """Make a rubric."""
+        rubric = rubric_pb2.Rubric(content_json=content_json, **members)
+        request = rubric_pb2.CreateRubricRequest(rubric=rubric)
+        return await self.ask(self.rubrics.CreateRubric, request)
+
+    async def update_rubric(
+        self, rubric: rubric_pb2.Rubric, etag: str = ""
+    ) -> rubric_pb2.UpdateRubricResponse:
+        """Replace a rubric."""
+        request = rubric_pb2.UpdateRubricRequest(rubric=rubric, etag=etag)
+        return await self.ask(self.rubrics.UpdateRubric, request)
+
+    async def delete_rubric(self, identifier: str, etag: str = "") -> None:
+        """Delete a rubric."""
+        request = rubric_pb2.DeleteRubricRequest(id=identifier, etag=etag)
+        await self.ask(self.rubrics.DeleteRubric, request)
+
+    async def listed_rubrics(self, **members: Any) -> list[str]:
+        """Return the ids of the first page of a list."""
+        request = rubric_pb2.ListRubricsRequest(**members)
+        answer = await self.ask(self.rubrics.ListRubrics, request)
+        return [each.id for each in answer.rubrics]
+
     async def migrate(self, **members: Any) -> list[migration_pb2.MigrateAssistantsResponse]:
         """Migrate, by default everything."""
         request = migration_pb2.MigrateAssistantsRequest(**members)
@@ -122,6 +165,7 @@ class Service:
     """A running service."""
 
     connection: grpc.aio.Channel
+    address: str
 
     def as_(self, identity: Identity) -> Caller:
         return Caller(self.connection, identity)
@@ -153,4 +197,4 @@ async def serving(
         channel(service.address) as connection,
     ):
         await connection.channel_ready()
-        yield Service(connection)
+        yield Service(connection, service.address)

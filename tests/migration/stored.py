@@ -4,7 +4,14 @@ import json
 from typing import Any
 
 from heddle_migration_service.database.engine import Database
-from heddle_migration_service.database.schema import assistants, organizations, originals, users
+from heddle_migration_service.database.schema import (
+    assistants,
+    knowledge_bases,
+    organizations,
+    originals,
+    rubrics,
+    users,
+)
 from sqlalchemy import Row, insert, select
 
 LEGACY = {
@@ -14,6 +21,8 @@ LEGACY = {
     "rag_processor": "simple_rag",
 }
 TEXT = json.dumps(LEGACY)
+# Of an older shape, which LAMB would not save any more.
+RUBRIC = '{"criteria": [{"name": "Thesis", "levels": [{"name": "Good", "points": 4}]}]}'
 
 
 async def keep_organization(database: Database, slug: str) -> int:
@@ -59,6 +68,46 @@ async def keep(database: Database, *, organization: str = "uni", **columns: obje
         return str((await connection.execute(query)).scalar_one())
 
 
+async def keep_rubric(
+    database: Database, identifier: str, *, organization: str = "uni", **columns: object
+) -> str:
+    """Keep a rubric of Ada's as an import does, and return its id."""
+    values: dict[str, object] = {
+        "organization_id": await keep_organization(database, organization),
+        "rubric_id": identifier,
+        "owner_email": "ada@uni.example",
+        "title": "Essay",
+        "rubric_data": RUBRIC,
+        "created_at": 1_700_000_000,
+        "updated_at": 1_700_000_000,
+    }
+    async with database.writing() as connection:
+        await connection.execute(insert(rubrics).values(values | columns))
+    return identifier
+
+
+async def keep_collection(
+    database: Database,
+    identifier: str,
+    *,
+    organization: str = "uni",
+    owner: str = "ada@uni.example",
+    shared: bool = False,
+) -> None:
+    """Keep an entry of LAMB's registry, of Ada's unless said otherwise."""
+    values = {
+        "organization_id": await keep_organization(database, organization),
+        "kb_id": identifier,
+        "owner_email": owner,
+        "name": "Optics",
+        "is_shared": shared,
+        "created_at": 1,
+        "updated_at": 1,
+    }
+    async with database.writing() as connection:
+        await connection.execute(insert(knowledge_bases).values(values))
+
+
 async def keep_many(database: Database, rows: list[dict[str, object]]) -> None:
     """Keep many rows of the organisation `uni` at once, each with at least a name."""
     organization = await keep_organization(database, "uni")
@@ -94,4 +143,9 @@ async def everything(database: Database) -> list[Row[Any]]:
     async with database.reading() as connection:
         rows = (await connection.execute(select(assistants).order_by(assistants.c.id))).all()
         beside = select(originals).order_by(originals.c.assistant_id)
-        return [*rows, *(await connection.execute(beside)).all()]
+        others = select(rubrics).order_by(rubrics.c.id)
+        return [
+            *rows,
+            *(await connection.execute(beside)).all(),
+            *(await connection.execute(others)).all(),
+        ]

@@ -23,8 +23,13 @@ class Accounts(pb_grpc.AccountServiceServicer):
 
     settings: dict[str, pb.ResolveSettingsResponse] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Of owners."""
+    withheld: list[pb.WithheldCollection] = field(default_factory=list)
+    """From everybody."""
     failure: HeddleError | None = None
     asked: list[str] = field(default_factory=list)
+    asked_collections: list[pb.ResolveCollectionsRequest] = field(default_factory=list)
     callers: list[Identity] = field(default_factory=list)
 
     def add(self, slug: str, **settings: object) -> None:
@@ -40,7 +45,20 @@ class Accounts(pb_grpc.AccountServiceServicer):
         if self.failure is not None:
             raise self.failure
         slug = request.organization or self.owners.get(request.owner, "")
-        return self.settings.get(slug, pb.ResolveSettingsResponse())
+        found = pb.ResolveSettingsResponse()
+        found.CopyFrom(self.settings.get(slug, found))
+        if (number := self.numbers.get(request.owner)) is not None:
+            found.user_id = number
+        return found
+
+    async def ResolveCollections(
+        self, request: pb.ResolveCollectionsRequest, context: Context
+    ) -> pb.ResolveCollectionsResponse:
+        self.asked_collections.append(request)
+        if self.failure is not None:
+            raise self.failure
+        found = [each for each in self.withheld if each.id in request.ids]
+        return pb.ResolveCollectionsResponse(withheld=found)
 
 
 @asynccontextmanager

@@ -79,6 +79,16 @@ async def test_one_that_goes_away_takes_no_answer_with_it(failing: bool) -> None
     assert ask.count == 1
 
 
+async def test_who_has_large_answers_keeps_fewer() -> None:
+    remembered: Remembered[int, int] = Remembered(60, 2)
+    ask = Asked()
+    for number in (1, 2, 3, 3, 2):
+        await remembered.get(number, ask)
+    assert ask.count == 3
+    await remembered.get(1, ask)
+    assert ask.count == 4
+
+
 async def test_a_flood_of_questions_takes_bounded_memory() -> None:
     remembered: Remembered[int, int] = Remembered(60)
     ask = Asked()

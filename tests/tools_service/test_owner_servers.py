@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from heddle.account.v1 import account_pb2
+from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2_grpc
 from heddle_runtime.errors import ToolFailedError, UnavailableError
-from heddle_runtime.server import running
+from heddle_runtime.server import Running, running
 from heddle_tools_service.app import ToolsSettings, app
 from runtime.accounts import SECRET, Accounts, serving_accounts
 from structlog.testing import capture_logs
@@ -30,9 +31,9 @@ async def servers() -> AsyncIterator[tuple[KnowledgeBaseServer, KnowledgeBaseSer
 
 
 @asynccontextmanager
-async def tools(
+async def service(
     folder: Path, accounts: Accounts, operators: KnowledgeBaseServer, **more: Any
-) -> AsyncGenerator[Client]:
+) -> AsyncGenerator[Running]:
     given = ToolsSettings.model_validate(
         {
             "address": "127.0.0.1:0",
@@ -43,11 +44,19 @@ async def tools(
             **more,
         }
     )
-    async with serving_accounts(accounts) as service:
+    async with serving_accounts(accounts) as known:
         # Over the wire: the token of the service's own name has to be right.
-        reached = given.model_copy(update={"accounts_address": service.address})
+        reached = given.model_copy(update={"accounts_address": known.address})
         async with running(app(reached), reached) as running_tools:
-            yield Client(tool_pb2_grpc.ToolServiceStub(running_tools.local))
+            yield running_tools
+
+
+@asynccontextmanager
+async def tools(
+    folder: Path, accounts: Accounts, operators: KnowledgeBaseServer, **more: Any
+) -> AsyncGenerator[Client]:
+    async with service(folder, accounts, operators, **more) as running_tools:
+        yield Client(tool_pb2_grpc.ToolServiceStub(running_tools.local))
 
 
 def uni(server: KnowledgeBaseServer) -> Accounts:
@@ -108,6 +117,76 @@ async def test_the_operators_server_is_the_operators_unless_he_shares_it(
         _, result = await client.run("simple_rag", ASKED, said("?", **of))
     assert text_of(result) == "from the operator"
     assert operators.headers[0]["Authorization"] == f"Bearer {OPERATORS}"
+    assert not own.paths
+
+
+WITHHELD = "the knowledge-base server has no such collection (404)"
+
+
+@pytest.mark.parametrize(
+    ("server_url", "withheld"),
+    [
+        ("OWN", True),
+        ("OWN/", True),
+        ("http://kb.college.example", False),  # where 1 is another collection
+        ("http://kb.college.example:nonsense", False),
+        ("", False),  # it is at the operator's
+    ],
+)
+async def test_what_somebody_else_has_at_the_same_server_seems_missing(
+    tmp_path: Path, servers: Any, server_url: str, *, withheld: bool
+) -> None:
+    own, operators = servers
+    own.answers |= {"2": {"results": [hit("two")]}}
+    accounts = uni(own)
+    address = server_url.replace("OWN", own.url.replace("http", "HTTP"))
+    accounts.withheld = [account_pb2.WithheldCollection(id="1", server_url=address)]
+    async with tools(tmp_path, accounts, operators, **SECRETS) as client:
+        context = said("?", organization="uni", owner="ann@uni.example")
+        _, result = await client.run("simple_rag", {"collections": ["1", "2", "3"]}, context)
+    complaint = f"Collection {{!r}} was not searched: {WITHHELD}."
+    expected = [complaint.format(name) for name in (["1", "3"] if withheld else ["3"])]
+    assert list(result.warnings) == expected
+    assert text_of(result) == ("two" if withheld else "from the university\n\ntwo")
+    assert any("/1/" in path for path in own.paths) is not withheld
+    [asked] = accounts.asked_collections  # one call for all of them
+    assert (list(asked.ids), asked.owner, asked.organization) == (
+        ["1", "2", "3"],
+        "ann@uni.example",
+        "uni",
+    )
+
+
+async def test_what_a_tenant_has_at_the_operators_server_seems_missing_to_others(
+    tmp_path: Path, servers: Any
+) -> None:
+    own, operators = servers
+    accounts = uni(own)
+    accounts.withheld = [account_pb2.WithheldCollection(id="1")]
+    shared = {**SECRETS, "kb_shared": True}
+    async with tools(tmp_path, accounts, operators, **shared) as client:
+        for slug in ("poor", "default"):
+            with pytest.raises(ToolFailedError, match="has no such collection"):
+                await client.run("simple_rag", ASKED, said("?", organization=slug))
+        # The operator's own assistants, which are nobody's, may search everything.
+        await client.run("simple_rag", ASKED, said("?"))
+    assert len(operators.paths) == 1
+
+
+async def test_a_record_that_names_anothers_collection_does_not_help(
+    tmp_path: Path, servers: Any
+) -> None:
+    own, operators = servers
+    accounts = uni(own)
+    accounts.withheld = [account_pb2.WithheldCollection(id="1", server_url=own.url)]
+    mine = knowledge_pb2.Collection(name="mine", backend="lamb-kb", settings={"collection_id": "1"})
+    async with service(tmp_path, accounts, operators, **SECRETS) as tool_service:
+        knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(tool_service.local)
+        asked = knowledge_pb2.CreateCollectionRequest(collection=mine)
+        await knowledge.CreateCollection(asked, timeout=30)
+        client = Client(tool_pb2_grpc.ToolServiceStub(tool_service.local))
+        with pytest.raises(ToolFailedError, match="has no such collection"):
+            await client.run("simple_rag", {"collections": ["mine"]}, said("?", organization="uni"))
     assert not own.paths
 
 

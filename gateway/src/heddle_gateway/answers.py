@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from heddle.chat.v1 import chat_pb2
 from heddle.chat.v1.chat_pb2 import Done, ToolCall, Usage
+from heddle.orchestrator.v1.orchestrator_pb2 import ToolFinished, ToolStarted
 
 _REASONS = {
     chat_pb2.FINISH_REASON_STOP: "stop",
@@ -35,6 +36,11 @@ def usage(counted: Usage) -> dict[str, Any]:
         "prompt_tokens_details": {"cached_tokens": counted.cached_tokens},
         "completion_tokens_details": {"reasoning_tokens": counted.reasoning_tokens},
     }
+
+
+def tool_name(told: ToolStarted | ToolFinished) -> str:
+    """Return what people read for a tool: the function if it was the model that called one."""
+    return told.call.name or told.tool
 
 
 def tool_call(call: ToolCall) -> dict[str, Any]:

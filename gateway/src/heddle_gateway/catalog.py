@@ -4,6 +4,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from heddle.assistant.v1.assistant_pb2 import MODE_AGENT, MODE_AUGMENT, MODE_FUNCTION
+from heddle.chat.v1.chat_pb2 import FunctionDeclaration
 from heddle.connector.v1.connector_pb2 import ListConnectorsRequest, ListModelsRequest
 from heddle.orchestrator.v1.orchestrator_pb2 import (
     ListPromptProcessorsRequest,
@@ -27,6 +29,7 @@ from heddle_gateway.problems import Problem
 if TYPE_CHECKING:
     from heddle_gateway.state import State
 
+_MODES = {MODE_AUGMENT: "augment", MODE_FUNCTION: "function", MODE_AGENT: "agent"}
 # Names that assistants made before tools had theirs use for the same things.
 LEGACY_NAMES = {
     "no_tool": "no_rag",
@@ -103,7 +106,16 @@ def definition(found: Tool) -> dict[str, Any]:
         "config_schema": answers.members(found.config_schema_json),
         "version": found.version,
         "function_name": found.functions[0].name if found.functions else found.name,
+        "modes": [_MODES[mode] for mode in found.modes if mode in _MODES],
+        "functions": [_function(each) for each in found.functions],
     }
+
+
+def _function(declared: FunctionDeclaration) -> dict[str, Any]:
+    """Return a function as OpenAI's member `tools` tells a model of it."""
+    parameters = answers.members(declared.parameters_schema_json)
+    told = {"name": declared.name, "description": declared.description, "parameters": parameters}
+    return {"type": "function", "function": told}
 
 
 async def _tools(state: "State") -> list[dict[str, Any]]:

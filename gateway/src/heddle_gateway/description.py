@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _PROBLEM = {"$ref": "#/components/responses/Problem"}
 # By what a route has, the statuses of the problems that come with it.
 _WITH_GATE = ("401", "403", "429", "500", "501", "503", "504")
+_PARTS = (
+    *("completions.yaml", "assistants.yaml", "rubrics.yaml"),
+    *("creator.yaml", "catalog.yaml"),
+)
 _WITH_BODY = ("400", "408", "413")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -35,10 +39,11 @@ def document() -> dict[str, Any]:
     """Return the OpenAPI document. It is shared: nobody changes it."""
     told: dict[str, Any] = _read("document.yaml")
     told["info"]["version"] = version("heddle-gateway")
-    for name in ("completions.yaml", "assistants.yaml", "creator.yaml", "catalog.yaml"):
+    for name in _PARTS:
         part = _read(name)
         told["paths"] |= part["paths"]
         told["components"]["schemas"] |= part["schemas"]
+        told["components"]["parameters"] |= part.get("parameters", {})
     for path in told["paths"].values():
         for operation in path.values():
             _add_problems(operation)

@@ -36,7 +36,8 @@ class Answer:
                     self._calls.append(event.tool_call)
                 case "tool_finished":
                     self.tools_ran = True
-                    self._names[event.tool_finished.binding_id] = event.tool_finished.tool
+                    finished = event.tool_finished
+                    self._names[finished.binding_id] = answers.tool_name(finished)
                 case "sources":
                     self.tools_ran = True
                     self._sources.append(event.sources)

@@ -14,6 +14,7 @@ from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.migration.v1 import record_pb2, record_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
+from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_runtime.calls import outgoing
 from heddle_runtime.client import channel
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # grpc's generated stubs have their asynchronous form only in
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
     from heddle.migration.v1.record_pb2_grpc import RecordServiceAsyncStub
     from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceAsyncStub
+    from heddle.rubric.v1.rubric_pb2_grpc import RubricServiceAsyncStub
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 
 Check = Callable[[], Awaitable[bool]]
@@ -41,6 +43,7 @@ SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
         assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
         record_pb2.DESCRIPTOR.services_by_name["RecordService"],
         account_pb2.DESCRIPTOR.services_by_name["AccountService"],
+        rubric_pb2.DESCRIPTOR.services_by_name["RubricService"],
     ),
 }
 """The contracts at each address."""
@@ -56,6 +59,7 @@ class Peers:
     assistants: "AssistantServiceAsyncStub"
     records: "RecordServiceAsyncStub"
     accounts: "AccountServiceAsyncStub"
+    rubrics: "RubricServiceAsyncStub"
     checks: Mapping[str, Check] = field(default_factory=dict)
     """By a service's name, whether it is up."""
 
@@ -76,6 +80,7 @@ class Peers:
             assistant_pb2_grpc.AssistantServiceStub(assistants),
             record_pb2_grpc.RecordServiceStub(assistants),
             account_pb2_grpc.AccountServiceStub(assistants),
+            rubric_pb2_grpc.RubricServiceStub(assistants),
             {
                 name: _check(found) if isinstance(found, grpc.aio.Channel) else _here
                 for name, found in channels.items()

@@ -41,10 +41,11 @@ _PARAMS = {
     "assistant_reference": "model",
     "functions": "tools",
     "metadata_json": "metadata",
+    "content_json": "content",
     "rag_top_k": "RAG_Top_k",
     "rag_collections": "RAG_collections",
 }
-_WRAPPINGS = ("options.", "record.", "assistant.")
+_WRAPPINGS = ("options.", "record.", "assistant.", "rubric.")
 # In the metadata of a RESOURCE_EXHAUSTED: what is used up is the budget of the assistant.
 QUOTA = "quota"
 

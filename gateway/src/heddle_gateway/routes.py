@@ -14,6 +14,7 @@ from heddle_gateway import (
     description,
     health,
     models,
+    rubrics,
 )
 from heddle_gateway.exchange import Exchange, Reply
 from heddle_gateway.problems import Problem
@@ -64,6 +65,11 @@ _ENTRIES: tuple[tuple[str, Endpoint, Access], ...] = (
     ("DELETE /assistants/{id}", assistants.delete, Access.KEY),
     ("GET /assistants/{id}/export", assistants.export, Access.KEY),
     ("PUT /assistants/{id}/publish", assistants.publish, Access.KEY),
+    ("GET /rubrics", rubrics.listing, Access.KEY),
+    ("POST /rubrics", rubrics.create, Access.KEY),
+    ("GET /rubrics/{id}", rubrics.get, Access.KEY),
+    ("PUT /rubrics/{id}", rubrics.update, Access.KEY),
+    ("DELETE /rubrics/{id}", rubrics.delete, Access.KEY),
     (f"POST {LAMB}", completions.lamb_chat, Access.KEY),
     (f"GET {LAMB}/list", catalog.parts, Access.OPTIONAL),
     (f"GET {LAMB}/tools", catalog.tools, Access.OPTIONAL),

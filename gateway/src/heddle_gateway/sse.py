@@ -83,8 +83,9 @@ class Frames:
                 self._texts.append(event.text_delta)
                 continue
             if kind == "tool_started":
-                self._names[event.tool_started.binding_id] = event.tool_started.tool
-                self._started.append(event.tool_started.tool)
+                name = answers.tool_name(event.tool_started)
+                self._names[event.tool_started.binding_id] = name
+                self._started.append(name)
                 continue
             if kind == "logprobs_json":
                 frames.append(self._text(event.logprobs_json))
@@ -162,11 +163,12 @@ class Frames:
 
     def _tool_finished(self, finished: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.tools_ran = True
-        self._names.setdefault(finished.binding_id, finished.tool)
+        name = answers.tool_name(finished)
+        self._names.setdefault(finished.binding_id, name)
         lines = list(finished.warnings)
         if finished.HasField("error"):
             lines.insert(0, finished.error.message or "no reason given")
-        return b"".join(self._progress(finished.tool, f"{finished.tool}: {line}") for line in lines)
+        return b"".join(self._progress(name, f"{name}: {line}") for line in lines)
 
     def _found(self, found: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.tools_ran = True

@@ -11,6 +11,7 @@ from heddle.migration.v1 import (
     record_pb2,
     record_pb2_grpc,
 )
+from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle_runtime.server import Binding, bind
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -33,6 +34,8 @@ from heddle_migration_service.kept.rows import Rows
 from heddle_migration_service.kept.writer import Writer
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.records.servicer import RecordServicer
+from heddle_migration_service.rubrics.servicer import RubricServicer
+from heddle_migration_service.rubrics.store import Rubrics
 from heddle_migration_service.sweeps.servicer import MigrationServicer
 
 
@@ -96,6 +99,11 @@ async def app(settings: MigrationSettings) -> AsyncGenerator[Sequence[Binding]]:
                 MigrationServicer(
                     database, rows, _lamb_import(settings, database), enabled=settings.migrate
                 ),
+            ),
+            bind(
+                rubric_pb2.DESCRIPTOR.services_by_name["RubricService"],
+                rubric_pb2_grpc.add_RubricServiceServicer_to_server,
+                RubricServicer(Rubrics(database)),
             ),
             await account_service(database, settings.database, settings),
         ]

@@ -8,6 +8,7 @@ from heddle_migration_service.database.engine import Database, open_database
 from heddle_migration_service.database.schema import organizations
 from heddle_runtime.errors import InvalidRequestError, UnavailableError
 from migration.accounts.conftest import ANN, SERVICE, Accounts, serving
+from migration.stored import keep_user
 from sqlalchemy import select, update
 
 SETTINGS = {
@@ -35,7 +36,20 @@ async def test_an_owner_gets_what_the_organisation_has_set_up(accounts: Accounts
         "http://kb.uni.example",
         "kb-key-of-uni",
     )
+    assert found.HasField("user_id")
+    found.ClearField("user_id")
     assert found == await accounts.settings(organization="uni")
+
+
+async def test_only_a_user_has_a_number(accounts: Accounts, rows: Database) -> None:
+    await keep_user(rows, "from-lamb@uni.example", "uni", 17)
+    found = await accounts.settings(owner="from-lamb@uni.example")
+    assert (found.organization, found.user_id) == ("uni", 17)
+    for whose in ({"organization": "uni"}, {"owner": "nobody@uni.example"}):
+        assert not (await accounts.settings(**whose)).HasField("user_id")
+    async with rows.writing() as connection:
+        await connection.execute(update(organizations).values(status="suspended"))
+    assert not (await accounts.settings(owner="from-lamb@uni.example")).HasField("user_id")
 
 
 async def test_nobody_gets_the_systems_secrets_by_leaving_a_field_empty(

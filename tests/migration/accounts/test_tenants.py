@@ -79,6 +79,11 @@ CALLS: dict[str, tuple[str, Request, set[str]]] = {
         lambda _, __: pb.ResolveSettingsRequest(owner=ANN.subject),
         {"service"},
     ),
+    "resolve collections": (
+        "ResolveCollections",
+        lambda _, slug: pb.ResolveCollectionsRequest(ids=["1"], organization=slug),
+        {"service"},
+    ),
 }
 
 

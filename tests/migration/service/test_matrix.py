@@ -1,15 +1,17 @@
-"""Who gets what of whose assistants: every call that takes an id, one table of expectations."""
+"""Who gets what of whose assistants and rubrics: every call that takes an id, in one table."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.migration.v1 import migration_pb2, record_pb2
+from heddle.rubric.v1 import rubric_pb2
 from heddle_migration_service.database.engine import Database
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity import ANONYMOUS, Identity
 from migration.serving import ADA, MODEL, SECRET, Caller, serving
-from migration.stored import everything, keep
+from migration.stored import RUBRIC, everything, keep, keep_collection, keep_rubric
 
 CALLERS = {
     "owner": ADA,
@@ -30,6 +32,8 @@ MAY_CHANGE = {"owner", "administrator of the organisation", "administrator", "an
 MAY_USE = MAY_CHANGE | {"service"}
 MAY_USE_PUBLISHED = MAY_USE | {"colleague", "key of the organisation"}
 MAY_ADMINISTER = {"administrator", "anonymous"}
+MAY_READ_PUBLIC = MAY_CHANGE | {"colleague", "key of the organisation"}
+MAY_SERVE = {"service", "anonymous"}
 
 Call = Callable[[Caller, str], Awaitable[object]]
 USE: dict[str, Call] = {
@@ -59,6 +63,22 @@ ADMINISTER: dict[str, Call] = {
     ),
     "MigrateAssistants": lambda caller, number: caller.migrate(ids=[number]),
     "RollbackAssistants": lambda caller, number: caller.roll_back(ids=[number]),
+}
+READ_RUBRIC: dict[str, Call] = {"GetRubric": lambda caller, number: caller.rubric(number)}
+CHANGE_RUBRIC: dict[str, Call] = {
+    "UpdateRubric": lambda caller, number: caller.update_rubric(
+        rubric_pb2.Rubric(id=number, content_json=RUBRIC, public=True)
+    ),
+    "DeleteRubric": lambda caller, number: caller.delete_rubric(number),
+}
+SERVE: dict[str, Call] = {
+    "GetRubric on behalf of the owner": lambda caller, number: caller.rubric(
+        number, rubric_pb2.AssistantOwner(owner=ADA.subject, organization="uni")
+    ),
+    "ResolveCollections": lambda caller, number: caller.ask(
+        caller.accounts.ResolveCollections,
+        account_pb2.ResolveCollectionsRequest(ids=[number], owner=ADA.subject, organization="uni"),
+    ),
 }
 MISSING = "987654"
 
@@ -109,6 +129,45 @@ async def test_everybody_gets_what_the_rules_say(
 
 
 @pytest.mark.parametrize("somebody", CALLERS, indirect=True)
+async def test_rubrics_are_for_whom_the_rules_say(
+    somebody: tuple[str, Caller], database: Database
+) -> None:
+    who, caller = somebody
+    made = 100
+    for public in (False, True):
+        readers = MAY_READ_PUBLIC if public else MAY_CHANGE
+        for calls, allowed in ((READ_RUBRIC, readers), (CHANGE_RUBRIC, MAY_CHANGE)):
+            for name, call in calls.items():
+                made += 1
+                number = await keep_rubric(database, str(made), is_public=public)
+                before = await everything(database)
+                reason, message = await refusal(call(caller, number))
+                if who in allowed:
+                    assert reason == "", (name, public, message)
+                    continue
+                assert reason == "NOT_FOUND", (name, public)
+                assert await everything(database) == before, (name, public)
+                missing = await refusal(call(caller, MISSING))
+                assert missing == (reason, message.replace(number, MISSING)), (name, public)
+
+
+@pytest.mark.parametrize("somebody", CALLERS, indirect=True)
+async def test_only_services_ask_on_behalf_of_others(
+    somebody: tuple[str, Caller], database: Database
+) -> None:
+    who, caller = somebody
+    await keep_rubric(database, "7")
+    await keep_collection(database, "7")
+    for name, call in SERVE.items():
+        reason, message = await refusal(call(caller, "7"))
+        if who in MAY_SERVE:
+            assert reason == "", (name, message)
+            continue
+        assert (reason, message) == await refusal(call(caller, MISSING))
+        assert reason == "PERMISSION_DENIED", name
+
+
+@pytest.mark.parametrize("somebody", CALLERS, indirect=True)
 async def test_lists_show_what_the_rules_say(
     somebody: tuple[str, Caller], database: Database
 ) -> None:
@@ -124,18 +183,28 @@ async def test_lists_show_what_the_rules_say(
     records = await caller.ask(caller.records.ListRecords, record_pb2.ListRecordsRequest())
     assert [each.name for each in records.records] == managed
     assert records.total_size == len(managed)
+    await keep_rubric(database, "hidden")
+    await keep_rubric(database, "shown", is_public=True)
+    everybodys = ["shown"] if who in MAY_READ_PUBLIC else []
+    assert await caller.listed_rubrics() == (
+        ["hidden", "shown"] if who in MAY_CHANGE else everybodys
+    )
+    assert await caller.listed_rubrics(own=True) == (["hidden", "shown"] if who == "owner" else [])
 
 
 def test_every_call_that_takes_an_id_is_in_the_table() -> None:
     tried = {name.split()[0] for name in (*USE, *CHANGE, *ADMINISTER)}
+    tried |= {name.split()[0] for name in (*READ_RUBRIC, *CHANGE_RUBRIC, *SERVE)}
     services = [
         pb.DESCRIPTOR.services_by_name["AssistantService"],
         record_pb2.DESCRIPTOR.services_by_name["RecordService"],
         migration_pb2.DESCRIPTOR.services_by_name["MigrationService"],
+        rubric_pb2.DESCRIPTOR.services_by_name["RubricService"],
     ]
     for contract in services:
         for method in contract.methods:
             fields = set(method.input_type.fields_by_name)
             takes_id = bool(fields & {"id", "ids", "reference"})
-            takes_id |= method.name == "UpdateAssistant"  # in the assistant
+            # In what is to be kept.
+            takes_id |= method.name in ("UpdateAssistant", "UpdateRubric")
             assert (method.name in tried) == takes_id, method.name

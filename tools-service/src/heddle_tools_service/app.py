@@ -11,28 +11,31 @@ from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
-from heddle_runtime.owner_settings import ACCOUNTS, OwnerSettings
+from heddle_runtime.owner_settings import ACCOUNTS
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.settings import ServiceSettings
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
+from heddle_tools_service.belongings import Belongings, known_to, known_to_nobody
 from heddle_tools_service.generation import Channel, SmallModel
 from heddle_tools_service.knowledge.servicer import KnowledgeServicer
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.kb_server import KnowledgeServer
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases, ServerOf
+from heddle_tools_service.providers.kept_rubrics import RUBRICS
+from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.moodle.rest import MoodleSite
-from heddle_tools_service.providers.moodle.sites import OwnerSites, SiteOf
 from heddle_tools_service.providers.open_meteo import OpenMeteo
-from heddle_tools_service.providers.owner_servers import OwnerServers, server_address
+from heddle_tools_service.providers.owner_servers import server_address
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.stores import EmbeddedStore
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.workshop import Workshop
+
+NOWHERE = "none"  # not empty: an empty variable is one that nobody set
 
 
 class ToolsSettings(ServiceSettings):
@@ -67,7 +70,8 @@ class ToolsSettings(ServiceSettings):
     )
     rubrics_dir: Path = Field(
         default=Path(".heddle/rubrics"),
-        description="Folder of assessment rubrics, one YAML or JSON file each.",
+        description="Folder of assessment rubrics, one YAML or JSON file each, for ids that the "
+        "database does not have.",
     )
     kb_url: str = Field(
         default="",
@@ -81,7 +85,8 @@ class ToolsSettings(ServiceSettings):
     kb_shared: bool = Field(
         default=False,
         description="Let organisations that have set up no server use the operator's, with the "
-        "operator's token: they can then name any collection of it.",
+        "operator's token: they can then name any collection of it that LAMB's registry does not "
+        "give to others.",
     )
     moodle_url: str = Field(
         default="",
@@ -104,7 +109,8 @@ class ToolsSettings(ServiceSettings):
     )
     accounts_address: str = Field(
         default="127.0.0.1:9104",
-        description="Where the migration service is, which keeps the settings of organisations.",
+        description="Where the migration service is, which keeps rubrics and the settings of "
+        f"organisations; {NOWHERE!r} if there is none: everything is the operator's then.",
     )
     connector_address: str = Field(
         default="127.0.0.1:9103", description="Where the connector service listens."
@@ -132,7 +138,7 @@ async def app(
         settings: How to serve it.
         connector: A way to the connector service, if it runs in this process. Else its address
             is among the settings.
-        accounts: A way to the account service, likewise.
+        accounts: A way to the migration service, likewise.
     """
     async with AsyncExitStack() as resources:
         http = await resources.enter_async_context(_http(settings))
@@ -142,20 +148,20 @@ async def app(
             connector = await resources.enter_async_context(
                 channel(settings.connector_address, contract)
             )
-        if accounts is None:
+        if accounts is None and settings.accounts_address != NOWHERE:
             accounts = await resources.enter_async_context(
-                channel(settings.accounts_address, ACCOUNTS)
+                channel(settings.accounts_address, ACCOUNTS, RUBRICS)
             )
-        known = _owner_settings(settings, accounts)
+        found = _belongings(settings, accounts)
         workshop = Workshop(
             registry=Registry.discover(settings.plugins_dir),
             http=http,
             knowledge=KnowledgeBases(
-                store.get, _servers(settings, known), http, settings.http_timeout
+                store.get, found.server_of, http, settings.http_timeout, found.withheld_at
             ),
-            files=FileFolder(settings.files_dir),
-            rubrics=RubricFolder(settings.rubrics_dir),
-            moodles=Moodles(http, _sites(settings, known)),
+            files=FileFolder(settings.files_dir, found.number_of),
+            rubrics=found.rubrics,
+            moodles=Moodles(http, found.site_of),
             weather=OpenMeteo(http, settings.weather_url, settings.geocoding_url),
             small_model=_small_model(settings, connector),
             threads=Threads(settings.threads_per_tool),
@@ -190,21 +196,23 @@ def _small_model(settings: ToolsSettings, connector: Channel | None) -> SmallMod
     return SmallModel(connector, settings.small_fast_model)
 
 
-def _owner_settings(settings: ToolsSettings, accounts: Channel) -> OwnerSettings:
-    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
-    return OwnerSettings(accounts, Acting("heddle-tools", secret))
-
-
-def _servers(settings: ToolsSettings, known: OwnerSettings) -> ServerOf:
+def _belongings(settings: ToolsSettings, accounts: Channel | None) -> Belongings:
     operators = (
         KnowledgeServer(settings.kb_url, settings.kb_token.get_secret_value())
         if settings.kb_url
         else None
     )
-    return OwnerServers(known, operators, settings.kb_shared)
-
-
-def _sites(settings: ToolsSettings, known: OwnerSettings) -> SiteOf:
     token = settings.moodle_token.get_secret_value()
-    operators = MoodleSite(settings.moodle_url, token) if settings.moodle_url and token else None
-    return OwnerSites(known, operators)
+    moodle = MoodleSite(settings.moodle_url, token) if settings.moodle_url and token else None
+    rubrics = RubricFolder(settings.rubrics_dir)
+    if accounts is None:
+        return known_to_nobody(operators, rubrics, moodle)
+    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
+    return known_to(
+        accounts,
+        Acting("heddle-tools", secret),
+        operators=operators,
+        shared=settings.kb_shared,
+        rubrics=rubrics,
+        moodle=moodle,
+    )

@@ -15,6 +15,7 @@ from heddle_tools_service.conversation import Scene
 from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
 from heddle_tools_service.outcomes import failure, result
 from heddle_tools_service.providers.files import FileFolder
+from heddle_tools_service.providers.kept_rubrics import RubricLibrary
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.rubrics import RubricFolder
@@ -36,7 +37,7 @@ class Workshop:
     http: httpx.AsyncClient
     knowledge: KnowledgeBases
     files: FileFolder
-    rubrics: RubricFolder
+    rubrics: RubricLibrary | RubricFolder
     moodles: Moodles
     weather: Weather
     small_model: Generate | None

@@ -14,6 +14,7 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
 # Where it stands for a caller it must not look like one that is no user: those have no @.
 _EMAIL = re.compile(r"[!-?A-~]{1,64}@[!-?A-~]{1,190}", re.ASCII)
 _LONGEST_NAME = 200
+_MOST_COLLECTIONS = 1000
 
 
 def check_slug(slug: str) -> None:
@@ -46,6 +47,12 @@ def check_key(key: pb.Key) -> None:
             raise _wrong("key.scopes", f"may hold {' and '.join(GIVEN)}, not {scope[:50]!r}")
     if key.HasField("expire_time") and key.expire_time.seconds <= time.time():
         raise _wrong("key.expire_time", "must be in the future")
+
+
+def check_collections(request: pb.ResolveCollectionsRequest) -> None:
+    """Refuse a request about more collections than one answer tells of."""
+    if len(request.ids) > _MOST_COLLECTIONS:
+        raise _wrong("ids", f"must be at most {_MOST_COLLECTIONS}")
 
 
 def _wrong(path: str, what: str) -> InvalidRequestError:

@@ -9,6 +9,7 @@ from heddle_runtime.settings import ServiceSettings
 from pydantic import Field, SecretStr, field_validator
 
 from heddle_migration_service.accounts.api_keys import ApiKeys
+from heddle_migration_service.accounts.collections import Collections
 from heddle_migration_service.accounts.kept_secret import kept_secret
 from heddle_migration_service.accounts.key_text import Pepper
 from heddle_migration_service.accounts.organizations import Organizations
@@ -70,6 +71,7 @@ async def account_service(database: Database, url: str, settings: AccountSetting
         Users(database),
         ApiKeys(database, _pepper(url, settings)),
         ResolvedSettings(database, keys),
+        Collections(database),
     )
     contract = pb.DESCRIPTOR.services_by_name["AccountService"]
     return bind(contract, pb_grpc.add_AccountServiceServicer_to_server, servicer)

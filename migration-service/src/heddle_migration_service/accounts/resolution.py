@@ -49,6 +49,12 @@ def servers(settings: pb.ResolveSettingsResponse) -> Iterator[tuple[str, str, st
         yield name, _one_of(server, _ADDRESS_FIELDS), _one_of(server, _SECRET_FIELDS)
 
 
+def knowledge_server(config: Config) -> str:
+    """Return the address of the knowledge-base server that is set up; empty if there is none."""
+    found = _knowledge(config, _setup(config))
+    return found.url if found else ""
+
+
 def _one_of(message: Any, fields: tuple[str, ...]) -> str:  # noqa: ANN401 - one of three messages
     return next(str(getattr(message, name)) for name in fields if hasattr(message, name))
 

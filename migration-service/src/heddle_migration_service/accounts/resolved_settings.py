@@ -1,5 +1,8 @@
 """What organisations have set up, for the services that act for them."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import structlog
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import UnavailableError
@@ -12,7 +15,6 @@ from heddle_migration_service.accounts.resolution import resolved
 from heddle_migration_service.accounts.sealing import Keys, UnreadableSecretError
 from heddle_migration_service.accounts.secret_members import Config, opened
 from heddle_migration_service.database.engine import Database
-from heddle_migration_service.database.rows import ReadRow
 from heddle_migration_service.database.schema import organizations, users
 
 # No parameter: those are the values that a caller of the query gives.
@@ -28,9 +30,9 @@ class ResolvedSettings:
         found = select(*COLUMNS).select_from(organizations)
         self._of_slug = database.row_reader(found.where(organizations.c.slug == bindparam("slug")))
         self._of_owner = database.row_reader(
-            found.join(users, users.c.organization_id == organizations.c.id).where(
-                users.c.email == bindparam("email")
-            )
+            found.add_columns(users.c.id)
+            .join(users, users.c.organization_id == organizations.c.id)
+            .where(users.c.email == bindparam("email"))
         )
         self._of_system = database.row_reader(
             # LAMB's system before the one that Heddle makes.
@@ -41,14 +43,20 @@ class ResolvedSettings:
 
     async def of_owner(self, email: str) -> pb.ResolveSettingsResponse:
         """Return the settings of a user's organisation, empty ones if there is none."""
-        return await self._resolved(self._of_owner, email)
+        row = await self._of_owner(email)
+        if row is None:
+            return await self._resolved(None)
+        *organization, number = row
+        response = await self._resolved(organization)
+        if response.organization:
+            response.user_id = number
+        return response
 
     async def of_organization(self, slug: str) -> pb.ResolveSettingsResponse:
         """Return the settings of an organisation, empty ones if there is none."""
-        return await self._resolved(self._of_slug, slug)
+        return await self._resolved(await self._of_slug(slug))
 
-    async def _resolved(self, read: ReadRow, name: str) -> pb.ResolveSettingsResponse:
-        row = await read(name)
+    async def _resolved(self, row: Sequence[Any] | None) -> pb.ResolveSettingsResponse:
         organization = Organization(*row) if row else None
         if organization is None or organization.status not in OPEN:
             return resolved("", {}, {})  # nobody's: the answer tells nothing of what there is

@@ -10,6 +10,7 @@ from heddle_runtime.paging import page_size, read_token, write_token
 from heddle_migration_service.access import may_administer
 from heddle_migration_service.accounts import access, checks, messages
 from heddle_migration_service.accounts.api_keys import ApiKeys
+from heddle_migration_service.accounts.collections import Collections
 from heddle_migration_service.accounts.organizations import Organizations
 from heddle_migration_service.accounts.resolved_settings import ResolvedSettings
 from heddle_migration_service.accounts.settings_text import parsed
@@ -23,12 +24,18 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
     """Translates between the contract and the tables, and lets nobody do what he may not."""
 
     def __init__(
-        self, organizations: Organizations, users: Users, keys: ApiKeys, settings: ResolvedSettings
+        self,
+        organizations: Organizations,
+        users: Users,
+        keys: ApiKeys,
+        settings: ResolvedSettings,
+        collections: Collections,
     ) -> None:
         self._organizations = organizations
         self._users = users
         self._keys = keys
         self._settings = settings
+        self._collections = collections
 
     async def ResolveKey(
         self, request: pb.ResolveKeyRequest, context: Context
@@ -150,6 +157,17 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
             case None:
                 violation = Violation("whose", "name an owner or an organisation")
                 raise InvalidRequestError("The request is not valid.", [violation])
+
+    async def ResolveCollections(
+        self, request: pb.ResolveCollectionsRequest, context: Context
+    ) -> pb.ResolveCollectionsResponse:
+        """Tell which collections are somebody else's."""
+        access.require_service(caller().identity)
+        checks.check_collections(request)
+        found = await self._collections.withheld(request.ids, request.owner, request.organization)
+        return pb.ResolveCollectionsResponse(
+            withheld=[pb.WithheldCollection(id=each.id, server_url=each.server) for each in found]
+        )
 
 
 def _after(token: str) -> tuple[int, str] | None:

@@ -1,4 +1,4 @@
-"""The organisation of whoever keeps an assistant, made when it is first needed."""
+"""The organisation of whoever keeps something, made when it is first needed."""
 
 import time
 
@@ -25,6 +25,8 @@ async def organization_id(connection: AsyncConnection, slug: str) -> int:
 
 async def organization_of(connection: AsyncConnection, owner: str) -> str | None:
     """Return the slug of the organisation that a user belongs to, if the user is known."""
+    if "\0" in owner:  # which PostgreSQL does not compare
+        return None
     query = (
         select(organizations.c.slug)
         .join(users, users.c.organization_id == organizations.c.id)

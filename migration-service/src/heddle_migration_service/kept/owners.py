@@ -1,4 +1,4 @@
-"""Whose a new assistant is."""
+"""Whose a new assistant or rubric is."""
 
 from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.identity import Identity, home
@@ -14,7 +14,7 @@ async def owner_of_new(
     """Return the owner of what `identity` makes for `owner`, and the organisation's slug.
 
     What an assistant costs, its owner's organisation pays. So whoever administers one organisation
-    makes assistants for its users only; others answer like users that nobody knows.
+    makes things for its users only; others answer like users that nobody knows.
 
     Raises:
         PermissionDeniedError: `identity` may not make one for that owner.
@@ -31,5 +31,5 @@ async def owner_of_new(
     if known is not None and may_administer_in(identity, known):
         return owner, known
     raise PermissionDeniedError(
-        "Only an administrator may make an assistant for somebody else, a user of the organisation."
+        "Only an administrator may make something for somebody else, a user of the organisation."
     )

@@ -29,7 +29,7 @@ class Transcript:
             case "status":
                 self._note(event.status.message)
             case "tool_started":
-                self._note(f"{event.tool_started.binding_id}: started")
+                self._note(f"{_name(event.tool_started)}: started")
             case "tool_finished":
                 self._show_finished(event.tool_finished)
             case "text_delta":
@@ -51,8 +51,7 @@ class Transcript:
     def end_line(self) -> None:
         """Make sure that what comes next begins a line."""
         if self._open_line:
-            out.print()
-        self._open_line = False
+            self._write("\n")
 
     def close(self) -> None:
         """Show what comes after the answer."""
@@ -68,21 +67,24 @@ class Transcript:
             show_trace(self._trace)
 
     def _show_finished(self, finished: orchestrator_pb2.ToolFinished) -> None:
+        name = _name(finished)
         for warning in finished.warnings:
-            self._note(f"{finished.binding_id}: {warning}", "yellow")
+            self._note(f"{name}: {warning}", "yellow")
         if finished.HasField("error"):
-            self._note(f"{finished.binding_id}: {sentence(from_status(finished.error))}", "yellow")
+            self._note(f"{name}: {sentence(from_status(finished.error))}", "yellow")
             return
         took = finished.elapsed.ToTimedelta().total_seconds()
-        self._note(f"{finished.binding_id}: done in {took:.2f} s")
+        self._note(f"{name}: done in {took:.2f} s")
 
     def _note(self, text: str, style: str = "dim") -> None:
         self.end_line()
         notes.print(plain(text), style=style)
 
     def _write(self, text: str) -> None:
-        out.print(plain(text), end="")
+        # An interrupt can come in between, and would leave rich with a print that never ended.
         self._open_line = not text.endswith("\n")
+        out.file.write(plain(text))
+        out.file.flush()
 
 
 def show_trace(trace: orchestrator_pb2.Trace) -> None:
@@ -99,3 +101,9 @@ def show_trace(trace: orchestrator_pb2.Trace) -> None:
             for part in message.parts
         )
         notes.print(plain(f"\n[{role}]\n{text}"), style="dim")
+
+
+def _name(told: orchestrator_pb2.ToolStarted | orchestrator_pb2.ToolFinished) -> str:
+    return (
+        f"{told.binding_id} {told.call.name}".strip() if told.HasField("call") else told.binding_id
+    )

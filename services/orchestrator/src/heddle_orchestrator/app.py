@@ -17,6 +17,7 @@ from pydantic_settings import SettingsConfigDict
 
 from heddle_orchestrator.assistants import KeptAssistants
 from heddle_orchestrator.completion import Completions
+from heddle_orchestrator.functions import Catalog, Functions, Limits
 from heddle_orchestrator.servicer import OrchestratorServicer
 
 if TYPE_CHECKING:  # grpc's generated stubs have their asynchronous form only in the type files
@@ -49,6 +50,22 @@ class OrchestratorSettings(ServiceSettings):
     )
     max_prompt_chars: int = Field(
         default=2_000_000, gt=0, description="The longest prompt that is sent to a model."
+    )
+    tool_rounds: int = Field(
+        default=5,
+        ge=1,
+        le=50,
+        description="How many rounds of calls a model may make before it must answer, if its "
+        "assistant says nothing else.",
+    )
+    tool_seconds: float = Field(
+        default=120.0, gt=0, description="Seconds that all functions called in a run may take."
+    )
+    run_tokens: int = Field(
+        default=1_000_000,
+        gt=0,
+        description="Tokens, read and written, after which a model that calls functions must "
+        "answer.",
     )
 
 
@@ -89,8 +106,18 @@ async def app(settings: OrchestratorSettings, peers: Peers) -> AsyncGenerator[Se
         connectors=peers.connectors,
         assistants=KeptAssistants(peers.assistants, settings.assistant_cache_seconds),
         tool_timeout=settings.tool_timeout,
+        functions=Functions(Catalog(peers.tools), _limits(settings)),
         max_prompt_chars=settings.max_prompt_chars,
     )
     contract = orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"]
     register = orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server
     yield [bind(contract, register, OrchestratorServicer(completions))]
+
+
+def _limits(settings: OrchestratorSettings) -> Limits:
+    return Limits(
+        rounds=settings.tool_rounds,
+        seconds=settings.tool_seconds,
+        tokens=settings.run_tokens,
+        prompt_chars=settings.max_prompt_chars,
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from google.protobuf.duration_pb2 import Duration
 from google.rpc import status_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, from_status
 
@@ -15,9 +16,10 @@ _MOST = 64
 
 @dataclass(slots=True)
 class Bound:
-    """One tool that runs before the model, and what became of it."""
+    """One run of a tool, before the model or because the model calls it, and what became of it."""
 
     id: str
+    """Unique in its step: the binding's, or the call's."""
     binding: pb.ToolBinding
     timeout: float
     """Seconds."""
@@ -28,6 +30,11 @@ class Bound:
     warnings: Sequence[str] = ()
     elapsed: Duration = field(default_factory=Duration)
     error: status_pb2.Status | None = None
+    binding_id: str = ""
+    call: chat_pb2.ToolCall | None = None
+    """The model's call. None if the tool runs before the model."""
+    function: str = ""
+    """What the tool service calls the function that is called."""
 
     @property
     def tool(self) -> str:
@@ -53,10 +60,13 @@ class Bound:
         return None if self.error is None else from_status(self.error)
 
 
-def augmenting(assistant: pb.Assistant, tool_timeout: float, remaining: float) -> list[Bound]:
-    """Return the tools that run before the model, in the order of the assistant's author.
+def bound_for(
+    mode: pb.Mode.ValueType, assistant: pb.Assistant, tool_timeout: float, remaining: float
+) -> list[Bound]:
+    """Return the tools that are bound in a mode, in the order of the assistant's author.
 
     Args:
+        mode: Which ones: those that run before the model, or those that it calls.
         assistant: Whose tools.
         tool_timeout: Seconds for a tool whose binding sets no limit.
         remaining: Seconds that the run has left; a tool gets at most half of them.
@@ -71,13 +81,22 @@ def augmenting(assistant: pb.Assistant, tool_timeout: float, remaining: float) -
         raise InvalidRequestError("The assistant has too many tools.", [violation])
     bound: list[Bound] = []
     for binding, name in zip(assistant.tools, _ids(assistant.tools), strict=True):
-        if binding.disabled or binding.mode not in (pb.MODE_UNSPECIFIED, pb.MODE_AUGMENT):
+        if binding.disabled or (binding.mode or pb.MODE_AUGMENT) != mode:
             continue
         limit = tool_timeout
         if binding.HasField("timeout"):
             limit = binding.timeout.ToTimedelta().total_seconds()
-        bound.append(Bound(name, binding, min(limit, remaining / 2), slot=binding.slot))
+        seconds = min(limit, remaining / 2)
+        bound.append(Bound(name, binding, seconds, slot=binding.slot, binding_id=name))
     return bound
+
+
+def stop_on_failure(bound: Sequence[Bound]) -> None:
+    """Raise the failure of the first tool that must not fail."""
+    for each in bound:
+        failure = each.failure
+        if failure and each.binding.on_failure == pb.FAILURE_POLICY_FAIL:
+            raise failure
 
 
 def _ids(bindings: Sequence[pb.ToolBinding]) -> list[str]:

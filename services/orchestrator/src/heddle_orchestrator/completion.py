@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2
@@ -14,7 +15,6 @@ from heddle_runtime.boundary import Context
 from heddle_runtime.calls import Stopwatch, onward, remaining
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import (
-    HeddleError,
     InvalidRequestError,
     ProviderGarbledError,
     Violation,
@@ -22,8 +22,9 @@ from heddle_runtime.errors import (
 
 from heddle_orchestrator import prompt_processors, strategies
 from heddle_orchestrator.assistants import Assistants, owned_by_caller
-from heddle_orchestrator.bindings import Bound, augmenting
+from heddle_orchestrator.bindings import Bound, bound_for, stop_on_failure
 from heddle_orchestrator.execution import Events, ToolRun
+from heddle_orchestrator.functions import Functions, Generate
 from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS, PromptProcessor
 from heddle_orchestrator.slots import fill
 from heddle_orchestrator.strategies import STRATEGIES, Strategy
@@ -45,6 +46,7 @@ class Completions:
     connectors: "ConnectorServiceAsyncStub"
     assistants: Assistants
     tool_timeout: float
+    functions: Functions
     max_prompt_chars: int
 
     async def run(
@@ -64,14 +66,16 @@ class Completions:
         assistant = await self._assistant(request, context)
         strategy = _strategy(assistant.strategy)
         processor = _processor(assistant.prompt_processor)
+        left = remaining(context)
         equipped = processor.equipped(assistant)
-        bound = augmenting(equipped, self.tool_timeout, remaining(context))
+        bound = bound_for(assistant_pb2.MODE_AUGMENT, equipped, self.tool_timeout, left)
+        callable_ = bound_for(assistant_pb2.MODE_FUNCTION, assistant, self.tool_timeout, left)
         if bound:
             run = self._tool_run(request, assistant, context, watched=watched)
             async with aclosing(strategy.run(run, bound)) as happened:
                 async for events in happened:
                     yield events
-            _stop_on_failure(bound)
+            stop_on_failure(bound)
             if watched:
                 yield [pb.RunEvent(status=pb.Status(message=MERGING))]
         prompt = self._prompt(assistant, processor, request.messages, bound)
@@ -79,13 +83,19 @@ class Completions:
         chars = 0
         whole = connector_pb2.GenerateWholeMessageRequest()
         _order(whole.generation, request, assistant, prompt)
-        generate = self._generate if watched else self._generate_whole
-        async with aclosing(generate(whole, context)) as generated:
+        generate: Generate = partial(
+            self._generate if watched else self._generate_whole, context=context
+        )
+        called: list[Bound] = []
+        if callable_:
+            run = self._tool_run(request, assistant, context, watched=watched)
+            generate = self.functions.answering(generate, run, callable_, called)
+        async with aclosing(generate(whole)) as generated:
             async for events in generated:
                 chars += sum(len(event.text_delta) for event in events)
                 if events[-1].HasField("done") and (request.include_trace or assistant.verbose):
                     step = model_step(watch.seconds(), chars)
-                    told = trace(assistant, processor, request.messages, bound, step)
+                    told = trace(assistant, processor, request.messages, bound, called, step)
                     events.insert(-1, told)
                 yield events
 
@@ -189,14 +199,6 @@ def _forwarded(event: connector_pb2.GenerationEvent) -> pb.RunEvent | None:
             return pb.RunEvent(logprobs_json=event.logprobs_json)
         case None:  # an event of a newer contract
             return None
-
-
-def _stop_on_failure(bound: Sequence[Bound]) -> None:
-    """Raise the failure of the first tool that must not fail."""
-    for each in bound:
-        failure: HeddleError | None = each.failure
-        if failure and each.binding.on_failure == assistant_pb2.FAILURE_POLICY_FAIL:
-            raise failure
 
 
 def _strategy(name: str) -> Strategy:

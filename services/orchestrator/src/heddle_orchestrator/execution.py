@@ -40,21 +40,20 @@ async def execute(
     """Run tools at once and yield what happens, in the order of `bound`.
 
     Events of a tool wait until those before it have finished, so that what a person sees does
-    not depend on which tool was faster. The outcomes are left in `bound`. Never fails: a tool
-    service that cannot be reached is the failure of each tool.
+    not depend on which tool was faster. The outcomes are left in `bound`; what has failed before
+    is told in its place and not run. Never fails: a tool service that cannot be reached is the
+    failure of each tool.
     """
-    if run.watched:
-        yield [
-            pb.RunEvent(tool_started=pb.ToolStarted(binding_id=b.id, tool=b.tool)) for b in bound
-        ]
-    waiting: dict[str, Events] = {b.id: [] for b in bound}
-    ended: set[str] = set()
+    waiting = {b.id: [finished(b)] if b.error else [] for b in bound}
+    ended = {b.id for b in bound if b.error}
+    to_run = {b.id: b for b in bound if not b.error}
+    if run.watched and to_run:
+        yield [_started(b) for b in to_run.values()]
     order = iter(bound)
     head = next(order, None)
-    async for happened in _call(run, bound, earlier):
-        by_id = {b.id: b for b in bound}
+    async for happened in _call(run, list(to_run.values()), earlier):
         for event in happened:
-            if (b := by_id.get(event.id)) is not None and b.id not in ended:
+            if (b := to_run.get(event.id)) is not None and b.id not in ended:
                 waiting[b.id].extend(_absorb(b, event, run.watched))
                 if event.WhichOneof("event") in ("result", "error"):
                     ended.add(b.id)
@@ -73,20 +72,11 @@ async def _call(
     run: ToolRun, bound: Sequence[Bound], earlier: Sequence[tool_pb2.EarlierResult]
 ) -> AsyncGenerator[Sequence[tool_pb2.ToolEvent]]:
     """Yield the tool service's events, and in the end an error for each tool it left open."""
+    if not bound:
+        yield ()
+        return
     missing = {b.id for b in bound}
-    request = tool_pb2.ExecuteToolsRequest(
-        invocations=[
-            tool_pb2.ToolInvocation(
-                id=b.id,
-                name=b.tool,
-                config=b.binding.config,
-                slot=b.binding.slot,
-                timeout=_duration(b.timeout),
-            )
-            for b in bound
-        ],
-        context=run.request,
-    )
+    request = tool_pb2.ExecuteToolsRequest(invocations=map(_invocation, bound), context=run.request)
     request.context.earlier.extend(earlier)
     cap = max(b.timeout for b in bound)
     cap += min(_GRACE, cap / 4)
@@ -105,36 +95,67 @@ async def _call(
     yield [tool_pb2.ToolEvent(id=b.id, error=error) for b in bound if b.id in missing]
 
 
+def _invocation(bound: Bound) -> tool_pb2.ToolInvocation:
+    invocation = tool_pb2.ToolInvocation(
+        id=bound.id,
+        name=bound.tool,
+        config=bound.binding.config,
+        slot=bound.binding.slot,
+        timeout=_duration(bound.timeout),
+    )
+    if bound.call is not None:
+        invocation.function_call.name = bound.function
+        invocation.function_call.arguments_json = bound.call.arguments_json
+    return invocation
+
+
 def _absorb(bound: Bound, event: tool_pb2.ToolEvent, watched: bool) -> Events:  # noqa: FBT001 - a fact of the run, not a switch
     match event.WhichOneof("event"):
         case "status":
-            status = pb.Status(binding_id=bound.id, message=event.status.message)
+            call_id = bound.call.id if bound.call else ""
+            status = pb.Status(
+                binding_id=bound.binding_id, message=event.status.message, call_id=call_id
+            )
             return [pb.RunEvent(status=status)] if watched else []
         case "result":
             bound.finish(event.result)
-            finished = [_finished(bound)]
+            told = [finished(bound)]
             if bound.sources:
-                sources = pb.Sources(binding_id=bound.id, sources=bound.sources)
-                finished.insert(0, pb.RunEvent(sources=sources))
-            return finished
+                sources = pb.Sources(binding_id=bound.binding_id, sources=bound.sources)
+                told.insert(0, pb.RunEvent(sources=sources))
+            return told
         case "error":
             failure = status_pb2.Status()
             failure.CopyFrom(event.error)
             bound.fail(failure, event.slot)
-            return [_finished(bound)]
+            return [finished(bound)]
         case _:  # an event of a newer contract
             return []
 
 
-def _finished(bound: Bound) -> pb.RunEvent:
+def _started(bound: Bound) -> pb.RunEvent:
+    return pb.RunEvent(
+        tool_started=pb.ToolStarted(
+            binding_id=bound.binding_id, tool=bound.tool, call=_called(bound)
+        )
+    )
+
+
+def _called(bound: Bound) -> pb.CalledFunction | None:
+    return pb.CalledFunction(id=bound.call.id, name=bound.call.name) if bound.call else None
+
+
+def finished(bound: Bound) -> pb.RunEvent:
+    """Return the event that tells of a tool's end."""
     return pb.RunEvent(
         tool_finished=pb.ToolFinished(
-            binding_id=bound.id,
+            binding_id=bound.binding_id,
             tool=bound.tool,
-            slot=bound.slot,
+            slot="" if bound.call else bound.slot,
             elapsed=bound.elapsed,
             error=bound.error,
             warnings=bound.warnings,
+            call=_called(bound),
         )
     )
 

@@ -1,6 +1,8 @@
 """What was done, for debugging an assistant, without what nobody else should read."""
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 from heddle.assistant.v1 import assistant_pb2
@@ -10,6 +12,7 @@ from heddle_runtime.redaction import redact, redact_value
 from heddle_runtime.structs import from_struct, to_struct
 
 from heddle_orchestrator.bindings import Bound
+from heddle_orchestrator.functions.replies import is_object
 from heddle_orchestrator.prompt_processors import PromptProcessor
 from heddle_orchestrator.slots import fill
 
@@ -19,6 +22,7 @@ def trace(
     processor: PromptProcessor,
     messages: Sequence[chat_pb2.Message],
     bound: Sequence[Bound],
+    called: Sequence[Bound],
     model: pb.Trace.Step,
 ) -> pb.RunEvent:
     """Return the trace of a run.
@@ -31,7 +35,7 @@ def trace(
     return pb.RunEvent(
         trace=pb.Trace(
             prompt=[_redacted(message) for message in prompt],
-            steps=[*map(_step, bound), model],
+            steps=[*map(_step, bound), *map(_step, called), model],
         )
     )
 
@@ -50,12 +54,19 @@ def _length(bound: Bound) -> str:
 def _step(bound: Bound) -> pb.Trace.Step:
     failure = bound.failure
     return pb.Trace.Step(
-        name=bound.id,
+        name=bound.call.name if bound.call else bound.id,
         elapsed=bound.elapsed,
-        input=to_struct(redact_value(from_struct(bound.binding.config))),
+        input=to_struct(redact_value(_input(bound))),
         output_chars=len(bound.text),
         error_reason=failure.reason if failure else "",
     )
+
+
+def _input(bound: Bound) -> dict[str, Any]:
+    if bound.call is None:
+        return from_struct(bound.binding.config)
+    text = bound.call.arguments_json
+    return json.loads(text) if is_object(text) else {"malformed": text}
 
 
 def _redacted(message: chat_pb2.Message) -> chat_pb2.Message:

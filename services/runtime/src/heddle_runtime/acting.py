@@ -1,10 +1,18 @@
 """Calls that a service makes for itself, and not in the name of whoever asks it."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
-from heddle_runtime.calls import CALLER, Caller, caller
+import grpc
+from google.protobuf.message import Message
+
+from heddle_runtime.calls import CALLER, Caller, caller, outgoing
+from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity import SERVICE, Identity, TokenSigner
+
+_TIMEOUT = 5.0
+ResponseT = TypeVar("ResponseT")
 
 
 class Acting:
@@ -24,3 +32,15 @@ class Acting:
             yield
         finally:
             CALLER.reset(before)
+
+    async def ask(self, method: Callable[..., Awaitable[ResponseT]], request: Message) -> ResponseT:
+        """Return what another service answers to this one, within 5 s.
+
+        Raises:
+            HeddleError: The call failed.
+        """
+        try:
+            with self.itself():
+                return await method(request, **outgoing(_TIMEOUT))
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error) from error

@@ -7,8 +7,6 @@ from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 
 from heddle_runtime.acting import Acting
-from heddle_runtime.calls import outgoing
-from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from heddle_runtime.local import LocalChannel
 from heddle_runtime.remembered import Remembered
@@ -19,7 +17,6 @@ if TYPE_CHECKING:  # a class of the stubs alone
 ACCOUNTS = pb.DESCRIPTOR.services_by_name["AccountService"]
 REMEMBERED = 5.0
 """Seconds that changed settings may take to count."""
-_TIMEOUT = 5.0
 Channel = grpc.aio.Channel | LocalChannel
 _OPERATORS = pb.ResolveSettingsResponse(system=True)
 
@@ -48,17 +45,27 @@ class OwnerSettings:
         found = await self._settings(owner=owner)
         return found if found.organization else await self._of_the_operator()
 
+    async def number(self, organization: str, owner: str) -> int | None:
+        """Return the number by which LAMB's data call an assistant's owner, if there is one.
+
+        A user of that name in another organisation is somebody else.
+
+        Raises:
+            HeddleError: It cannot be had.
+        """
+        if not owner:
+            return None
+        found = await self._settings(owner=owner)
+        at_home = organization in ("", found.organization)
+        return found.user_id if at_home and found.HasField("user_id") else None
+
     async def _of_the_operator(self) -> pb.ResolveSettingsResponse:
         found = await self._settings(organization=DEFAULT_ORGANIZATION)
         return found if found.organization else _OPERATORS
 
     async def _settings(self, **whose: str) -> pb.ResolveSettingsResponse:
         request = pb.ResolveSettingsRequest(**whose)
-        return await self._known.get(request.SerializeToString(), lambda: self._ask(request))
-
-    async def _ask(self, request: pb.ResolveSettingsRequest) -> pb.ResolveSettingsResponse:
-        try:
-            with self._acting.itself():
-                return await self._accounts.ResolveSettings(request, **outgoing(_TIMEOUT))
-        except grpc.aio.AioRpcError as error:
-            raise from_rpc(error) from error
+        return await self._known.get(
+            request.SerializeToString(),
+            lambda: self._acting.ask(self._accounts.ResolveSettings, request),
+        )

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 KeyT = TypeVar("KeyT", bound=Hashable)
 ValueT = TypeVar("ValueT")
 MOST = 4096
-"""The most answers that are kept."""
+"""The most answers that are kept, if nobody says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,9 @@ class _Answer(Generic[ValueT]):
 class Remembered(Generic[KeyT, ValueT]):
     """Remembers answers for some seconds; the oldest go if there are too many."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, most: int = MOST) -> None:
         self._seconds = seconds
+        self._most = most
         self._answers: OrderedDict[KeyT, _Answer[ValueT]] = OrderedDict()
 
     async def get(self, key: KeyT, ask: Callable[[], Coroutine[Any, Any, ValueT]]) -> ValueT:
@@ -45,7 +46,7 @@ class Remembered(Generic[KeyT, ValueT]):
             answer.task.add_done_callback(_forgive)
             self._answers[key] = answer
             self._answers.move_to_end(key)
-            if len(self._answers) > MOST:
+            if len(self._answers) > self._most:
                 self._answers.popitem(last=False)
         # Others wait for the same answer, so it is not for one that goes away to cancel.
         return await asyncio.shield(answer.task)

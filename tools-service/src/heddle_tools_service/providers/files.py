@@ -3,7 +3,7 @@
 The first component of a path decides whose file it is:
 
 - a number, as in LAMB's `1/notes.md`, or an e-mail address is a creator's folder, readable for
-  assistants whose owner is that number or address;
+  assistants whose owner is that number or address, or is the user whom LAMB gave that number;
 - a file `.owners.yaml` in the root, of lines such as `1: ana@example.org`, names the owners of
   folders; it goes before the rule above and can claim any folder;
 - everything else, such as `docs/guide.md` or `guide.md`, is for all.
@@ -15,14 +15,16 @@ import os
 import re
 import stat
 import unicodedata
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 import yaml
+from heddle_runtime.errors import HeddleError
 
 from heddle_tools_service.providers.confined import open_beneath
-from heddle_tools_service.sdk import Assistant, FileText, ToolError
+from heddle_tools_service.sdk import Assistant, FileText, ToolError, ToolUnavailableError
 
 log = structlog.get_logger(__name__)
 OWNERS = ".owners.yaml"
@@ -32,6 +34,12 @@ _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
 _REFUSED = frozenset(
     {errno.ELOOP, errno.EXDEV, errno.ENAMETOOLONG, errno.EISDIR, errno.EINVAL, errno.ENXIO}
 )
+NumberOf = Callable[[str, str], Awaitable[int | None]]
+"""Tells the number of an organisation's user, if the user has one."""
+
+
+async def no_number(_organization: str, _user: str) -> None:
+    """Know nobody's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,7 @@ class FileFolder:
     """The folder that `single_file` reads from."""
 
     root: Path
+    number_of: NumberOf = no_number
 
     def of(self, assistant: Assistant) -> "AssistantFiles":
         """Return the files that `assistant` may read."""
@@ -71,12 +80,12 @@ class AssistantFiles:
     async def read(self, path: str, most: int) -> FileText:
         """Return the beginning of a file; see `heddle_tools_service.sdk.Files`."""
         components = _components(path)
+        # Judged before the disk is asked, so that nobody learns which files others have.
+        if len(components) > 1 and not await self._may_read(components[0]):
+            raise ToolError(_INVALID)
         return await asyncio.to_thread(self._read, path, components, most)
 
     def _read(self, path: str, components: list[str], most: int) -> FileText:
-        # Judged before the disk is asked, so that nobody learns which files others have.
-        if len(components) > 1 and not self._may_read(components[0]):
-            raise ToolError(_INVALID)
         try:
             text = _beginning(_open(self.files.root, components), most + 1)
         except UnicodeDecodeError as error:
@@ -91,9 +100,23 @@ class AssistantFiles:
             raise ToolError("Failed to read file: it is not text")
         return FileText(text[:most], truncated=len(text) > most)
 
-    def _may_read(self, folder: str) -> bool:
-        owner = self.files.owner(folder)
-        return not owner or owner.casefold() == self.assistant.owner.casefold()
+    async def _may_read(self, folder: str) -> bool:
+        owner = await asyncio.to_thread(self.files.owner, folder)
+        if not owner or owner.casefold() == self.assistant.owner.casefold():
+            return True
+        # A folder that OWNERS gives to somebody is nobody else's, whatever its name.
+        return owner == folder and folder.isdecimal() and folder == await self._number()
+
+    async def _number(self) -> str:
+        """Return the number of the assistant's owner, empty if there is none."""
+        try:
+            number = await self.files.number_of(self.assistant.organization, self.assistant.owner)
+        except HeddleError as error:
+            log.error("user's number cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
+            raise ToolUnavailableError(
+                "Failed to read file: whose folder it is cannot be told at the moment"
+            ) from None
+        return "" if number is None else str(number)
 
 
 def _components(path: str) -> list[str]:

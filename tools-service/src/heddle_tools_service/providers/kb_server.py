@@ -13,6 +13,7 @@ from heddle_tools_service.providers.remote import limited
 from heddle_tools_service.sdk import Passage, ToolError, ToolUnavailableError
 
 CONFIGURATION_ERROR = "KB configuration error:"
+NO_COLLECTION = "the knowledge-base server has no such collection (404)"
 _LONGEST_ID = 256
 _ADDRESSES = {
     # From the best to the least helpful for a reader. All but the first are paths on the server.
@@ -92,7 +93,7 @@ def _refuse_failure(status: int) -> None:
             f"{CONFIGURATION_ERROR} the knowledge-base server refuses the token ({status})"
         )
     if status == HTTPStatus.NOT_FOUND:
-        raise ToolError("the knowledge-base server has no such collection (404)")
+        raise ToolError(NO_COLLECTION)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
         raise ToolUnavailableError(f"the knowledge-base server answered {status}")
     raise ToolError(f"the knowledge-base server refuses the query ({status})")

@@ -1,12 +1,13 @@
 """Searches knowledge bases. A collection's record names its backend; tools need not know it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import httpx
 import structlog
+from heddle_runtime.errors import HeddleError
 
 from heddle_tools_service.knowledge.errors import (
     CollectionNotFoundError,
@@ -17,6 +18,7 @@ from heddle_tools_service.knowledge.errors import (
 )
 from heddle_tools_service.providers.kb_server import (
     CONFIGURATION_ERROR,
+    NO_COLLECTION,
     KnowledgeServer,
     query_collection,
 )
@@ -41,6 +43,14 @@ _AT_ONCE = 8
 OpenStore = Callable[[], Awaitable["KnowledgeStore"]]
 ServerOf = Callable[[Assistant], Awaitable[KnowledgeServer | None]]
 """Tells the knowledge-base server of an assistant's owner, if there is one."""
+WithheldAt = Callable[[Assistant, KnowledgeServer, Collection[str]], Awaitable[Collection[str]]]
+"""Tells which of some collections at a server are not for an assistant's owner. Whoever asks about
+several at once pays for one call."""
+
+
+async def none_withheld(*_: object) -> Collection[str]:
+    """Withhold nothing: there is no registry."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +62,7 @@ class KnowledgeBases:
     http: httpx.AsyncClient
     patience: float
     """Seconds that one collection may take."""
+    withheld_at: WithheldAt = none_withheld
 
     def of(self, assistant: Assistant) -> "AssistantKnowledge":
         """Return what `assistant` may search."""
@@ -79,7 +90,7 @@ class AssistantKnowledge:
 
         async def one(collection: str) -> list[Passage] | FailedSearch:
             async with gate:
-                question = _Question(collection, query, top_k, threshold, sections)
+                question = _Question(collection, query, top_k, threshold, sections, collections)
                 return await self._answer(question)
 
         answers = await asyncio.gather(*map(one, collections))
@@ -146,6 +157,10 @@ class AssistantKnowledge:
                 f"{CONFIGURATION_ERROR} {missing}no knowledge-base server is configured, neither "
                 "in the organisation's settings (knowledge_base) nor for all (HEDDLE_TOOLS_KB_URL)"
             )
+        # All that are searched for in one call; a record may name another one besides.
+        together = question.together if collection in question.together else (collection,)
+        if collection in await self._withheld(server, together):
+            raise ToolError(NO_COLLECTION)
         body = {
             "query_text": question.query,
             "top_k": question.top_k,
@@ -155,6 +170,17 @@ class AssistantKnowledge:
             self.bases.http, server, collection, body, sections=question.sections
         )
 
+    async def _withheld(
+        self, server: KnowledgeServer, collections: Sequence[str]
+    ) -> Collection[str]:
+        try:
+            return await self.bases.withheld_at(self.assistant, server, collections)
+        except HeddleError as error:
+            log.error("collections' owners cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
+            raise ToolUnavailableError(
+                f"{CONFIGURATION_ERROR} whose collections these are cannot be told at the moment"
+            ) from None
+
 
 @dataclass(frozen=True, slots=True)
 class _Question:
@@ -163,6 +189,8 @@ class _Question:
     top_k: int
     threshold: float
     sections: bool
+    together: Sequence[str]
+    """All collections of the search."""
 
 
 def _passage(found: "Stored", collection: str) -> Passage:

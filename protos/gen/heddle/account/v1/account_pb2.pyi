@@ -614,6 +614,7 @@ class ResolveSettingsResponse(_message.Message):
     SMALL_MODEL_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     SYSTEM_FIELD_NUMBER: _builtins.int
+    USER_ID_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The organisation's slug."""
     default_model: _builtins.str
@@ -625,6 +626,10 @@ class ResolveSettingsResponse(_message.Message):
     system: _builtins.bool
     """The organisation is the one of those who run the installation: what services are given
     in their own environment is theirs.
+    """
+    user_id: _builtins.int
+    """The number by which LAMB's data call the user, for example in the names of folders. Not
+    set if an organisation was asked for or the owner is no user.
     """
     @_builtins.property
     def providers(self) -> _containers.MessageMap[_builtins.str, Global___Provider]:
@@ -649,21 +654,117 @@ class ResolveSettingsResponse(_message.Message):
         small_model: _builtins.str = ...,
         etag: _builtins.str = ...,
         system: _builtins.bool = ...,
+        user_id: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_moodle", b"_moodle", "knowledge", b"knowledge", "moodle", b"moodle"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_moodle", b"_moodle", "_user_id", b"_user_id", "knowledge", b"knowledge", "moodle", b"moodle", "user_id", b"user_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_moodle", b"_moodle", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "moodle", b"moodle", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_moodle", b"_moodle", "_user_id", b"_user_id", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "moodle", b"moodle", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__knowledge: _TypeAlias = _typing.Literal["knowledge"]  # noqa: Y015
     _WhichOneofArgType__knowledge: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge"]  # noqa: Y015
     _WhichOneofReturnType__moodle: _TypeAlias = _typing.Literal["moodle"]  # noqa: Y015
     _WhichOneofArgType__moodle: _TypeAlias = _typing.Literal["_moodle", b"_moodle"]  # noqa: Y015
+    _WhichOneofReturnType__user_id: _TypeAlias = _typing.Literal["user_id"]  # noqa: Y015
+    _WhichOneofArgType__user_id: _TypeAlias = _typing.Literal["_user_id", b"_user_id"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__knowledge) -> _WhichOneofReturnType__knowledge | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__moodle) -> _WhichOneofReturnType__moodle | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__user_id) -> _WhichOneofReturnType__user_id | None: ...
 
 Global___ResolveSettingsResponse: _TypeAlias = ResolveSettingsResponse  # noqa: Y015
+
+@_typing.final
+class ResolveCollectionsRequest(_message.Message):
+    """Request of `ResolveCollections`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IDS_FIELD_NUMBER: _builtins.int
+    OWNER_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    owner: _builtins.str
+    """The e-mail address of the assistant's owner. If empty, nobody's: only shared collections
+    of the organisation are for it.
+    """
+    organization: _builtins.str
+    """The slug of the assistant's organisation. If empty, it is the one of the user `owner`, or
+    `default` if nobody knows that user.
+    """
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the knowledge-base server calls the collections. At most 1000."""
+
+    def __init__(
+        self,
+        *,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
+        owner: _builtins.str = ...,
+        organization: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "organization", b"organization", "owner", b"owner"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveCollectionsRequest: _TypeAlias = ResolveCollectionsRequest  # noqa: Y015
+
+@_typing.final
+class ResolveCollectionsResponse(_message.Message):
+    """Response of `ResolveCollections`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WITHHELD_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def withheld(self) -> _containers.RepeatedCompositeFieldContainer[Global___WithheldCollection]:
+        """Those of `ids` that are not for the owner. What the registry does not know is not among
+        them.
+        """
+
+    def __init__(
+        self,
+        *,
+        withheld: _abc.Iterable[Global___WithheldCollection] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["withheld", b"withheld"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveCollectionsResponse: _TypeAlias = ResolveCollectionsResponse  # noqa: Y015
+
+@_typing.final
+class WithheldCollection(_message.Message):
+    """A collection that is somebody else's."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    SERVER_URL_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """As in the request."""
+    server_url: _builtins.str
+    """The address of the server that has it: what its organisation has set up. Empty if that is
+    none, so that it is at the operator's. A collection of this id at any other server is
+    another one.
+    """
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        server_url: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "server_url", b"server_url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WithheldCollection: _TypeAlias = WithheldCollection  # noqa: Y015
 
 @_typing.final
 class Provider(_message.Message):

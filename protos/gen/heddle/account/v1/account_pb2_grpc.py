@@ -85,6 +85,11 @@ class AccountServiceStub:
                 request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsRequest.SerializeToString,
                 response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsResponse.FromString,
                 _registered_method=True)
+        self.ResolveCollections = channel.unary_unary(
+                '/heddle.account.v1.AccountService/ResolveCollections',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveCollectionsRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveCollectionsResponse.FromString,
+                _registered_method=True)
 
 
 class AccountServiceServicer:
@@ -166,6 +171,16 @@ class AccountServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ResolveCollections(self, request, context):
+        """Tells which collections of knowledge-base servers are not for the owner of an assistant,
+        by the registry that came from LAMB: those of other organisations, and those of others in
+        the own organisation who do not share them. Whoever acts for the owner answers about such
+        a collection as about one that is missing. Only for callers with the scope `service`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AccountServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -213,6 +228,11 @@ def add_AccountServiceServicer_to_server(servicer, server):
                     servicer.ResolveSettings,
                     request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsRequest.FromString,
                     response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsResponse.SerializeToString,
+            ),
+            'ResolveCollections': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResolveCollections,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveCollectionsRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveCollectionsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -464,6 +484,33 @@ class AccountService:
             '/heddle.account.v1.AccountService/ResolveSettings',
             heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsRequest.SerializeToString,
             heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResolveCollections(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/ResolveCollections',
+            heddle_dot_account_dot_v1_dot_account__pb2.ResolveCollectionsRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.ResolveCollectionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

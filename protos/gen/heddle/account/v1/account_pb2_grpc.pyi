@@ -67,6 +67,12 @@ class AccountServiceStub:
     hold no secret and name no server: nobody spends the system's money by leaving a field
     empty.
     """
+    ResolveCollections: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveCollectionsRequest, _account_pb2.ResolveCollectionsResponse]
+    """Tells which collections of knowledge-base servers are not for the owner of an assistant,
+    by the registry that came from LAMB: those of other organisations, and those of others in
+    the own organisation who do not share them. Whoever acts for the owner answers about such
+    a collection as about one that is missing. Only for callers with the scope `service`.
+    """
 
 @_typing.type_check_only
 class AccountServiceAsyncStub(AccountServiceStub):
@@ -106,6 +112,12 @@ class AccountServiceAsyncStub(AccountServiceStub):
     What the organisation lacks is taken from the system's settings only as far as they
     hold no secret and name no server: nobody spends the system's money by leaving a field
     empty.
+    """
+    ResolveCollections: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveCollectionsRequest, _account_pb2.ResolveCollectionsResponse]  # type: ignore[assignment]
+    """Tells which collections of knowledge-base servers are not for the owner of an assistant,
+    by the registry that came from LAMB: those of other organisations, and those of others in
+    the own organisation who do not share them. Whoever acts for the owner answers about such
+    a collection as about one that is missing. Only for callers with the scope `service`.
     """
 
 class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -197,6 +209,18 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         What the organisation lacks is taken from the system's settings only as far as they
         hold no secret and name no server: nobody spends the system's money by leaving a field
         empty.
+        """
+
+    @_abc_1.abstractmethod
+    def ResolveCollections(
+        self,
+        request: _account_pb2.ResolveCollectionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.ResolveCollectionsResponse, _abc.Awaitable[_account_pb2.ResolveCollectionsResponse]]:
+        """Tells which collections of knowledge-base servers are not for the owner of an assistant,
+        by the registry that came from LAMB: those of other organisations, and those of others in
+        the own organisation who do not share them. Whoever acts for the owner answers about such
+        a collection as about one that is missing. Only for callers with the scope `service`.
         """
 
 def add_AccountServiceServicer_to_server(servicer: AccountServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

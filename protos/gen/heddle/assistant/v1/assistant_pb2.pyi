@@ -134,6 +134,7 @@ class Assistant(_message.Message):
     VERBOSE_FIELD_NUMBER: _builtins.int
     CITE_SOURCES_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    MAX_TOOL_ROUNDS_FIELD_NUMBER: _builtins.int
     EXTRA_JSON_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier, `[A-Za-z0-9][A-Za-z0-9_-]{0,62}`. OpenAI clients see it as the model
@@ -172,6 +173,10 @@ class Assistant(_message.Message):
     cite_sources: _builtins.bool
     """Appends the sources to the text of the slot that they come from, as a numbered list
     of links under `## Available Sources`, so that the model can cite them.
+    """
+    max_tool_rounds: _builtins.int
+    """How many rounds of calls the model may make before it must answer, at most 50. If 0,
+    5 unless configured.
     """
     extra_json: _builtins.str
     """Members of the stored assistant that this contract does not model, as the text of
@@ -212,11 +217,12 @@ class Assistant(_message.Message):
         verbose: _builtins.bool = ...,
         cite_sources: _builtins.bool = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        max_tool_rounds: _builtins.int = ...,
         extra_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "model", b"model"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "cite_sources", b"cite_sources", "create_time", b"create_time", "description", b"description", "extra_json", b"extra_json", "id", b"id", "model", b"model", "name", b"name", "organization", b"organization", "owner", b"owner", "prompt_processor", b"prompt_processor", "prompt_template", b"prompt_template", "strategy", b"strategy", "system_prompt", b"system_prompt", "title", b"title", "tools", b"tools", "verbose", b"verbose"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "cite_sources", b"cite_sources", "create_time", b"create_time", "description", b"description", "extra_json", b"extra_json", "id", b"id", "max_tool_rounds", b"max_tool_rounds", "model", b"model", "name", b"name", "organization", b"organization", "owner", b"owner", "prompt_processor", b"prompt_processor", "prompt_template", b"prompt_template", "strategy", b"strategy", "system_prompt", b"system_prompt", "title", b"title", "tools", b"tools", "verbose", b"verbose"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -84,19 +84,23 @@ class Status(_message.Message):
 
     BINDING_ID_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
+    CALL_ID_FIELD_NUMBER: _builtins.int
     binding_id: _builtins.str
     """The binding that the status is about. Empty for the run as a whole."""
     message: _builtins.str
     """One short phrase. Carries no secrets."""
+    call_id: _builtins.str
+    """The model's call that the status is about, if it is about one."""
     def __init__(
         self,
         *,
         binding_id: _builtins.str = ...,
         message: _builtins.str = ...,
+        call_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["binding_id", b"binding_id", "message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["binding_id", b"binding_id", "call_id", b"call_id", "message", b"message"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -110,23 +114,55 @@ class ToolStarted(_message.Message):
 
     BINDING_ID_FIELD_NUMBER: _builtins.int
     TOOL_FIELD_NUMBER: _builtins.int
+    CALL_FIELD_NUMBER: _builtins.int
     binding_id: _builtins.str
     """The binding."""
     tool: _builtins.str
     """The tool's name."""
+    @_builtins.property
+    def call(self) -> Global___CalledFunction:
+        """The call, if it was the model that asked for the tool."""
+
     def __init__(
         self,
         *,
         binding_id: _builtins.str = ...,
         tool: _builtins.str = ...,
+        call: Global___CalledFunction | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["binding_id", b"binding_id", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["binding_id", b"binding_id", "call", b"call", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ToolStarted: _TypeAlias = ToolStarted  # noqa: Y015
+
+@_typing.final
+class CalledFunction(_message.Message):
+    """A function that the model called."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The call, unique in the run."""
+    name: _builtins.str
+    """The function, as the model knows it."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CalledFunction: _TypeAlias = CalledFunction  # noqa: Y015
 
 @_typing.final
 class ToolFinished(_message.Message):
@@ -140,6 +176,7 @@ class ToolFinished(_message.Message):
     ELAPSED_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
+    CALL_FIELD_NUMBER: _builtins.int
     binding_id: _builtins.str
     """The binding."""
     tool: _builtins.str
@@ -158,6 +195,13 @@ class ToolFinished(_message.Message):
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Parts of the work that failed while the rest succeeded, one sentence each."""
 
+    @_builtins.property
+    def call(self) -> Global___CalledFunction:
+        """The call, if it was the model that asked for the tool. A call that was refused, for
+        example of a function that nobody offers, ends without having started, and without
+        `binding_id` and `tool` where nobody knows them.
+        """
+
     def __init__(
         self,
         *,
@@ -167,10 +211,11 @@ class ToolFinished(_message.Message):
         elapsed: _duration_pb2.Duration | None = ...,
         error: _status_pb2.Status | None = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
+        call: Global___CalledFunction | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["elapsed", b"elapsed", "error", b"error"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "elapsed", b"elapsed", "error", b"error"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["binding_id", b"binding_id", "elapsed", b"elapsed", "error", b"error", "slot", b"slot", "tool", b"tool", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["binding_id", b"binding_id", "call", b"call", "elapsed", b"elapsed", "error", b"error", "slot", b"slot", "tool", b"tool", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -224,7 +269,7 @@ class Trace(_message.Message):
         OUTPUT_CHARS_FIELD_NUMBER: _builtins.int
         ERROR_REASON_FIELD_NUMBER: _builtins.int
         name: _builtins.str
-        """The binding, or `model` for the generation."""
+        """The binding, the function that the model called, or `model` for the generation."""
         output_chars: _builtins.int
         """The length of what came out, in characters."""
         error_reason: _builtins.str
@@ -237,7 +282,7 @@ class Trace(_message.Message):
 
         @_builtins.property
         def input(self) -> _struct_pb2.Struct:
-            """The tool's configuration."""
+            """The tool's configuration, or what the model called the function with."""
 
         def __init__(
             self,

@@ -50,6 +50,18 @@ class OrchestratorServiceStub:
     whatever finished first. Events of kinds that a client does not know are to be
     ignored.
 
+    Where the model calls functions of the assistant, `tool_started`, `status`, `sources`
+    and `tool_finished` of a round of calls come between the text before and after, in
+    the order of the calls. What the calls return goes to the model; it is asked again
+    until it calls none, at most `Assistant.max_tool_rounds` times and then once without
+    functions, so that there is an answer. It is asked so too after the third call with
+    the same arguments, after ten failures in a row, and when the run has used up its
+    time for tools or its tokens; a `status` tells.
+
+    A call of a client's function ends the run: `tool_call` events, then `done` with
+    `FINISH_REASON_TOOL_CALLS`. What the model called of the assistant's in the same
+    breath was not run; it will call again when it has the client's result.
+
     A tool that fails does not fail the call, unless its binding says so: it ends in a
     `tool_finished` event with an error, and the model is told in the tool's slot. A
     connector that fails does, with the connector's own status.
@@ -86,6 +98,18 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     `sources` and `tool_finished` come in the order of the assistant's bindings,
     whatever finished first. Events of kinds that a client does not know are to be
     ignored.
+
+    Where the model calls functions of the assistant, `tool_started`, `status`, `sources`
+    and `tool_finished` of a round of calls come between the text before and after, in
+    the order of the calls. What the calls return goes to the model; it is asked again
+    until it calls none, at most `Assistant.max_tool_rounds` times and then once without
+    functions, so that there is an answer. It is asked so too after the third call with
+    the same arguments, after ten failures in a row, and when the run has used up its
+    time for tools or its tokens; a `status` tells.
+
+    A call of a client's function ends the run: `tool_call` events, then `done` with
+    `FINISH_REASON_TOOL_CALLS`. What the model called of the assistant's in the same
+    breath was not run; it will call again when it has the client's result.
 
     A tool that fails does not fail the call, unless its binding says so: it ends in a
     `tool_finished` event with an error, and the model is told in the tool's slot. A
@@ -138,6 +162,18 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         `sources` and `tool_finished` come in the order of the assistant's bindings,
         whatever finished first. Events of kinds that a client does not know are to be
         ignored.
+
+        Where the model calls functions of the assistant, `tool_started`, `status`, `sources`
+        and `tool_finished` of a round of calls come between the text before and after, in
+        the order of the calls. What the calls return goes to the model; it is asked again
+        until it calls none, at most `Assistant.max_tool_rounds` times and then once without
+        functions, so that there is an answer. It is asked so too after the third call with
+        the same arguments, after ten failures in a row, and when the run has used up its
+        time for tools or its tokens; a `status` tells.
+
+        A call of a client's function ends the run: `tool_call` events, then `done` with
+        `FINISH_REASON_TOOL_CALLS`. What the model called of the assistant's in the same
+        breath was not run; it will call again when it has the client's result.
 
         A tool that fails does not fail the call, unless its binding says so: it ends in a
         `tool_finished` event with an error, and the model is told in the tool's slot. A

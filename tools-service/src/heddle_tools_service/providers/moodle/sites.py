@@ -56,6 +56,15 @@ class OwnerSites:
                 raise ToolError(
                     f"{CONFIGURATION_ERROR} the address in the organisation's settings {error}"
                 ) from None
-        if found.system and self.operators is not None:
-            return self.operators
+        return configured(self.operators if found.system else None)
+
+
+def configured(site: MoodleSite | None) -> MoodleSite:
+    """Return `site`.
+
+    Raises:
+        ToolError: There is none.
+    """
+    if site is None:
         raise ToolError(NOT_CONFIGURED, kind="not_configured", details={"remedy": _REMEDY})
+    return site

@@ -1,0 +1,1 @@
+"""Assessment rubrics: people keep them, and the tools of their assistants read them."""

@@ -1,0 +1,242 @@
+"""The loop of model and functions against a scripted provider: nothing else is scripted.
+
+Run this file to write the golden files anew.
+"""
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.json_format import MessageToDict
+from heddle.assistant.v1 import assistant_pb2
+from heddle.chat.v1 import chat_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle_runtime.calls import outgoing
+from heddle_runtime.client import channel
+from heddle_runtime.structs import to_struct
+from integration.functions.toolbox import PLUGIN
+from integration.functions.upstream import Delta, Upstream, calls, goes_on, says, scripted
+from integration.whole import whole
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "functions"
+CONTRACT = pb.DESCRIPTOR.services_by_name["OrchestratorService"]
+FUNCTION = assistant_pb2.MODE_FUNCTION
+
+
+def bound(tool: str, identifier: str = "", **more: Any) -> assistant_pb2.ToolBinding:
+    config = to_struct(more.pop("config", {}))
+    return assistant_pb2.ToolBinding(
+        id=identifier, tool=tool, mode=more.pop("mode", FUNCTION), config=config, **more
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """A script, and who asks what."""
+
+    turns: Sequence[Sequence[Delta]]
+    tools: Sequence[assistant_pb2.ToolBinding] = (bound("adder"),)
+    functions: Sequence[str] = ()
+    """Of the client."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Of the client's request."""
+    template: str = ""
+    rounds: int = 0
+
+    def request(self) -> pb.RunCompletionRequest:
+        assistant = assistant_pb2.Assistant(
+            model=assistant_pb2.ModelRef(connector="openai", model="scripted"),
+            tools=self.tools,
+            prompt_template=self.template,
+            max_tool_rounds=self.rounds,
+        )
+        words = [chat_pb2.ContentPart(text="How many?")]
+        return pb.RunCompletionRequest(
+            assistant=assistant,
+            messages=[chat_pb2.Message(role=chat_pb2.ROLE_USER, parts=words)],
+            functions=[chat_pb2.FunctionDeclaration(name=name) for name in self.functions],
+            options=chat_pb2.GenerationOptions(
+                extra_json=json.dumps(self.extra) if self.extra else ""
+            ),
+        )
+
+
+def added(number: int) -> Sequence[Delta]:
+    return [calls("add", json.dumps({"a": number}), identifier=f"c{number}")]
+
+
+ANSWER = [says("It is "), says("3.")]
+CASES = {
+    "two_rounds": Case([[says("Let me see."), *added(1)], added(2), ANSWER]),
+    "five_rounds": Case([*map(added, range(5)), ANSWER]),
+    "never_ending_calls": Case([[calls("add", '{"a": 1}')]]),
+    "never_ending_different_calls": Case([*map(added, range(9))], rounds=3),
+    "ten_failures": Case(
+        [[calls("broken", f'{{"query": "{r}{n}"}}', n) for n in range(5)] for r in range(9)],
+        [bound("broken")],
+    ),
+    "two_interleaved_calls": Case(
+        [
+            [
+                calls("add", '{"a"', 0),
+                calls("library", "", 1),
+                goes_on(": 4", 0),
+                goes_on('{"query": "sh', 1),
+                goes_on("}", 0),
+                goes_on('eds"}', 1),
+            ],
+            ANSWER,
+        ],
+        [bound("adder", config={"unit": "m"}), bound("library")],
+    ),
+    "malformed_arguments": Case(
+        [[calls("add", '{"a": 1', 0), calls("add", '{"a": "x", "c": 1}', 1)], added(1), ANSWER]
+    ),
+    "a_disabled_tool": Case(
+        [[calls("library", '{"query": "sheds"}')], ANSWER],
+        [bound("adder"), bound("library", disabled=True)],
+    ),
+    "a_function_of_the_client": Case(
+        [[says("One moment."), calls("add", '{"a": 1}', 0), calls("alarm", '{"at": 7}', 1)]],
+        functions=["alarm"],
+    ),
+    "a_failing_tool": Case([[calls("broken", '{"query": "x"}')], ANSWER], [bound("broken")]),
+    "a_tool_that_nobody_has": Case([ANSWER], [bound("adder"), bound("gone")]),
+    "one_name_twice": Case(
+        [[calls("metres", '{"a": 1}')], ANSWER],
+        [
+            bound("adder", "metres", config={"unit": "m"}),
+            bound("adder", "feet", config={"unit": "ft"}),
+            bound("adder"),
+        ],
+        functions=["adder"],
+    ),
+    "made_to_call": Case(
+        [added(1), ANSWER], extra={"tool_choice": "required", "parallel_tool_calls": False}
+    ),
+    "augmented_too": Case(
+        [[calls("library", '{"query": "more"}')], ANSWER],
+        [bound("library", mode=assistant_pb2.MODE_AUGMENT), bound("library", "shelf")],
+        template="{context} {user_input}",
+    ),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return furnished(tmp_path)
+
+
+def furnished(folder: Path) -> Path:
+    (folder / "plugins").mkdir()
+    (folder / "plugins" / "toolbox.py").write_text(PLUGIN)
+    return folder
+
+
+async def told(case: Case, folder: Path, *, watched: bool) -> tuple[list[pb.RunEvent], Upstream]:
+    """Return the events of a run, and what the provider was asked."""
+    async with scripted(case.turns) as upstream:
+        os.environ["HEDDLE_CONNECTOR_OPENAI_BASE_URL"] = upstream.url
+        os.environ["HEDDLE_CONNECTOR_OPENAI_API_KEY"] = "test"
+        async with whole(folder) as heddle, channel(heddle.stack.orchestrator, CONTRACT) as to:
+            stub = pb_grpc.OrchestratorServiceStub(to)
+            if not watched:
+                request = pb.RunWholeCompletionRequest(run=case.request())
+                events = list((await stub.RunWholeCompletion(request, **outgoing(20))).events)
+            else:
+                run = stub.RunCompletion(case.request(), **outgoing(20))
+                events = [event async for response in run for event in response.events]
+    return events, upstream
+
+
+def shown(events: Sequence[pb.RunEvent]) -> list[dict[str, Any]]:
+    """Return events in a readable form; neighbouring texts joined, times left out."""
+    made: list[dict[str, Any]] = []
+    for event in events:
+        one = MessageToDict(event, preserving_proto_field_name=True)
+        one.get("tool_finished", {}).pop("elapsed", None)
+        if made and set(one) == set(made[-1]) == {"text_delta"}:
+            made[-1]["text_delta"] += one["text_delta"]
+        else:
+            made.append(one)
+    return made
+
+
+def asked(bodies: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what is worth knowing of the requests that a provider got."""
+    return [
+        {
+            "messages": body["messages"][1:],
+            "tools": [tool["function"]["name"] for tool in body.get("tools", ())],
+            **{name: body[name] for name in ("tool_choice", "parallel_tool_calls") if name in body},
+        }
+        for body in bodies
+    ]
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BASE_URL", "API_KEY"):
+        monkeypatch.setenv(f"HEDDLE_CONNECTOR_OPENAI_{name}", "replaced")
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_events_and_requests_are_as_agreed(name: str, folder: Path) -> None:
+    events, upstream = await told(CASES[name], folder, watched=True)
+
+    golden = json.loads((GOLDEN / f"{name}.json").read_text())
+    assert shown(events) == golden["events"]
+    assert asked(upstream.bodies) == golden["asked"]
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_a_whole_answer_tells_the_same_but_what_only_watchers_see(
+    name: str, folder: Path
+) -> None:
+    events, upstream = await told(CASES[name], folder, watched=False)
+
+    golden = json.loads((GOLDEN / f"{name}.json").read_text())
+    whole_events = [e for e in golden["events"] if not {"status", "tool_started"} & set(e)]
+    assert joined(shown(events)) == joined(whole_events)
+    assert asked(upstream.bodies) == golden["asked"]
+
+
+def joined(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    for event in events:
+        if made and set(event) == set(made[-1]) == {"text_delta"}:
+            made[-1] = {"text_delta": made[-1]["text_delta"] + event["text_delta"]}
+        else:
+            made.append(event)
+    return made
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_call_dangles_and_the_answer_is_never_missing(name: str) -> None:
+    golden = json.loads((GOLDEN / f"{name}.json").read_text())
+
+    for body in golden["asked"]:
+        calls_made = [c["id"] for m in body["messages"] for c in m.get("tool_calls", ())]
+        answered = [m["tool_call_id"] for m in body["messages"] if m["role"] == "tool"]
+        assert calls_made == answered
+    *others, last = golden["events"]
+    reason = last["done"]["finish_reason"]
+    called = any("tool_call" in event for event in others)
+    assert reason == ("FINISH_REASON_TOOL_CALLS" if called else "FINISH_REASON_STOP")
+    assert called or any("text_delta" in event for event in others)
+
+
+if __name__ == "__main__":
+    for each, case in CASES.items():
+        with tempfile.TemporaryDirectory() as place:
+            run, provider = asyncio.run(told(case, furnished(Path(place)), watched=True))
+        written = {"events": shown(run), "asked": asked(provider.bodies)}
+        text = json.dumps(written, indent=1, ensure_ascii=False)
+        (GOLDEN / f"{each}.json").write_text(f"{text}\n")
