@@ -37,8 +37,10 @@ class Bench:
         self.operators = operators
         self.stub: Stub
 
-    async def ask(self, model: str = "m", connector: str = "openai", **of: str) -> None:
-        await events(self.stub, self.request(model, connector, **of))
+    async def ask(
+        self, model: str = "m", connector: str = "openai", **of: str
+    ) -> list[pb.GenerationEvent]:
+        return await events(self.stub, self.request(model, connector, **of))
 
     async def refusal(self, **of: str) -> str:
         error = await failure(self.stub, self.request("m", "openai", **of))
@@ -145,12 +147,12 @@ async def test_a_model_that_the_organisation_does_not_offer_is_replaced_and_told
         )
         here.accounts.add("uni", providers={"openai": limited}, default_model="openai/large")
         with capture_logs() as logs:
-            await here.ask("gone", organization="uni")
-            await here.ask("small", organization="uni")
+            answers = [await here.ask(name, organization="uni") for name in ("gone", "small")]
         sent = [json.loads(exchange.body)["model"] for exchange in here.own.exchanges]
         assert sent == ["large", "small"]
         [told] = [line for line in logs if line["event"] == "model not available"]
         assert (told["wanted"], told["instead"]) == ("gone", "openai/large")
+        assert [answer[-1].done.substitute for answer in answers] == ["openai/large", ""]
 
 
 @pytest.mark.parametrize(

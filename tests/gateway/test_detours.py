@@ -58,6 +58,7 @@ async def test_a_task_goes_to_the_small_model_without_tools(
         assert response.status_code == 200
         asked = bench.orchestrator.requests[0]
         assert asked.WhichOneof("target") == "assistant"
+        assert asked.charged_to == "1"
         assert (asked.assistant.model.connector, asked.assistant.model.model) == (
             "ollama",
             "tiny/1b",

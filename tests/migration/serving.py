@@ -12,6 +12,7 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1 import assistant_pb2_grpc
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc, record_pb2, record_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
+from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_migration_service.app import MigrationSettings, app
 from heddle_runtime.calls import AUTHORIZATION
 from heddle_runtime.client import ResponseStream, channel
@@ -23,6 +24,7 @@ SECRET = "a-secret-of-at-least-32-characters"
 _SIGNER = TokenSigner(SECRET)
 ADA = Identity("ada@uni.example", "uni")
 ADMIN = Identity("root@heddle.example", "main", ("admin",))
+SERVICE = Identity("orchestrator", "", ("service",))
 MODEL = pb.ModelRef(connector="openai", model="gpt-4o-mini")
 ResponseT = TypeVar("ResponseT")
 
@@ -53,6 +55,10 @@ class Caller:
     @property
     def accounts(self) -> "account_pb2_grpc.AccountServiceAsyncStub":
         return account_pb2_grpc.AccountServiceStub(self.connection)
+
+    @property
+    def usage(self) -> "usage_pb2_grpc.UsageServiceAsyncStub":
+        return usage_pb2_grpc.UsageServiceStub(self.connection)
 
     async def ask(
         self, method: Callable[..., Awaitable[ResponseT]], request: object, seconds: float = 30
@@ -154,6 +160,26 @@ class Caller:
         request = migration_pb2.RollbackAssistantsRequest(**members)
         return await self.all_of(self.migrations.RollbackAssistants, request)
 
+    async def consume(
+        self, recorder: str, entries: Sequence[usage_pb2.UsageEntry]
+    ) -> usage_pb2.RecordUsageResponse:
+        """Record what was consumed."""
+        request = usage_pb2.RecordUsageRequest(recorder=recorder, entries=entries)
+        return await self.ask(self.usage.RecordUsage, request)
+
+    async def used(self, identifier: str) -> usage_pb2.AssistantUsage:
+        """Return what an assistant consumed."""
+        request = usage_pb2.GetUsageRequest(id=identifier)
+        return (await self.ask(self.usage.GetUsage, request)).usage
+
+    async def all_used(self, **members: Any) -> usage_pb2.ListUsageResponse:
+        """Return a page of what assistants consumed."""
+        return await self.ask(self.usage.ListUsage, usage_pb2.ListUsageRequest(**members))
+
+    async def reset(self, identifier: str) -> usage_pb2.ResetUsageResponse:
+        """Begin to count an assistant anew."""
+        return await self.ask(self.usage.ResetUsage, usage_pb2.ResetUsageRequest(id=identifier))
+
     def metadata(self) -> Sequence[tuple[str, str]]:
         if self.identity == ANONYMOUS:
             return ()
@@ -178,6 +204,7 @@ async def serving(
     folder: Path = Path("/nonexistent"),
     migrate: bool = True,
     secret: str | None = SECRET,
+    prices: Path | None = None,
 ) -> AsyncGenerator[Service]:
     """Run the service over a database; without a secret, everybody is anonymous."""
     settings = MigrationSettings.model_validate(
@@ -187,6 +214,7 @@ async def serving(
             "database": database_url,
             "assistants_dir": folder,
             "migrate": migrate,
+            "prices": prices,
             "key_pepper": SECRET,
             "encryption_key": SECRET,
             "HEDDLE_IDENTITY_SECRET": secret,

@@ -10,6 +10,7 @@ from heddle_migration_service.database.schema import (
     organizations,
     originals,
     rubrics,
+    usage,
     users,
 )
 from sqlalchemy import Row, insert, select
@@ -106,6 +107,14 @@ async def keep_collection(
     }
     async with database.writing() as connection:
         await connection.execute(insert(knowledge_bases).values(values))
+
+
+async def keep_usage(database: Database, identifier: str) -> None:
+    """Keep that an assistant answered once."""
+    values = {column.name: 1 for column in usage.c} | {"connector": "openai", "model": "m"}
+    async with database.writing() as connection:
+        query = insert(usage).values(values | {"assistant_id": int(identifier)})
+        await connection.execute(query)
 
 
 async def keep_many(database: Database, rows: list[dict[str, object]]) -> None:

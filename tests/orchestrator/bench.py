@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
@@ -12,9 +13,10 @@ from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_orchestrator.app import OrchestratorSettings, app, connect
 from heddle_runtime.boundary import Context
-from heddle_runtime.calls import outgoing
+from heddle_runtime.calls import Caller, caller, outgoing
 from heddle_runtime.client import channel
 from heddle_runtime.errors import NotFoundError, UnavailableError, to_status
 from heddle_runtime.server import Binding, bind, running
@@ -24,6 +26,7 @@ from heddle_runtime.structs import from_struct, to_struct
 TOOLS = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
 CONNECTORS = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
 ASSISTANTS = assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"]
+USAGE = usage_pb2.DESCRIPTOR.services_by_name["UsageService"]
 ORCHESTRATOR = pb.DESCRIPTOR.services_by_name["OrchestratorService"]
 
 
@@ -85,11 +88,14 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
     batches: Sequence[Sequence[connector_pb2.GenerationEvent]] = ()
     seen: list[connector_pb2.GenerateMessageRequest] = field(default_factory=list)
     wholes: int = 0
+    refusal: Exception | None = None
 
     async def GenerateMessage(
         self, request: connector_pb2.GenerateMessageRequest, context: Context
     ) -> AsyncIterator[connector_pb2.GenerateMessageResponse]:
         self.seen.append(request)
+        if self.refusal:
+            raise self.refusal
         for batch in self.batches or ([text("Hello"), done()],):
             yield connector_pb2.GenerateMessageResponse(events=batch)
 
@@ -102,15 +108,42 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
         return connector_pb2.GenerateWholeMessageResponse(events=events)
 
 
+@dataclass
 class Kept(assistant_pb2_grpc.AssistantServiceServicer):
-    """One kept assistant, `1`."""
+    """One kept assistant, `1`, and its quota."""
+
+    tools: Sequence[assistant_pb2.ToolBinding] = ()
+    quota: assistant_pb2.Quota | None = None
 
     async def GetAssistant(
         self, request: assistant_pb2.GetAssistantRequest, context: Context
     ) -> assistant_pb2.GetAssistantResponse:
-        if request.reference != "1":
+        if request.reference not in ("1", "lamb_assistant.1"):
             raise NotFoundError(f"No assistant is named {request.reference!r}.")
-        return assistant_pb2.GetAssistantResponse(assistant=assistant(system_prompt="kept"))
+        kept = assistant(*self.tools, system_prompt="kept")
+        kept.id = "1"
+        return assistant_pb2.GetAssistantResponse(assistant=kept, quota=self.quota)
+
+
+@dataclass
+class Usage(usage_pb2_grpc.UsageServiceServicer):
+    """Remembers what it is told, and fails as it is told to."""
+
+    seen: list[usage_pb2.RecordUsageRequest] = field(default_factory=list)
+    callers: list[Caller] = field(default_factory=list)
+    failures: list[Exception] = field(default_factory=list)
+
+    async def RecordUsage(
+        self, request: usage_pb2.RecordUsageRequest, context: Context
+    ) -> usage_pb2.RecordUsageResponse:
+        self.seen.append(request)
+        self.callers.append(caller())
+        if self.failures:
+            raise self.failures.pop(0)
+        return usage_pb2.RecordUsageResponse()
+
+    def entries(self) -> list[usage_pb2.UsageEntry]:
+        return [entry for request in self.seen for entry in request.entries]
 
 
 @dataclass
@@ -120,6 +153,8 @@ class Bench:
     orchestrator: grpc.aio.Channel
     tools: Tools
     connector: Connector
+    kept: Kept
+    usage: Usage
 
     async def batches(
         self,
@@ -150,41 +185,48 @@ async def serving(*bindings: Binding) -> AsyncGenerator[str]:
 
 
 @asynccontextmanager
-async def orchestrating() -> AsyncGenerator[Bench]:
+async def orchestrating(**given: Any) -> AsyncGenerator[Bench]:
     # The stand-ins answer only what an orchestrator asks.
     tools = Tools()  # type: ignore[abstract] # see above
     connector = Connector()  # type: ignore[abstract] # see above
     kept = Kept()  # type: ignore[abstract] # see above
+    usage = Usage()  # type: ignore[abstract] # see above
     async with (
         serving(bind(TOOLS, tool_pb2_grpc.add_ToolServiceServicer_to_server, tools)) as tools_at,
         serving(
             bind(CONNECTORS, connector_pb2_grpc.add_ConnectorServiceServicer_to_server, connector)
         ) as connector_at,
         serving(
-            bind(ASSISTANTS, assistant_pb2_grpc.add_AssistantServiceServicer_to_server, kept)
+            bind(ASSISTANTS, assistant_pb2_grpc.add_AssistantServiceServicer_to_server, kept),
+            bind(USAGE, usage_pb2_grpc.add_UsageServiceServicer_to_server, usage),
         ) as assistants_at,
     ):
-        settings = OrchestratorSettings(
-            address="127.0.0.1:0",
-            tools_address=tools_at,
-            connector_address=connector_at,
-            assistants_address=assistants_at,
-            drain_wait=0,
+        settings = OrchestratorSettings.model_validate(
+            {
+                "address": "127.0.0.1:0",
+                "tools_address": tools_at,
+                "connector_address": connector_at,
+                "assistants_address": assistants_at,
+                "drain_wait": 0,
+                **given,
+            }
         )
         async with (
             connect(settings) as peers,
             running(app(settings, peers), settings) as server,
             channel(server.address, ORCHESTRATOR) as orchestrator,
         ):
-            yield Bench(orchestrator, tools, connector)
+            yield Bench(orchestrator, tools, connector, kept, usage)
 
 
 def text(words: str) -> connector_pb2.GenerationEvent:
     return connector_pb2.GenerationEvent(text_delta=words)
 
 
-def done() -> connector_pb2.GenerationEvent:
-    ended = chat_pb2.Done(finish_reason=chat_pb2.FINISH_REASON_STOP, model="scripted")
+def done(usage: chat_pb2.Usage | None = None, **more: str) -> connector_pb2.GenerationEvent:
+    ended = chat_pb2.Done(
+        finish_reason=chat_pb2.FINISH_REASON_STOP, model="scripted", usage=usage, **more
+    )
     return connector_pb2.GenerationEvent(done=ended)
 
 

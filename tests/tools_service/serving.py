@@ -26,6 +26,7 @@ from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Assistant, Caller, Tool
 from heddle_tools_service.servicer import ToolServicer
@@ -115,6 +116,7 @@ async def serving(
                 rubrics=RubricFolder(folder / "rubrics"),
                 moodles=Moodles(http, no_site),
                 weather=OpenMeteo(http, NOWHERE, NOWHERE),
+                workspaces=Workspaces(folder / "workspaces", Threads(threads)),
                 small_model=small_model,
                 threads=Threads(threads),
                 patience=patience,

@@ -17,19 +17,9 @@ from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Assistant, ToolError
 from tools_service.serving import Client, said, serving, text_of
+from tools_service.swapping import swapping
 
 SECRET = "the neighbour's secret"  # in every file that must not be read
-
-
-# Exchanges a folder and a link as fast as possible.
-SWAPPER = """
-import ctypes, sys
-at_cwd, exchange = -100, 2
-call = ctypes.CDLL(None).renameat2
-one, other = f"{sys.argv[1]}/swapped".encode(), f"{sys.argv[1]}/other".encode()
-while True:
-    call(at_cwd, one, at_cwd, other, exchange)
-"""
 
 
 @pytest.fixture
@@ -274,19 +264,13 @@ async def test_a_folder_that_is_swapped_for_a_link_meanwhile_leaks_nothing(folde
     (inside / "secret.txt").write_text("harmless")
     (folder / "files" / "docs" / "other").symlink_to(folder / "outside")
     files = FileFolder(folder / "files").of(Assistant())
-    swapper = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", SWAPPER, str(folder / "files" / "docs")
-    )
     seen: dict[str, int] = {}
-    try:
+    async with swapping(folder / "files" / "docs"):
         async with asyncio.timeout(30):
             while "Invalid file path" not in seen:  # the swapper needs a moment to start
                 await _look(files, seen)
         for _ in range(2_000):
             await _look(files, seen)
-    finally:
-        swapper.kill()
-        await swapper.wait()
 
     assert SECRET not in seen
     assert seen["harmless"] > 0

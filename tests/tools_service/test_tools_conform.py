@@ -19,15 +19,22 @@ from heddle_tools_service.outcomes import phrase, result
 from heddle_tools_service.registry import Installed, Registry
 from heddle_tools_service.sdk import (
     Assignments,
+    ChangedFile,
     Course,
     CurrentWeather,
+    Entry,
     FileText,
     Findings,
+    Listing,
+    Matches,
+    Page,
     Passage,
+    Patched,
     Rubric,
     ToolCall,
     ToolResult,
 )
+from heddle_tools_service.workspace.shapes import Change, Match
 from tools_service.serving import said
 
 # Our own tools, installed ones, and those of a folder: the examples, or an author's.
@@ -47,6 +54,25 @@ class Answering:
 
     async def read(self, *_: object) -> FileText:
         return FileText("notes", truncated=False)
+
+    def inside(self, _: str, **__: object) -> "Answering":
+        return self
+
+    async def patch(self, *_: object, **__: object) -> Patched:
+        change = Change(0, 1, 1, 1, 1, "clearer", unchanged=False)
+        return Patched((ChangedFile("a.py", "changed", "abc", (change,), "-a\n+b\n", 1, 1),), "1")
+
+    async def restore(self, *_: object, **__: object) -> Patched:
+        return Patched((ChangedFile("a.py", "restored", "abc"),), "2")
+
+    async def page(self, *_: object) -> Page:
+        return Page("a.py", "abc", 1, ("a = 1",), 1, "LF", final_newline=True)
+
+    async def entries(self, *_: object, **__: object) -> Listing:
+        return Listing((Entry("a.py", folder=False, size=6),))
+
+    async def find(self, *_: object) -> Matches:
+        return Matches((Match("a.py", 1, "a = 1"),), 1, 0)
 
     async def get(self, rubric_id: str) -> Rubric:
         data = {"criteria": [{"name": "A", "levels": [{"score": 1}]}]}
@@ -75,6 +101,24 @@ class Silent:
         await _never()
 
     async def read(self, *_: object) -> FileText:
+        await _never()
+
+    def inside(self, _: str, **__: object) -> "Silent":
+        return self
+
+    async def patch(self, *_: object, **__: object) -> Patched:
+        await _never()
+
+    async def restore(self, *_: object, **__: object) -> Patched:
+        await _never()
+
+    async def page(self, *_: object) -> Page:
+        await _never()
+
+    async def entries(self, *_: object, **__: object) -> Listing:
+        await _never()
+
+    async def find(self, *_: object) -> Matches:
         await _never()
 
     async def get(self, _: str) -> Rubric:
@@ -110,17 +154,18 @@ def example(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def arguments_of(installed: Installed) -> object:
-    """Return what a model would send to a tool that only models call; else what a slot takes."""
+def example_call(installed: Installed) -> pb.FunctionCall | None:
+    """Return a model's call of a tool that is for models alone; of others None."""
     function = installed.tool.function
     if function is None or "augment" in installed.tool.modes:
-        return installed.arguments_of(None)
-    text = json.dumps(example(function.schema))
-    return installed.arguments_of(pb.FunctionCall(name=function.name, arguments_json=text))
+        return None
+    return pb.FunctionCall(name=function.name, arguments_json=json.dumps(example(function.schema)))
 
 
 async def run(
-    installed: Installed, neighbours: Any, status: Callable[[str], None] = lambda _: None
+    installed: Installed,
+    neighbours: Any,
+    status: Callable[[str], None] = lambda _: None,
 ) -> object:
     config, violations = installed.configs.read(example(installed.tool.schema))
     assert not violations
@@ -128,18 +173,19 @@ async def run(
     async with httpx.AsyncClient(trust_env=False) as http:
         call = ToolCall(
             config=config,
-            arguments=arguments_of(installed),
+            arguments=installed.arguments_of(example_call(installed)),
             query=scene.query,
             assistant=scene.assistant,
             identity=scene.identity,
             earlier=scene.earlier,
-            status=status,
+            status=lambda message, _=None: status(message),
             http=http,
             knowledge=neighbours,
             files=neighbours,
             rubrics=neighbours,
             moodle=neighbours,
             weather=neighbours,
+            workspace=neighbours,
             seconds=5,
             build_request=scene.request,
             small_model=neighbours,
@@ -154,6 +200,7 @@ def test_nothing_was_skipped() -> None:
         *("simple_rag", "context_aware_rag", "hierarchical_rag"),
         *("rubric", "single_file", "no_tool", "word_count"),
         *("weather", "moodle", "moodle_assignments", "moodle_user"),
+        *("patch_file", "read_file", "list_files", "search_files", "restore_file"),
     }
 
 

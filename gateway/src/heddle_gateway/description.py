@@ -26,6 +26,7 @@ _PARTS = (
     *("creator.yaml", "catalog.yaml"),
 )
 _WITH_BODY = ("400", "408", "413")
+_PARTS = ("completions.yaml", "assistants.yaml", "usage.yaml", "creator.yaml", "catalog.yaml")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

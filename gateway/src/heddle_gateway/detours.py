@@ -30,7 +30,12 @@ async def as_task(state: "State", request: RunCompletionRequest) -> RunCompletio
     """
     found = await _assistant(state, request)
     plain = Assistant(id=found.id, name=found.name, model=_small_model(state, found))
-    return RunCompletionRequest(assistant=plain, messages=request.messages, options=request.options)
+    return RunCompletionRequest(
+        assistant=plain,
+        messages=request.messages,
+        options=request.options,
+        charged_to=found.id,
+    )
 
 
 async def as_shown(state: "State", request: RunCompletionRequest) -> RunCompletionRequest:

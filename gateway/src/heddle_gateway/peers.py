@@ -16,6 +16,7 @@ from heddle.migration.v1 import record_pb2, record_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_runtime.calls import outgoing
 from heddle_runtime.client import channel
 from heddle_runtime.errors import ResourceExhaustedError, from_rpc
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # grpc's generated stubs have their asynchronous form only in
     from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceAsyncStub
     from heddle.rubric.v1.rubric_pb2_grpc import RubricServiceAsyncStub
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
+    from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
 
 Check = Callable[[], Awaitable[bool]]
 ResponseT = TypeVar("ResponseT")
@@ -44,6 +46,7 @@ SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
         record_pb2.DESCRIPTOR.services_by_name["RecordService"],
         account_pb2.DESCRIPTOR.services_by_name["AccountService"],
         rubric_pb2.DESCRIPTOR.services_by_name["RubricService"],
+        usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
     ),
 }
 """The contracts at each address."""
@@ -60,6 +63,7 @@ class Peers:
     records: "RecordServiceAsyncStub"
     accounts: "AccountServiceAsyncStub"
     rubrics: "RubricServiceAsyncStub"
+    usage: "UsageServiceAsyncStub"
     checks: Mapping[str, Check] = field(default_factory=dict)
     """By a service's name, whether it is up."""
 
@@ -81,6 +85,7 @@ class Peers:
             record_pb2_grpc.RecordServiceStub(assistants),
             account_pb2_grpc.AccountServiceStub(assistants),
             rubric_pb2_grpc.RubricServiceStub(assistants),
+            usage_pb2_grpc.UsageServiceStub(assistants),
             {
                 name: _check(found) if isinstance(found, grpc.aio.Channel) else _here
                 for name, found in channels.items()

@@ -15,6 +15,7 @@ from heddle_gateway import (
     health,
     models,
     rubrics,
+    usage,
 )
 from heddle_gateway.exchange import Exchange, Reply
 from heddle_gateway.problems import Problem
@@ -70,6 +71,7 @@ _ENTRIES: tuple[tuple[str, Endpoint, Access], ...] = (
     ("GET /rubrics/{id}", rubrics.get, Access.KEY),
     ("PUT /rubrics/{id}", rubrics.update, Access.KEY),
     ("DELETE /rubrics/{id}", rubrics.delete, Access.KEY),
+    ("GET /assistants/{id}/usage", usage.get, Access.KEY),
     (f"POST {LAMB}", completions.lamb_chat, Access.KEY),
     (f"GET {LAMB}/list", catalog.parts, Access.OPTIONAL),
     (f"GET {LAMB}/tools", catalog.tools, Access.OPTIONAL),

@@ -12,6 +12,7 @@ from heddle.migration.v1 import (
     record_pb2_grpc,
 )
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
+from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_runtime.server import Binding, bind
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -37,6 +38,12 @@ from heddle_migration_service.records.servicer import RecordServicer
 from heddle_migration_service.rubrics.servicer import RubricServicer
 from heddle_migration_service.rubrics.store import Rubrics
 from heddle_migration_service.sweeps.servicer import MigrationServicer
+from heddle_migration_service.usage.budgets import Budgets
+from heddle_migration_service.usage.price_file import prices_of_file
+from heddle_migration_service.usage.recording import Recording
+from heddle_migration_service.usage.reports import Reports
+from heddle_migration_service.usage.servicer import UsageServicer
+from heddle_migration_service.usage.tariffs import Tariffs
 
 
 class MigrationSettings(AccountSettings):
@@ -71,17 +78,28 @@ class MigrationSettings(AccountSettings):
         description="What the names of LAMB's tables begin with, its LAMB_DB_PREFIX. Found out if "
         "there is only one set of tables.",
     )
+    prices: Path | None = Field(
+        default=None,
+        description="A JSON file with what models cost, in US dollars for a million tokens: "
+        '{"openai/gpt-x": {"input": 2.5, "cached_input": 1.25, "output": 10}}. A name that ends '
+        "in * stands for all that begin so. An organisation's own prices, setups.default.prices "
+        "of its settings, come first. Without a price nothing is spent.",
+    )
 
 
 @asynccontextmanager
 async def app(settings: MigrationSettings) -> AsyncGenerator[Sequence[Binding]]:
     """Yield what the service serves."""
+    prices = prices_of_file(settings.prices)
     async with open_database(settings.database) as database:
         await upgrade(database)
         rows, writer = Rows(database), Writer(database)
         reader = Reader(rows, Migrations(database, enabled=settings.migrate))
         catalog = Catalog(FolderAssistants(settings.assistants_dir), rows, reader)
-        assistants = AssistantServicer(catalog, writer, Exporter(catalog, rows, reader))
+        tariffs = Tariffs(database, encryption_keys(settings.database, settings), prices)
+        exporter, budgets = Exporter(catalog, rows, reader), Budgets(database, tariffs)
+        assistants = AssistantServicer(catalog, writer, exporter, budgets)
+        recording = Recording(database, catalog, tariffs)
         yield [
             bind(
                 assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
@@ -104,6 +122,11 @@ async def app(settings: MigrationSettings) -> AsyncGenerator[Sequence[Binding]]:
                 rubric_pb2.DESCRIPTOR.services_by_name["RubricService"],
                 rubric_pb2_grpc.add_RubricServiceServicer_to_server,
                 RubricServicer(Rubrics(database)),
+            ),
+            bind(
+                usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
+                usage_pb2_grpc.add_UsageServiceServicer_to_server,
+                UsageServicer(recording, Reports(database, catalog, rows, tariffs)),
             ),
             await account_service(database, settings.database, settings),
         ]

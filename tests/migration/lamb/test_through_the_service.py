@@ -57,6 +57,17 @@ async def test_an_imported_assistant_answers_under_its_old_name(service: grpc.ai
         assert response.published
 
 
+async def test_the_quota_of_an_imported_assistant_takes_effect(service: grpc.aio.Channel) -> None:
+    await imported(service)
+    limited = [row for row in legacy_rows() if '"quota"' in (row["api_callback"] or "")]
+    assert limited
+    stub = assistant_pb2_grpc.AssistantServiceStub(service)
+    for row in limited:
+        request = assistant_pb2.GetAssistantRequest(reference=str(row["id"]))
+        response = await stub.GetAssistant(request, **outgoing(20))
+        assert response.quota == assistant_pb2.Quota(limit_micros=5_000_000)
+
+
 async def test_every_legacy_row_migrates_after_its_import_but_the_broken_one(
     service: grpc.aio.Channel,
 ) -> None:

@@ -7,11 +7,12 @@ from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.migration.v1 import migration_pb2, record_pb2
 from heddle.rubric.v1 import rubric_pb2
+from heddle.usage.v1 import usage_pb2
 from heddle_migration_service.database.engine import Database
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity import ANONYMOUS, Identity
 from migration.serving import ADA, MODEL, SECRET, Caller, serving
-from migration.stored import RUBRIC, everything, keep, keep_collection, keep_rubric
+from migration.stored import RUBRIC, everything, keep, keep_collection, keep_rubric, keep_usage
 
 CALLERS = {
     "owner": ADA,
@@ -34,6 +35,9 @@ MAY_USE_PUBLISHED = MAY_USE | {"colleague", "key of the organisation"}
 MAY_ADMINISTER = {"administrator", "anonymous"}
 MAY_READ_PUBLIC = MAY_CHANGE | {"colleague", "key of the organisation"}
 MAY_SERVE = {"service", "anonymous"}
+MAY_RECORD = {"service", "anonymous"}
+MAY_RESET = MAY_ADMINISTER | {"administrator of the organisation"}
+ONE = usage_pb2.Counts(requests=1)
 
 Call = Callable[[Caller, str], Awaitable[object]]
 USE: dict[str, Call] = {
@@ -53,9 +57,17 @@ CHANGE: dict[str, Call] = {
     "ExportAssistant": lambda caller, number: caller.ask(
         caller.assistants.ExportAssistant, pb.ExportAssistantRequest(id=number)
     ),
+    "GetUsage": lambda caller, number: caller.used(number),
     "DeleteAssistant": lambda caller, number: caller.ask(
         caller.assistants.DeleteAssistant, pb.DeleteAssistantRequest(id=number)
     ),
+}
+RESET: dict[str, Call] = {"ResetUsage": lambda caller, number: caller.reset(number)}
+RECORD: dict[str, Call] = {
+    "RecordUsage": lambda caller, number: caller.consume(
+        "test",
+        [usage_pb2.UsageEntry(number=1, assistant_id=number, model=MODEL, counts=ONE)],
+    )
 }
 ADMINISTER: dict[str, Call] = {
     "ConvertAssistant": lambda caller, number: caller.ask(
@@ -110,7 +122,13 @@ async def test_everybody_gets_what_the_rules_say(
     made = 0
     for published in (False, True):
         users = MAY_USE_PUBLISHED if published else MAY_USE
-        for calls, allowed in ((USE, users), (CHANGE, MAY_CHANGE), (ADMINISTER, MAY_ADMINISTER)):
+        for calls, allowed in (
+            (USE, users),
+            (CHANGE, MAY_CHANGE),
+            (RESET, MAY_RESET),
+            (RECORD, MAY_RECORD),
+            (ADMINISTER, MAY_ADMINISTER),
+        ):
             for name, call in calls.items():
                 made += 1
                 number = await keep(database, name=f"a{made}", published=published)
@@ -120,7 +138,8 @@ async def test_everybody_gets_what_the_rules_say(
                 if who in allowed:
                     assert reason == "", (name, published, message)
                     continue
-                expected = "PERMISSION_DENIED" if calls is ADMINISTER else "NOT_FOUND"
+                whole = calls in (ADMINISTER, RECORD)  # nothing of anybody's is in their reach
+                expected = "PERMISSION_DENIED" if whole else "NOT_FOUND"
                 assert reason == expected, (name, published)
                 assert await everything(database) == before, (name, published)
                 # What is forbidden is told in the words of what is missing.
@@ -172,8 +191,8 @@ async def test_lists_show_what_the_rules_say(
     somebody: tuple[str, Caller], database: Database
 ) -> None:
     who, caller = somebody
-    await keep(database, name="hidden")
-    await keep(database, name="shown", published=True)
+    for name, published in (("hidden", False), ("shown", True)):
+        await keep_usage(database, await keep(database, name=name, published=published))
     listed = [each.name for each in await caller.listed()]
     assert listed == (["shown"] if who in MAY_USE_PUBLISHED else [])
     managed = [each.name for each in await caller.listed(selection=pb.SELECTION_MANAGED)]
@@ -190,21 +209,23 @@ async def test_lists_show_what_the_rules_say(
         ["hidden", "shown"] if who in MAY_CHANGE else everybodys
     )
     assert await caller.listed_rubrics(own=True) == (["hidden", "shown"] if who == "owner" else [])
+    assert [each.name for each in (await caller.all_used()).assistants] == managed
 
 
 def test_every_call_that_takes_an_id_is_in_the_table() -> None:
-    tried = {name.split()[0] for name in (*USE, *CHANGE, *ADMINISTER)}
-    tried |= {name.split()[0] for name in (*READ_RUBRIC, *CHANGE_RUBRIC, *SERVE)}
+    tables = (USE, CHANGE, RESET, RECORD, ADMINISTER, READ_RUBRIC, CHANGE_RUBRIC, SERVE)
+    tried = {name.split()[0] for table in tables for name in table}
     services = [
         pb.DESCRIPTOR.services_by_name["AssistantService"],
         record_pb2.DESCRIPTOR.services_by_name["RecordService"],
         migration_pb2.DESCRIPTOR.services_by_name["MigrationService"],
         rubric_pb2.DESCRIPTOR.services_by_name["RubricService"],
+        usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
     ]
     for contract in services:
         for method in contract.methods:
             fields = set(method.input_type.fields_by_name)
             takes_id = bool(fields & {"id", "ids", "reference"})
             # In what is to be kept.
-            takes_id |= method.name in ("UpdateAssistant", "UpdateRubric")
+            takes_id |= method.name in ("UpdateAssistant", "UpdateRubric", "RecordUsage")
             assert (method.name in tried) == takes_id, method.name

@@ -30,6 +30,7 @@ from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.owner_servers import server_address
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.stores import EmbeddedStore
+from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.threads import Threads
@@ -67,6 +68,11 @@ class ToolsSettings(ServiceSettings):
     )
     files_dir: Path = Field(
         default=Path(".heddle/files"), description="Folder that the tool single_file reads from."
+    )
+    workspace_dir: Path = Field(
+        default=Path(".heddle/workspaces"),
+        description="Folder of the files that models may read and change, on a local disk: a "
+        "folder for each organisation, and in it one for each of its people.",
     )
     rubrics_dir: Path = Field(
         default=Path(".heddle/rubrics"),
@@ -153,6 +159,7 @@ async def app(
                 channel(settings.accounts_address, ACCOUNTS, RUBRICS)
             )
         found = _belongings(settings, accounts)
+        threads = Threads(settings.threads_per_tool)
         workshop = Workshop(
             registry=Registry.discover(settings.plugins_dir),
             http=http,
@@ -164,7 +171,8 @@ async def app(
             moodles=Moodles(http, found.site_of),
             weather=OpenMeteo(http, settings.weather_url, settings.geocoding_url),
             small_model=_small_model(settings, connector),
-            threads=Threads(settings.threads_per_tool),
+            workspaces=Workspaces(settings.workspace_dir, threads),
+            threads=threads,
             patience=settings.tool_timeout,
         )
         tools = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]

@@ -10,13 +10,14 @@ import structlog
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError, ToolFailedError
 
-from heddle_tools_service.outcomes import failure, late, phrase
+from heddle_tools_service.outcomes import failure, late, progress
+from heddle_tools_service.surroundings import FileChange
 
 log = structlog.get_logger(__name__)
 _MOST_STATUSES = 200
 _LAST_WORDS = 1.0
 
-Happening = str | pb.ToolResult | HeddleError
+Happening = pb.ToolStatus | pb.ToolResult | HeddleError
 """What happens in a run: a status, and then once its result or failure."""
 Work = Coroutine[Any, Any, pb.ToolResult]
 
@@ -33,7 +34,7 @@ class Event:
     @property
     def last(self) -> bool:
         """Whether nothing more comes of the run."""
-        return not isinstance(self.what, str)
+        return not isinstance(self.what, pb.ToolStatus)
 
 
 class Outbox:
@@ -90,16 +91,16 @@ class Run:
         self.task = self._loop.create_task(work(self))
         self.task.add_done_callback(self._ended)
 
-    def status(self, message: str) -> None:
-        """Tell what the tool is doing. Only from the event loop's thread."""
+    def status(self, message: str, change: FileChange | None = None) -> None:
+        """Tell what the tool is doing, or has changed. Only from the event loop's thread."""
         # Nobody reads hundreds of them, and they must not fill the memory of a slow reader's call.
         if not self.over and self._said < _MOST_STATUSES:
             self._said += 1
-            self._outbox.put(Event(self._id, phrase(message)))
+            self._outbox.put(Event(self._id, progress(message, change)))
 
-    def status_from_thread(self, message: str) -> None:
-        """Tell what the tool is doing, from any thread."""
-        self._loop.call_soon_threadsafe(self.status, message)
+    def status_from_thread(self, message: str, change: FileChange | None = None) -> None:
+        """Tell what the tool is doing, or has changed, from any thread."""
+        self._loop.call_soon_threadsafe(self.status, message, change)
 
     def stop(self) -> None:
         """End the run without a word: nobody waits for it any more."""

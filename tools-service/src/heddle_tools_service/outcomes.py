@@ -22,12 +22,13 @@ from heddle_runtime.redaction import redact
 from heddle_runtime.structs import to_struct
 
 from heddle_tools_service.definitions import is_slot
-from heddle_tools_service.sdk import Source, ToolError, ToolResult, ToolUnavailableError
+from heddle_tools_service.sdk import FileChange, Source, ToolError, ToolResult, ToolUnavailableError
 
 log = structlog.get_logger(__name__)
 LONGEST_TEXT = 400_000
 LONGEST_PHRASE = 300
-_LONGEST_MESSAGE = 1_000
+_LONGEST_MESSAGE = 2_500
+_LONGEST_DIFF = 20_000
 _LONGEST_DETAILS = 20_000
 _MOST_SOURCES = 200
 _MOST_WARNINGS = 64
@@ -38,6 +39,25 @@ def phrase(message: str) -> str:
     """Return a status as people may see it: one line, without secrets, at most 300 characters."""
     shown = redact(" ".join(str(message)[: 2 * LONGEST_PHRASE].split()))
     return shown if len(shown) <= LONGEST_PHRASE else f"{shown[: LONGEST_PHRASE - 1]}…"
+
+
+def progress(message: str, change: FileChange | None = None) -> pb.ToolStatus:
+    """Return a status on the wire."""
+    if change is None:
+        return pb.ToolStatus(message=phrase(message))
+    made = pb.FileChange(
+        path=_cut(change.path),
+        reason=_cut(redact(change.reason)),
+        line_start=change.first,
+        line_end=change.last,
+        diff=_plain(lines_within(change.diff, _LONGEST_DIFF)),
+    )
+    return pb.ToolStatus(message=phrase(message), change=made)
+
+
+def lines_within(text: str, most: int) -> str:
+    """Return the whole lines at the beginning of `text` that have at most `most` characters."""
+    return text if len(text) <= most else text[: text.rfind("\n", 0, most) + 1]
 
 
 def late(tool: str, seconds: float) -> HeddleError:

@@ -2,7 +2,8 @@
 
 A tool is one function with the `tool` decorator. It takes a `ToolCall` and returns a `ToolResult`,
 or raises `ToolError`. The function is async, or an ordinary one, which then runs in a thread; only
-an async one can use the client, the knowledge bases, the files, the rubrics and the small model.
+an async one can use the client, the knowledge bases, the files, the workspace, the rubrics and the
+small model.
 
 One tool can be bound in several modes: `augment`, to fill a slot before the model answers, and
 `function`, where the model calls it. What the model sends is `ToolCall.query`, or what the tool's
@@ -35,6 +36,7 @@ from heddle_tools_service.surroundings import (
     Caller,
     EarlierResult,
     FailedSearch,
+    FileChange,
     Files,
     FileText,
     Findings,
@@ -43,8 +45,21 @@ from heddle_tools_service.surroundings import (
     Passage,
     Rubric,
     Rubrics,
+    Status,
+    Workspace,
 )
 from heddle_tools_service.weather import CurrentWeather, Weather
+from heddle_tools_service.workspace.shapes import (
+    ChangedFile,
+    Edit,
+    Entry,
+    FileEdits,
+    FileQuery,
+    Listing,
+    Matches,
+    Page,
+    Patched,
+)
 
 __all__ = [
     "SCHEMA_DIALECT",
@@ -52,24 +67,35 @@ __all__ = [
     "Assignments",
     "Assistant",
     "Caller",
+    "ChangedFile",
     "Course",
     "CurrentWeather",
     "EarlierResult",
+    "Edit",
+    "Entry",
     "FailedSearch",
+    "FileChange",
+    "FileEdits",
+    "FileQuery",
     "FileText",
     "Files",
     "Findings",
     "Function",
     "Knowledge",
+    "Listing",
+    "Matches",
     "Mode",
     "Moodle",
     "NoArguments",
     "NoOptions",
+    "Page",
     "Passage",
+    "Patched",
     "Query",
     "Rubric",
     "Rubrics",
     "Source",
+    "Status",
     "Tool",
     "ToolArguments",
     "ToolCall",
@@ -78,6 +104,7 @@ __all__ = [
     "ToolResult",
     "ToolUnavailableError",
     "Weather",
+    "Workspace",
     "tool",
 ]
 Mode = Literal["augment", "function", "agent"]
@@ -163,7 +190,7 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     identity: Caller
     earlier: tuple[EarlierResult, ...]
     """What tools found earlier in the run, in the order in which they ran."""
-    status: Callable[[str], None]
+    status: Status
     """Tells the person who waits what is being done, in one short phrase without secrets."""
     http: httpx.AsyncClient
     """For requests to other servers. Follows no redirects, keeps no cookies."""
@@ -172,6 +199,7 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     rubrics: Rubrics
     moodle: Moodle
     weather: Weather
+    workspace: Workspace
     seconds: float
     """How long the call may take."""
     build_request: Callable[[], dict[str, Any]]

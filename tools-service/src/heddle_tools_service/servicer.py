@@ -79,9 +79,8 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
                 for event in events:
                     if isinstance(event.what, HeddleError):
                         raise event.what
-                    if isinstance(event.what, str):
-                        status = pb.ToolStatus(message=event.what)
-                        yield pb.ExecuteToolResponse(status=status)
+                    if isinstance(event.what, pb.ToolStatus):
+                        yield pb.ExecuteToolResponse(status=event.what)
                     else:
                         yield pb.ExecuteToolResponse(result=event.what)
 
@@ -124,8 +123,8 @@ def _violations(invocations: Sequence[pb.ToolInvocation], path: str) -> Iterator
 
 def _event(event: Event) -> pb.ToolEvent:
     match event.what:
-        case str():
-            return pb.ToolEvent(id=event.id, status=pb.ToolStatus(message=event.what))
+        case pb.ToolStatus():
+            return pb.ToolEvent(id=event.id, status=event.what)
         case HeddleError():
             return pb.ToolEvent(id=event.id, error=to_status(event.what), slot=event.slot)
         case _:

@@ -19,6 +19,7 @@ from heddle_tools_service.providers.kept_rubrics import RubricLibrary
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Query, Tool, ToolCall
 from heddle_tools_service.surroundings import Generate
@@ -40,6 +41,7 @@ class Workshop:
     rubrics: RubricLibrary | RubricFolder
     moodles: Moodles
     weather: Weather
+    workspaces: Workspaces
     small_model: Generate | None
     threads: Threads
     patience: float
@@ -65,6 +67,7 @@ class Workshop:
             rubrics=self.rubrics.of(scene.assistant),
             moodle=self.moodles.of(scene.assistant, scene.identity),
             weather=self.weather,
+            workspace=self.workspaces.of(scene.identity),
             build_request=scene.request,
             small_model=self.small_model,
         )

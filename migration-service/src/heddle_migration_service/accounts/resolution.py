@@ -38,6 +38,16 @@ def resolved(slug: str, own: Config, system: Config) -> pb.ResolveSettingsRespon
     return response
 
 
+def prices(config: Config) -> object:
+    """Return what an organisation has set as prices of models, nothing if it has set none."""
+    return _setup(config).get("prices", {})
+
+
+def only_prices(config: Config) -> Config:
+    """Return the settings without anything but the prices, which stay in their place."""
+    return {"setups": {_SETUP: {"prices": prices(config)}}}
+
+
 def servers(settings: pb.ResolveSettingsResponse) -> Iterator[tuple[str, str, str]]:
     """Yield a name, an address and a secret for each server that is set up."""
     found: dict[str, Any] = {f"providers.{name}": p for name, p in settings.providers.items()}

@@ -5,11 +5,12 @@ from typing import Any
 
 from heddle_runtime.errors import InvalidRequestError, Violation
 
-from heddle_migration_service.accounts.resolution import resolved, servers
+from heddle_migration_service.accounts.resolution import prices, resolved, servers
 from heddle_migration_service.accounts.sealing import Keys, UnreadableSecretError
 from heddle_migration_service.accounts.secret_members import MASK, Config, sealed, unmasked
 from heddle_migration_service.conversion.errors import MalformedMetadataError
 from heddle_migration_service.conversion.text import checked
+from heddle_migration_service.usage.prices import PriceError, read_prices
 
 _FIELD = "organization.settings_json"
 _LARGEST = 256 * 1024
@@ -42,11 +43,16 @@ def replaced(given: Config, kept: Config, keys: Keys, slug: str) -> str:
         slug: Of the organisation.
 
     Raises:
-        InvalidRequestError: There is no such secret, or it would go to another server.
+        InvalidRequestError: There is no such secret, or it would go to another server. Or a
+            price is wrong.
     """
     _refuse_moves(given, kept)
     try:
-        return json.dumps(sealed(unmasked(given, kept, keys, slug), keys, slug))
+        plain = unmasked(given, kept, keys, slug)
+        read_prices(prices(plain))
+        return json.dumps(sealed(plain, keys, slug))
+    except PriceError as error:
+        raise _wrong(f"is wrong at 'setups.default.prices': {error}") from None
     except KeyError as error:
         raise _wrong(f"says {MASK!r} at {error.args[0]!r}, where no secret is kept") from None
     except UnreadableSecretError as error:

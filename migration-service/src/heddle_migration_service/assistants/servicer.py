@@ -20,6 +20,7 @@ from heddle_migration_service.kept.reader import contract
 from heddle_migration_service.kept.row import Row
 from heddle_migration_service.kept.writer import Columns, Writer
 from heddle_migration_service.texts import refuse_nul, require_name
+from heddle_migration_service.usage.budgets import Budgets
 
 _LONGEST_TEXT = 200
 
@@ -27,10 +28,13 @@ _LONGEST_TEXT = 200
 class AssistantServicer(pb_grpc.AssistantServiceServicer):
     """Translates between the contract and what keeps assistants."""
 
-    def __init__(self, catalog: Catalog, writer: Writer, exporter: Exporter) -> None:
+    def __init__(
+        self, catalog: Catalog, writer: Writer, exporter: Exporter, budgets: Budgets
+    ) -> None:
         self._catalog = catalog
         self._writer = writer
         self._exporter = exporter
+        self._budgets = budgets
 
     async def GetAssistant(
         self, request: pb.GetAssistantRequest, context: Context
@@ -38,7 +42,10 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         """Return one assistant. A forbidden one is answered like a missing one."""
         kept = await self._catalog.get(request.reference, caller().identity)
         return pb.GetAssistantResponse(
-            assistant=kept.assistant, etag=kept.etag, published=kept.published
+            assistant=kept.assistant,
+            etag=kept.etag,
+            published=kept.published,
+            quota=await self._budgets.of(kept.assistant),
         )
 
     async def ListAssistants(

@@ -12,6 +12,8 @@ from sqlalchemy.types import TypeDecorator
 Identifier = BigInteger().with_variant(Integer, "sqlite")
 Seconds = BigInteger().with_variant(Integer, "sqlite")
 """Seconds since 1970, past 2038 too."""
+Amount = BigInteger().with_variant(Integer, "sqlite")
+"""Counts beyond 32 bits."""
 
 Processor = Callable[[Any], Any]
 

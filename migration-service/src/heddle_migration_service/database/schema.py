@@ -18,7 +18,7 @@ from sqlalchemy import (
     true,
 )
 
-from heddle_migration_service.database.columns import Identifier, Seconds, Untyped
+from heddle_migration_service.database.columns import Amount, Identifier, Seconds, Untyped
 
 # Without names of their own, constraints could not be altered on both databases alike.
 metadata = MetaData(
@@ -56,6 +56,10 @@ def _flag(name: str, *, default: bool = False) -> Column[bool]:
 
 def _count(name: str, first: int = 0) -> Column[int]:
     return Column(name, Integer, nullable=False, server_default=text(str(first)))
+
+
+def _amount(name: str) -> Column[int]:
+    return Column(name, Amount, nullable=False)
 
 
 organizations = Table(
@@ -190,3 +194,29 @@ api_keys = Table(
     Index(None, "organization_id", "id"),
 )
 """The id is the public part of a key; the rest is known only as its digest."""
+
+usage = Table(
+    "usage",
+    metadata,
+    Column("assistant_id", ForeignKey("assistants.id"), primary_key=True, autoincrement=False),
+    Column("connector", Text, primary_key=True),
+    Column("model", Text, primary_key=True),
+    _amount("requests"),
+    _amount("usage_unknown"),
+    _amount("prompt_tokens"),
+    _amount("cached_tokens"),
+    _amount("completion_tokens"),
+    _amount("unpriced_tokens"),
+    _amount("cost_picos"),
+)
+"""What assistants consumed. Costs are in millionths of a millionth of a US dollar: that is what one
+token costs if a million cost a millionth, so sums are exact however they were recorded."""
+
+usage_recorders = Table(
+    "usage_recorders",
+    metadata,
+    Column("recorder", Text, primary_key=True),
+    _amount("last_number"),
+    _at("recorded_at"),
+)
+"""Who recorded usage, and the number of the last entry of each: what is sent again counts once."""

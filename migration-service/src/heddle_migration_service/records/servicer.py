@@ -7,16 +7,15 @@ from heddle.migration.v1 import record_pb2 as pb
 from heddle.migration.v1 import record_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
 from heddle_runtime.calls import caller
-from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.paging import page_size, read_token, write_token
+from heddle_runtime.paging import page_size, write_token
 from sqlalchemy import and_
 
 from heddle_migration_service.access import changeable, may_use
 from heddle_migration_service.assistants.catalog import Catalog
 from heddle_migration_service.conversion import legacy_edit, legacy_new
 from heddle_migration_service.kept.migrating import Stored
+from heddle_migration_service.kept.paging import row_before
 from heddle_migration_service.kept.reader import Reader
-from heddle_migration_service.kept.row import row_id
 from heddle_migration_service.kept.rows import Rows
 from heddle_migration_service.kept.writer import Columns, Writer, no_assistant
 from heddle_migration_service.records.view import (
@@ -59,7 +58,7 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
     ) -> pb.ListRecordsResponse:
         """List records, as they are kept."""
         size = page_size(request.page_size, default=100, maximum=1000)
-        after = _after(request.page_token)
+        after = row_before(request.page_token)
         where = and_(await self._catalog.in_sight(), changeable(caller().identity))
         rows = await self._rows.after(after, size + 1, where)
         found: list[pb.Record] = []
@@ -111,11 +110,3 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
 
         stored = await self._writer.edit(request.id, identity, request.etag, edit)
         return pb.UpdateRecordResponse(record=record_of_stored(stored), etag=stored.row.etag)
-
-
-def _after(token: str) -> int:
-    after = row_id(read_token(token)) if token else 0
-    if after is None:
-        violation = Violation("page_token", "is not a token of this list")
-        raise InvalidRequestError("The page token is not valid.", [violation])
-    return after

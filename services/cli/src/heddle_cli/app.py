@@ -15,6 +15,7 @@ from heddle_cli.commands import (
     search,
     token,
     tools,
+    usage,
     users,
 )
 
@@ -33,6 +34,7 @@ app.command("migrate")(migrate.migrate)
 app.command("models")(models.models)
 app.command("assistants")(assistants.assistants)
 app.command("token")(token.token)
+app.command("usage")(usage.usage)
 app.add_typer(collections.app, name="collections")
 app.add_typer(tools.app, name="tools")
 app.add_typer(organizations.app, name="organizations")

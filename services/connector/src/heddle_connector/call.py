@@ -38,6 +38,7 @@ class Call:
         "_request",
         "connector",
         "model",
+        "substitute",
         "whole",
     )
 
@@ -52,6 +53,8 @@ class Call:
         self.model = request.model.model
         """The provider's name of the model."""
         self.connector = request.model.connector
+        self.substitute = ""
+        """`connector/model` if another model than was asked for answers."""
         self.whole = whole
         """Nobody reads the answer before it is complete."""
 

@@ -58,6 +58,7 @@ class Owners:
         if found != (call.connector, call.model):
             log.warning("model not available", wanted=call.model, instead="/".join(found))
             call.connector, call.model = found
+            call.substitute = "/".join(found)
         return self._of(call.connector, settings.providers[call.connector])
 
     async def offers(self, organization: str, connector: str) -> Mapping[str, Offer]:

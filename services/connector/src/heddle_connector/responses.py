@@ -26,16 +26,23 @@ _REASONS: dict[str, chat.FinishReason.ValueType] = {
 }
 
 
-def to_events(events: Sequence[Event]) -> list[pb.GenerationEvent]:
-    """Return `events` in the form of the contract."""
+def to_events(events: Sequence[Event], substitute: str = "") -> list[pb.GenerationEvent]:
+    """Return `events` in the form of the contract.
+
+    Args:
+        events: What happened.
+        substitute: The model that made them, as `connector/model`, if another one was asked for.
+    """
     return [
         # nearly all of them are text: the shortest way for those
-        pb.GenerationEvent(text_delta=event.text) if type(event) is TextDelta else _event(event)
+        pb.GenerationEvent(text_delta=event.text)
+        if type(event) is TextDelta
+        else _event(event, substitute)
         for event in events
     ]
 
 
-def _event(event: Event) -> pb.GenerationEvent:
+def _event(event: Event, substitute: str) -> pb.GenerationEvent:
     match event:
         case TextDelta():
             return pb.GenerationEvent(text_delta=event.text)
@@ -47,18 +54,19 @@ def _event(event: Event) -> pb.GenerationEvent:
         case Logprobs():
             return pb.GenerationEvent(logprobs_json=event.json)
         case Done():
-            return pb.GenerationEvent(done=_done(event))
+            return pb.GenerationEvent(done=_done(event, substitute))
         case _:
             assert_never(event)
 
 
-def _done(done: Done) -> chat.Done:
+def _done(done: Done, substitute: str) -> chat.Done:
     metadata = done.provider_metadata
     return chat.Done(
         finish_reason=_REASONS[done.finish_reason],
         usage=_usage(done.usage) if done.usage is not None else None,
         model=done.model,
         provider_metadata_json=msgspec.json.encode(metadata).decode() if metadata else "",
+        substitute=substitute,
     )
 
 

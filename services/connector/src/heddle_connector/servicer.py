@@ -91,7 +91,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         try:
             async for events in batches:
                 if taken := ending.take(events):
-                    yield pb.GenerateMessageResponse(events=to_events(taken))
+                    yield pb.GenerateMessageResponse(events=to_events(taken, call.substitute))
             ending.check()
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
@@ -109,7 +109,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         found: list[pb.GenerationEvent] = []
         try:
             async for events in batches:
-                found += to_events(ending.take(events))
+                found += to_events(ending.take(events), call.substitute)
             ending.check()
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)

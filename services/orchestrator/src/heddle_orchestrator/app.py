@@ -9,6 +9,8 @@ from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
+from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.settings import ServiceSettings
@@ -18,12 +20,15 @@ from pydantic_settings import SettingsConfigDict
 from heddle_orchestrator.assistants import KeptAssistants
 from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.functions import Catalog, Functions, Limits
+from heddle_orchestrator.metering.flushing import flushing
+from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.servicer import OrchestratorServicer
 
 if TYPE_CHECKING:  # grpc's generated stubs have their asynchronous form only in the type files
     from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
+    from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
 
 
 class OrchestratorSettings(ServiceSettings):
@@ -47,6 +52,12 @@ class OrchestratorSettings(ServiceSettings):
         ge=0,
         description="How long an assistant is kept after it was read. An edit shows after that "
         "time at the latest.",
+    )
+    usage_flush_seconds: float = Field(
+        default=1.0,
+        gt=0,
+        description="How often what answers consumed is recorded. A process that is killed loses "
+        "what it has not recorded.",
     )
     max_prompt_chars: int = Field(
         default=2_000_000, gt=0, description="The longest prompt that is sent to a model."
@@ -76,6 +87,7 @@ class Peers:
     tools: "ToolServiceAsyncStub"
     connectors: "ConnectorServiceAsyncStub"
     assistants: "AssistantServiceAsyncStub"
+    usage: "UsageServiceAsyncStub"
 
 
 @asynccontextmanager
@@ -85,33 +97,39 @@ async def connect(settings: OrchestratorSettings) -> AsyncGenerator[Peers]:
         tool_pb2.DESCRIPTOR.services_by_name["ToolService"],
         connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"],
         assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
+        usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
     )
     async with (
         channel(settings.tools_address, services[0]) as tools,
         channel(settings.connector_address, services[1]) as connectors,
-        channel(settings.assistants_address, services[2]) as assistants,
+        channel(settings.assistants_address, *services[2:]) as assistants,
     ):
         yield Peers(
             tool_pb2_grpc.ToolServiceStub(tools),
             connector_pb2_grpc.ConnectorServiceStub(connectors),
             assistant_pb2_grpc.AssistantServiceStub(assistants),
+            usage_pb2_grpc.UsageServiceStub(assistants),
         )
 
 
 @asynccontextmanager
 async def app(settings: OrchestratorSettings, peers: Peers) -> AsyncGenerator[Sequence[Binding]]:
     """Yield what the orchestrator service serves."""
+    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
+    acting, meter = Acting("heddle-orchestrator", secret), Meter()
     completions = Completions(
         tools=peers.tools,
         connectors=peers.connectors,
-        assistants=KeptAssistants(peers.assistants, settings.assistant_cache_seconds),
+        assistants=KeptAssistants(peers.assistants, settings.assistant_cache_seconds, meter),
         tool_timeout=settings.tool_timeout,
         functions=Functions(Catalog(peers.tools), _limits(settings)),
         max_prompt_chars=settings.max_prompt_chars,
+        meter=meter,
     )
     contract = orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"]
     register = orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server
-    yield [bind(contract, register, OrchestratorServicer(completions))]
+    async with flushing(peers.usage, meter, acting, settings.usage_flush_seconds):
+        yield [bind(contract, register, OrchestratorServicer(completions))]
 
 
 def _limits(settings: OrchestratorSettings) -> Limits:

@@ -8,43 +8,57 @@ from heddle_runtime.boundary import Context
 from heddle_runtime.calls import caller, onward
 from heddle_runtime.identity import ANONYMOUS, Identity
 
+from heddle_orchestrator.metering.budgets import Budget, budget
+from heddle_orchestrator.metering.meter import Meter
+
 if TYPE_CHECKING:
     from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
 
+BY_ID = "lamb_assistant."
+"""What makes a reference of an identifier that is none of a name."""
 _LARGEST_CACHE = 1024
+_Known = tuple[float, assistant_pb2.Assistant, Budget | None]
+"""Until when an assistant is remembered, and what it may spend."""
 
 
 class Assistants(Protocol):
     """Where kept assistants come from."""
 
     async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:
-        """Return the assistant that the caller means by `reference`, or raise NotFoundError."""
+        """Return the assistant that the caller means by `reference`, as `KeptAssistants` does."""
 
 
 class KeptAssistants:
     """Asks the assistant service, and remembers for a moment what it said to whom."""
 
-    def __init__(self, service: "AssistantServiceAsyncStub", seconds: float) -> None:
+    def __init__(self, service: "AssistantServiceAsyncStub", seconds: float, meter: Meter) -> None:
         self._service = service
         self._seconds = seconds
-        self._known: dict[tuple[str, Identity], tuple[float, assistant_pb2.Assistant]] = {}
+        self._meter = meter
+        self._known: dict[tuple[str, Identity], _Known] = {}
 
     async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:
         """Return the assistant that the caller means by `reference`.
 
         Raises:
             NotFoundError: There is none that the caller may use.
+            ResourceExhaustedError: Its quota is used up.
         """
         identity = caller().identity
         key = (reference, identity)
         now = time.monotonic()
         if (known := self._known.get(key)) and now < known[0]:
+            if known[2] is not None:
+                known[2].check()
             return known[1]
         request = assistant_pb2.GetAssistantRequest(reference=reference)
         response = await self._service.GetAssistant(request, **onward(context))
         if len(self._known) >= _LARGEST_CACHE:
             self._known.clear()
-        self._known[key] = (now + self._seconds, response.assistant)
+        left = budget(response, self._meter, now)
+        self._known[key] = (now + self._seconds, response.assistant, left)
+        if left is not None:
+            left.check()
         return response.assistant
 
 

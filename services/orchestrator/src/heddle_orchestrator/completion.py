@@ -21,10 +21,12 @@ from heddle_runtime.errors import (
 )
 
 from heddle_orchestrator import prompt_processors, strategies
-from heddle_orchestrator.assistants import Assistants, owned_by_caller
+from heddle_orchestrator.assistants import BY_ID, Assistants, owned_by_caller
 from heddle_orchestrator.bindings import Bound, bound_for, stop_on_failure
 from heddle_orchestrator.execution import Events, ToolRun
 from heddle_orchestrator.functions import Functions, Generate
+from heddle_orchestrator.metering.counting import counting
+from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS, PromptProcessor
 from heddle_orchestrator.slots import fill
 from heddle_orchestrator.strategies import STRATEGIES, Strategy
@@ -48,6 +50,7 @@ class Completions:
     tool_timeout: float
     functions: Functions
     max_prompt_chars: int
+    meter: Meter
 
     async def run(
         self, request: pb.RunCompletionRequest, context: Context, *, watched: bool
@@ -60,8 +63,8 @@ class Completions:
             watched: Somebody reads the events as they come.
 
         Raises:
-            HeddleError: There is no answer: the assistant is unknown or wrong, the connector
-                failed, or a tool that must not fail did.
+            HeddleError: There is no answer: the assistant is unknown or wrong or has spent its
+                quota, the connector failed, or a tool that must not fail did.
         """
         assistant = await self._assistant(request, context)
         strategy = _strategy(assistant.strategy)
@@ -90,8 +93,10 @@ class Completions:
         if callable_:
             run = self._tool_run(request, assistant, context, watched=watched)
             generate = self.functions.answering(generate, run, callable_, called)
-        async with aclosing(generate(whole)) as generated:
+        count = counting(self.meter, request, assistant)
+        async with count as counted, aclosing(generate(whole)) as generated:
             async for events in generated:
+                counted.last = events
                 chars += sum(len(event.text_delta) for event in events)
                 if events[-1].HasField("done") and (request.include_trace or assistant.verbose):
                     step = model_step(watch.seconds(), chars)
@@ -104,6 +109,8 @@ class Completions:
     ) -> assistant_pb2.Assistant:
         match request.WhichOneof("target"):
             case "assistant":
+                if request.charged_to:
+                    await self.assistants.get(f"{BY_ID}{request.charged_to}", context)
                 return owned_by_caller(request.assistant)
             case "assistant_reference":
                 return await self.assistants.get(request.assistant_reference, context)

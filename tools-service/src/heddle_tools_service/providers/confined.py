@@ -19,7 +19,8 @@ _FILE = _FLAGS | os.O_NONBLOCK | os.O_NOCTTY
 _FOLDER = _FLAGS | os.O_DIRECTORY
 _TRIES = 16
 
-Opener = Callable[[int, list[str]], int]
+Opener = Callable[[int, list[str], int], int]
+"""Takes a folder's descriptor, the components below it and the flags of `os.open`."""
 
 
 class _OpenHow(ctypes.Structure):
@@ -38,20 +39,29 @@ def open_beneath(folder: int, components: list[str]) -> int:
     Raises:
         OSError: As of `os.open`; `ELOOP` for a link, `EXDEV` for a way out.
     """
-    return opener()(folder, components)
+    return opener()(folder, components, _FILE)
+
+
+def open_folder_beneath(folder: int, components: list[str]) -> int:
+    """Return a descriptor of the folder at `components` below the descriptor `folder`.
+
+    Raises:
+        OSError: As of `open_beneath`; `ENOTDIR` for what is no folder.
+    """
+    return opener()(folder, components or ["."], _FOLDER)
 
 
 @cache
 def opener() -> Opener:
     """Return the best way that this kernel offers."""
     try:
-        os.close(_by_kernel(_root(), ["."]))
+        os.close(_by_kernel(_root(), ["."], _FOLDER))
     except (OSError, AttributeError):  # no such call, or a sandbox that forbids it
         return by_component
     return _by_kernel
 
 
-def by_component(folder: int, components: list[str]) -> int:
+def by_component(folder: int, components: list[str], flags: int) -> int:
     """Open one component after the other; a link anywhere on the way is an error."""
     *parents, name = components
     here = os.dup(folder)
@@ -60,7 +70,9 @@ def by_component(folder: int, components: list[str]) -> int:
             below = _enter(parent, here)
             os.close(here)
             here = below
-        return os.open(name, _FILE, dir_fd=here)
+        if flags == _FOLDER:
+            return _enter(name, here)
+        return os.open(name, flags, dir_fd=here)
     finally:
         os.close(here)
 
@@ -74,9 +86,10 @@ def _enter(name: str, folder: int) -> int:
         raise
 
 
-def _by_kernel(folder: int, components: list[str]) -> int:
+def _by_kernel(folder: int, components: list[str], flags: int) -> int:
     path = os.fsencode("/".join(components))
-    how = _OpenHow(_FILE, 0, _BENEATH | _NO_MAGICLINKS | _NO_SYMLINKS)
+    # With O_NOFOLLOW a link in place of a folder would be ENOTDIR, as a file is.
+    how = _OpenHow(flags & ~os.O_NOFOLLOW, 0, _BENEATH | _NO_MAGICLINKS | _NO_SYMLINKS)
     call = _libc().syscall
     for _ in range(_TRIES):
         found: int = call(

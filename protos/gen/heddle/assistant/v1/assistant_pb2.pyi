@@ -383,6 +383,7 @@ class GetAssistantResponse(_message.Message):
     ASSISTANT_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     PUBLISHED_FIELD_NUMBER: _builtins.int
+    QUOTA_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """Changes whenever the assistant does."""
     published: _builtins.bool
@@ -391,20 +392,102 @@ class GetAssistantResponse(_message.Message):
     def assistant(self) -> Global___Assistant:
         """The assistant."""
 
+    @_builtins.property
+    def quota(self) -> Global___Quota:
+        """What the assistant may spend, if it has a quota."""
+
     def __init__(
         self,
         *,
         assistant: Global___Assistant | None = ...,
         etag: _builtins.str = ...,
         published: _builtins.bool = ...,
+        quota: Global___Quota | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "quota", b"quota"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag", "published", b"published"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag", "published", b"published", "quota", b"quota"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetAssistantResponse: _TypeAlias = GetAssistantResponse  # noqa: Y015
+
+@_typing.final
+class Quota(_message.Message):
+    """What an assistant may spend: the member `quota` of its metadata, `{"enabled": true,
+    "cost_limit_usd": 5.0}`. Other members of it are kept and mean nothing here.
+
+    An amount is a number, or the text of one; below zero it counts as zero. Without one, or if
+    `enabled` is absent, false, null, 0 or empty, the assistant has no quota.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LIMIT_MICROS_FIELD_NUMBER: _builtins.int
+    SPENT_MICROS_FIELD_NUMBER: _builtins.int
+    PRICE_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    limit_micros: _builtins.int
+    """The limit, in millionths of a US dollar. The assistant answers as long as it spent less.
+    At most 10^15, a billion dollars.
+    """
+    spent_micros: _builtins.int
+    """What is recorded as spent so far, in millionths of a US dollar, rounded down."""
+    problem: _builtins.str
+    """Why the limit cannot be read, in one sentence for the assistant's owner. The limit is 0
+    then. Empty if it can.
+    """
+    @_builtins.property
+    def price(self) -> Global___Price:
+        """The price of the assistant's model, if there is one. What it consumes without one is not
+        counted as spent: see `heddle.usage.v1.ModelUsage.unpriced_tokens`.
+        """
+
+    def __init__(
+        self,
+        *,
+        limit_micros: _builtins.int = ...,
+        spent_micros: _builtins.int = ...,
+        price: Global___Price | None = ...,
+        problem: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["price", b"price"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit_micros", b"limit_micros", "price", b"price", "problem", b"problem", "spent_micros", b"spent_micros"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Quota: _TypeAlias = Quota  # noqa: Y015
+
+@_typing.final
+class Price(_message.Message):
+    """What a model costs: US dollars per million tokens, in millionths."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INPUT_MICROS_FIELD_NUMBER: _builtins.int
+    CACHED_INPUT_MICROS_FIELD_NUMBER: _builtins.int
+    OUTPUT_MICROS_FIELD_NUMBER: _builtins.int
+    input_micros: _builtins.int
+    """For prompts."""
+    cached_input_micros: _builtins.int
+    """For what of a prompt comes from the provider's cache."""
+    output_micros: _builtins.int
+    """For answers."""
+    def __init__(
+        self,
+        *,
+        input_micros: _builtins.int = ...,
+        cached_input_micros: _builtins.int = ...,
+        output_micros: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cached_input_micros", b"cached_input_micros", "input_micros", b"input_micros", "output_micros", b"output_micros"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Price: _TypeAlias = Price  # noqa: Y015
 
 @_typing.final
 class ListAssistantsRequest(_message.Message):

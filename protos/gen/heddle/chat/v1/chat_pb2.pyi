@@ -469,6 +469,7 @@ class Done(_message.Message):
     USAGE_FIELD_NUMBER: _builtins.int
     MODEL_FIELD_NUMBER: _builtins.int
     PROVIDER_METADATA_JSON_FIELD_NUMBER: _builtins.int
+    SUBSTITUTE_FIELD_NUMBER: _builtins.int
     finish_reason: Global___FinishReason.ValueType
     """Why the model stopped."""
     model: _builtins.str
@@ -476,6 +477,10 @@ class Done(_message.Message):
     provider_metadata_json: _builtins.str
     """What else the provider told about the answer, as the text of one JSON object, for
     example `{"system_fingerprint":"fp_44"}`. Empty if nothing.
+    """
+    substitute: _builtins.str
+    """The model that answered in place of the one that was asked for, as `connector/model`,
+    because the assistant's organisation does not offer that one. Empty if none did.
     """
     @_builtins.property
     def usage(self) -> Global___Usage:
@@ -488,10 +493,11 @@ class Done(_message.Message):
         usage: Global___Usage | None = ...,
         model: _builtins.str = ...,
         provider_metadata_json: _builtins.str = ...,
+        substitute: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["finish_reason", b"finish_reason", "model", b"model", "provider_metadata_json", b"provider_metadata_json", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["finish_reason", b"finish_reason", "model", b"model", "provider_metadata_json", b"provider_metadata_json", "substitute", b"substitute", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

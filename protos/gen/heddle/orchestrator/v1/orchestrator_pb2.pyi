@@ -411,10 +411,16 @@ class RunCompletionRequest(_message.Message):
     OPTIONS_FIELD_NUMBER: _builtins.int
     FUNCTIONS_FIELD_NUMBER: _builtins.int
     INCLUDE_TRACE_FIELD_NUMBER: _builtins.int
+    CHARGED_TO_FIELD_NUMBER: _builtins.int
     assistant_reference: _builtins.str
     """A kept assistant, in any form that `GetAssistantRequest.reference` takes."""
     include_trace: _builtins.bool
     """Adds a `trace` event before `done`. An assistant with `verbose` adds one anyway."""
+    charged_to: _builtins.str
+    """The identifier of the kept assistant that answers of an assistant sent with the request are
+    charged to: they count as its usage, and need room in its quota. The caller must be allowed
+    to use it. If empty, they are counted nowhere. Of no effect with `assistant_reference`.
+    """
     @_builtins.property
     def assistant(self) -> _assistant_pb2.Assistant:
         """An assistant sent with the request."""
@@ -440,10 +446,11 @@ class RunCompletionRequest(_message.Message):
         options: _chat_pb2.GenerationOptions | None = ...,
         functions: _abc.Iterable[_chat_pb2.FunctionDeclaration] | None = ...,
         include_trace: _builtins.bool = ...,
+        charged_to: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "options", b"options", "target", b"target"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "functions", b"functions", "include_trace", b"include_trace", "messages", b"messages", "options", b"options", "target", b"target"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "charged_to", b"charged_to", "functions", b"functions", "include_trace", b"include_trace", "messages", b"messages", "options", b"options", "target", b"target"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_target: _TypeAlias = _typing.Literal["assistant_reference", "assistant"]  # noqa: Y015
     _WhichOneofArgType_target: _TypeAlias = _typing.Literal["target", b"target"]  # noqa: Y015

@@ -104,6 +104,9 @@ class OrchestratorServiceServicer:
         `tool_finished` event with an error, and the model is told in the tool's slot. A
         connector that fails does, with the connector's own status.
 
+        Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
+        if the assistant has spent what its quota allows.
+
         Cancelling the call stops its tools and the provider's request. Not idempotent:
         clients never retry it by themselves.
         """

@@ -66,6 +66,9 @@ class OrchestratorServiceStub:
     `tool_finished` event with an error, and the model is told in the tool's slot. A
     connector that fails does, with the connector's own status.
 
+    Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
+    if the assistant has spent what its quota allows.
+
     Cancelling the call stops its tools and the provider's request. Not idempotent:
     clients never retry it by themselves.
     """
@@ -114,6 +117,9 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     A tool that fails does not fail the call, unless its binding says so: it ends in a
     `tool_finished` event with an error, and the model is told in the tool's slot. A
     connector that fails does, with the connector's own status.
+
+    Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
+    if the assistant has spent what its quota allows.
 
     Cancelling the call stops its tools and the provider's request. Not idempotent:
     clients never retry it by themselves.
@@ -178,6 +184,9 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         A tool that fails does not fail the call, unless its binding says so: it ends in a
         `tool_finished` event with an error, and the model is told in the tool's slot. A
         connector that fails does, with the connector's own status.
+
+        Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
+        if the assistant has spent what its quota allows.
 
         Cancelling the call stops its tools and the provider's request. Not idempotent:
         clients never retry it by themselves.

@@ -193,20 +193,70 @@ class ToolStatus(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     MESSAGE_FIELD_NUMBER: _builtins.int
+    CHANGE_FIELD_NUMBER: _builtins.int
     message: _builtins.str
     """One short phrase, for example `reading file 1/notes.md`. Carries no secrets."""
+    @_builtins.property
+    def change(self) -> Global___FileChange:
+        """A change that the tool made to a file of a workspace; `message` tells it in words. Sent
+        once for each change, after all changes of the call were made and before its result.
+        """
+
     def __init__(
         self,
         *,
         message: _builtins.str = ...,
+        change: Global___FileChange | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["change", b"change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["change", b"change", "message", b"message"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ToolStatus: _TypeAlias = ToolStatus  # noqa: Y015
+
+@_typing.final
+class FileChange(_message.Message):
+    """A change that was made to a file."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    LINE_START_FIELD_NUMBER: _builtins.int
+    LINE_END_FIELD_NUMBER: _builtins.int
+    DIFF_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    """The file, relative to the workspace."""
+    reason: _builtins.str
+    """Why, in the words of whoever asked for it. May be empty."""
+    line_start: _builtins.int
+    """The first line that was replaced, from 1, as the file was before. 0 if the change is
+    not one of lines, for example because an older file was put back.
+    """
+    line_end: _builtins.int
+    """The last line that was replaced. One less than `line_start` if lines were inserted only."""
+    diff: _builtins.str
+    """The unified diff of all changes of the file, on the first of them; at most 20,000
+    characters, cut at the end of a line.
+    """
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        line_start: _builtins.int = ...,
+        line_end: _builtins.int = ...,
+        diff: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["diff", b"diff", "line_end", b"line_end", "line_start", b"line_start", "path", b"path", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FileChange: _TypeAlias = FileChange  # noqa: Y015
 
 @_typing.final
 class ToolResult(_message.Message):

@@ -1,0 +1,104 @@
+"""What models cost, as operators write it down: a JSON object by `connector/model`."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+MICROS = 1_000_000
+"""Millionths in a whole."""
+DEAREST = 1_000_000
+"""US dollars for a million tokens; more is a slip of the pen."""
+_NAME = re.compile(r"[a-z][a-z0-9_]*/[^*]*\*?")
+_REQUIRED = ("input", "output")
+_MEMBERS = ("input", "cached_input", "output")
+
+
+class PriceError(ValueError):
+    """A price is wrong. The message names it and says how it must be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a model costs: US dollars per million tokens, in millionths."""
+
+    input: int
+    cached_input: int
+    output: int
+
+    def cost(self, prompt: int, cached: int, completion: int) -> int:
+        """Return what tokens cost, in millionths of a millionth of a US dollar.
+
+        Args:
+            prompt: Tokens of prompts.
+            cached: Those of them that came from the provider's cache.
+            completion: Tokens of answers.
+        """
+        fresh = prompt - cached
+        return fresh * self.input + cached * self.cached_input + completion * self.output
+
+
+Prices = Mapping[str, Price]
+"""By `connector/model`; a name that ends in `*` stands for all that begin like it."""
+
+
+def price_of(prices: Prices, connector: str, model: str) -> Price | None:
+    """Return the price of a model: the one of its name, else of the longest beginning with a `*`.
+
+    A name without a star is never taken for a beginning: `gpt-4o` costs fifteen times as much as
+    `gpt-4o-mini`.
+    """
+    name = f"{connector}/{model}"
+    if (exact := prices.get(name)) is not None:
+        return exact
+    fitting = (each for each in prices if each.endswith("*") and name.startswith(each[:-1]))
+    longest = max(fitting, key=len, default=None)
+    return None if longest is None else prices[longest]
+
+
+def read_prices(given: object) -> dict[str, Price]:
+    """Return the prices that an object holds.
+
+    Raises:
+        PriceError: One is wrong.
+    """
+    if not isinstance(given, Mapping):
+        raise PriceError("prices must be an object with a member for each connector/model")
+    return {name: _price(name, value) for name, value in given.items()}
+
+
+def usable_prices(given: object) -> Iterator[tuple[str, Price]]:
+    """Yield the prices of an object that are not wrong."""
+    for name, value in given.items() if isinstance(given, Mapping) else ():
+        try:
+            yield name, _price(name, value)
+        except PriceError:
+            continue
+
+
+def _price(name: str, given: object) -> Price:
+    if not _NAME.fullmatch(name):
+        raise PriceError(f"{name!r} must be connector/model, or end in * for all that begin so")
+    if not isinstance(given, Mapping):
+        raise PriceError(f"{name!r} must be an object with {', '.join(_MEMBERS)}")
+    for member in given:
+        if member not in _MEMBERS:
+            raise PriceError(f"{name!r} has {member!r}; known are {', '.join(_MEMBERS)}")
+    for member in _REQUIRED:
+        if member not in given:
+            raise PriceError(f"{name!r} lacks {member!r}")
+    fresh, answer = (_micros(name, member, given[member]) for member in _REQUIRED)
+    cached = given.get("cached_input")
+    return Price(fresh, fresh if cached is None else _micros(name, "cached_input", cached), answer)
+
+
+def _micros(name: str, member: str, given: Any) -> int:  # noqa: ANN401 - any JSON value
+    plain = isinstance(given, int | float) and not isinstance(given, bool)
+    if not plain or not math.isfinite(given) or not 0 <= given <= DEAREST:
+        raise PriceError(
+            f"{name!r} has a wrong {member!r}: it must be US dollars for a million tokens, a "
+            f"number from 0 to {DEAREST}"
+        )
+    return int((Decimal(str(given)) * MICROS).to_integral_value(ROUND_HALF_UP))

@@ -1,0 +1,90 @@
+"""`heddle usage`."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+from heddle.usage.v1 import usage_pb2 as pb
+from heddle.usage.v1.usage_pb2_grpc import UsageServiceStub
+
+from heddle_cli.connections import SOON, Connection, connected, outgoing
+from heddle_cli.options import MIGRATION, MigrationAddress
+from heddle_cli.pages import pages
+from heddle_cli.terminal import columns, notes, out, plain
+
+_SERVICE = pb.DESCRIPTOR.services_by_name["UsageService"]
+_HEAD = (
+    *("ASSISTANT", "ORGANISATION", "MODEL", "REQUESTS", "UNKNOWN"),
+    *("PROMPT", "CACHED", "ANSWER", "UNPRICED", "USD", "LIMIT", "NAME"),
+)
+_MICROS = 1_000_000
+
+
+def usage(
+    *,
+    organization: Annotated[str, typer.Option(help="Only assistants of this organisation.")] = "",
+    assistant: Annotated[str, typer.Option(help="Only the assistant with this id.")] = "",
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Begin to count the assistant anew, from zero.")
+    ] = False,
+    migration_address: MigrationAddress = MIGRATION,
+) -> None:
+    """Show what assistants consumed, by model: answers, tokens, US dollars.
+
+    UNKNOWN are answers whose tokens nobody told, UNPRICED tokens of models without a price: both
+    cost nothing here, and no quota stops them.
+    """
+    if reset and not assistant:
+        raise typer.BadParameter("Name the assistant.", param_hint="--assistant")
+    with connected(migration_address, _SERVICE) as connection:
+        if reset:
+            request = pb.ResetUsageRequest(id=assistant)
+            UsageServiceStub(connection.channel).ResetUsage(request, **outgoing(SOON))
+            out.print(plain(f"{assistant}: begun anew"))
+            return
+        found = list(listed(connection, organization, assistant))
+    rows = [row for each in found for row in _rows(each)]
+    if not rows:
+        notes.print("Nothing was consumed yet.", style="dim")
+        return
+    columns([_HEAD, *rows])
+
+
+def listed(
+    connection: Connection, organization: str, assistant: str
+) -> Iterator[pb.AssistantUsage]:
+    """Yield what one assistant consumed, or all, or those of an organisation."""
+    stub = UsageServiceStub(connection.channel)
+    if assistant:
+        one = stub.GetUsage(pb.GetUsageRequest(id=assistant), **outgoing(SOON)).usage
+        if organization in ("", one.organization):
+            yield one
+        return
+    for page in pages(
+        lambda token: stub.ListUsage(
+            pb.ListUsageRequest(page_token=token, organization=organization), **outgoing(SOON)
+        )
+    ):
+        yield from page.assistants
+
+
+def _rows(found: pb.AssistantUsage) -> Iterator[tuple[str, ...]]:
+    limit = _dollars(found.quota.limit_micros) if found.HasField("quota") else "-"
+    for used in found.models:
+        counts = used.counts
+        numbers = (
+            *(counts.requests, counts.usage_unknown),
+            *(counts.prompt_tokens, counts.cached_tokens, counts.completion_tokens),
+            used.unpriced_tokens,
+        )
+        yield (
+            *(found.assistant_id, found.organization),
+            f"{used.model.connector}/{used.model.model}",
+            *map(str, numbers),
+            *(_dollars(used.cost_micros), limit, found.name),
+        )
+
+
+def _dollars(micros: int) -> str:
+    """Return an amount to the millionth, without a binary fraction's noise."""
+    return f"{micros // _MICROS}.{micros % _MICROS:06}"

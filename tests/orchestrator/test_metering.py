@@ -1,0 +1,223 @@
+"""What answers consume reaches the usage service, and quotas stop runs, over real calls."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import grpc
+import pytest
+from heddle.assistant.v1.assistant_pb2 import Price, Quota
+from heddle.chat.v1.chat_pb2 import Usage as TokenUsage
+from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle.orchestrator.v1.orchestrator_pb2 import (
+    RunCompletionRequest,
+    RunWholeCompletionRequest,
+)
+from heddle.usage.v1.usage_pb2 import Counts
+from heddle_runtime.calls import outgoing
+from heddle_runtime.errors import (
+    HeddleError,
+    InvalidRequestError,
+    NotFoundError,
+    ResourceExhaustedError,
+    UnavailableError,
+    Violation,
+    from_rpc,
+)
+from heddle_runtime.identity import Identity, TokenSigner, TokenVerifier
+from orchestrator.bench import Bench, ask, assistant, done, orchestrating, text, tool
+from structlog.testing import capture_logs
+
+SECRET = "a-secret-of-at-least-32-characters"
+USAGE = TokenUsage(prompt_tokens=100, cached_tokens=40, completion_tokens=7)
+KNOWN = Counts(requests=1, prompt_tokens=100, cached_tokens=40, completion_tokens=7)
+UNKNOWN = Counts(requests=1, usage_unknown=1)
+
+
+@pytest.fixture
+async def quick() -> AsyncIterator[Bench]:
+    """An orchestrator that records often and remembers no assistant."""
+    async with orchestrating(usage_flush_seconds=0.02, assistant_cache_seconds=0) as running:
+        yield running
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+async def counted(bench: Bench) -> list[Counts]:
+    """Return the entries that come of what happened so far."""
+    await until(lambda: bool(bench.usage.entries()))
+    await asyncio.sleep(0.1)  # for what must not come
+    return [entry.counts for entry in bench.usage.entries()]
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["streamed", "whole"])
+async def test_an_answer_counts_with_what_the_provider_says(quick: Bench, *, watched: bool) -> None:
+    quick.connector.batches = [[text("Hi"), done(USAGE)]]
+    await (quick.events if watched else quick.whole)(ask("1"))
+
+    assert await counted(quick) == [KNOWN]
+    [entry] = quick.usage.entries()
+    assert (entry.assistant_id, entry.model.connector, entry.model.model) == ("1", "scripted", "m")
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize(
+    "said",
+    [None, TokenUsage(prompt_tokens=-1), TokenUsage(completion_tokens=10**15)],
+    ids=["nothing", "negative", "absurd"],
+)
+async def test_an_answer_whose_tokens_nobody_knows_counts_as_that(
+    quick: Bench, said: TokenUsage | None, *, watched: bool
+) -> None:
+    quick.connector.batches = [[text("Hi")], [done(said)]]
+    await (quick.events if watched else quick.whole)(ask("1"))
+    assert await counted(quick) == [UNKNOWN]
+
+
+async def test_the_model_that_answered_in_place_of_another_is_counted(quick: Bench) -> None:
+    quick.connector.batches = [[done(USAGE, substitute="openai/org/small")]]
+    await quick.events(ask("1"))
+    await counted(quick)
+    [entry] = quick.usage.entries()
+    assert (entry.model.connector, entry.model.model) == ("openai", "org/small")
+
+
+async def test_a_stream_that_is_left_counts_without_its_tokens(quick: Bench) -> None:
+    quick.connector.batches = [[text("Hi")]] * 100_000
+    stub = pb_grpc.OrchestratorServiceStub(quick.orchestrator)
+    call = stub.RunCompletion(ask("1"), **outgoing(10))
+    async for _ in call:
+        break
+    call.cancel()
+    assert await counted(quick) == [UNKNOWN]
+
+
+async def test_a_stream_that_is_left_after_its_end_counts_with_its_tokens(quick: Bench) -> None:
+    quick.connector.batches = [[text("Hi"), done(USAGE)]]
+    stub = pb_grpc.OrchestratorServiceStub(quick.orchestrator)
+    call = stub.RunCompletion(ask("1"), **outgoing(10))
+    async for response in call:
+        if response.events[-1].HasField("done"):
+            break
+    call.cancel()
+    assert await counted(quick) == [KNOWN]
+
+
+async def test_an_answer_that_breaks_off_counts_and_a_refused_one_does_not(quick: Bench) -> None:
+    quick.connector.batches = [[text("Hi")]]
+    await refused(quick, "1")
+    assert await counted(quick) == [UNKNOWN]
+    quick.connector.refusal = UnavailableError("The provider is away.")
+    await refused(quick, "1")
+    assert await counted(quick) == [UNKNOWN]
+
+
+async def test_an_assistant_sent_along_counts_for_nobody_unless_it_is_charged(
+    quick: Bench,
+) -> None:
+    quick.connector.batches = [[done(USAGE)]]
+    sent = assistant()
+    sent.id = "1"
+    await quick.events(ask(sent))
+    await asyncio.sleep(0.1)
+    assert not quick.usage.seen
+    request = ask(sent)
+    request.charged_to = "1"
+    await quick.events(request)
+    assert await counted(quick) == [KNOWN]
+    request.charged_to = "2"
+    with pytest.raises(NotFoundError):
+        await answer(quick, request)
+
+
+async def refused(bench: Bench, reference: str) -> None:
+    with pytest.raises(HeddleError):
+        await answer(bench, ask(reference))
+
+
+async def answer(bench: Bench, request: RunCompletionRequest) -> None:
+    try:
+        await bench.events(request)
+    except grpc.aio.AioRpcError as error:
+        raise from_rpc(error) from error
+
+
+async def test_usage_is_recorded_in_the_services_own_name() -> None:
+    async with orchestrating(usage_flush_seconds=60, HEDDLE_IDENTITY_SECRET=SECRET) as bench:
+        metadata = (("authorization", f"Bearer {TokenSigner(SECRET).token(Identity('ann'))}"),)
+        stub = pb_grpc.OrchestratorServiceStub(bench.orchestrator)
+        whole = RunWholeCompletionRequest(run=ask("1"))
+        await stub.RunWholeCompletion(whole, timeout=10, metadata=metadata)
+    [told] = bench.usage.callers
+    verified = TokenVerifier(SECRET).identity(told.token)
+    assert verified == Identity("heddle-orchestrator", scopes=("service",))
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["streamed", "whole"])
+async def test_a_used_up_quota_stops_a_run_before_its_tools(quick: Bench, *, watched: bool) -> None:
+    quick.kept.tools = [tool("a", text="A")]
+    quick.kept.quota = Quota(limit_micros=10, spent_micros=9)
+    await quick.events(ask("1"))
+    quick.kept.quota = Quota(limit_micros=10, spent_micros=10)
+
+    with pytest.raises(grpc.aio.AioRpcError) as failure:
+        await (quick.events if watched else quick.whole)(ask("1"))
+
+    error = from_rpc(failure.value)
+    assert isinstance(error, ResourceExhaustedError)
+    assert error.metadata == {"quota": "assistant"}
+    assert len(quick.tools.seen) == len(quick.connector.seen) == 1
+    charged = ask(assistant())
+    charged.charged_to = "1"
+    with pytest.raises(ResourceExhaustedError):
+        await answer(quick, charged)
+
+
+async def test_what_is_not_recorded_yet_counts_against_a_remembered_quota() -> None:
+    async with orchestrating(usage_flush_seconds=60, assistant_cache_seconds=60) as bench:
+        price = Price(input_micros=1_000_000, output_micros=1_000_000)
+        bench.kept.quota = Quota(limit_micros=200, price=price)
+        bench.connector.batches = [[done(USAGE)]]  # 60 fresh and 7 answered: 67 each
+        for _ in range(3):
+            await bench.events(ask("1"))
+        with pytest.raises(ResourceExhaustedError):
+            await answer(bench, ask("1"))
+        assert not bench.usage.seen
+    # What was left is recorded at the end.
+    assert [entry.counts.requests for entry in bench.usage.entries()] == [3]
+
+
+async def test_a_failed_flush_is_sent_again_as_it_was(quick: Bench) -> None:
+    quick.connector.batches = [[done(USAGE)]]
+    # More than the channel itself tries again.
+    quick.usage.failures = [UnavailableError("The database is busy.")] * 6
+    with capture_logs() as logs:
+        await quick.events(ask("1"))
+        await until(lambda: bool(quick.usage.seen))
+        await quick.events(ask("1"))
+        await until(lambda: len(quick.usage.entries()) == 8)
+
+    first, *again, last = quick.usage.seen
+    assert all(request == first for request in again)
+    assert (last.recorder, last.entries[0].number) == (first.recorder, 2)
+    told = [each["event"] for each in logs if "usage" in str(each["event"])]
+    assert told == [
+        "usage cannot be recorded now; it is kept",
+        "usage is recorded again",
+    ]
+
+
+async def test_what_is_refused_for_ever_does_not_stop_what_comes_after(quick: Bench) -> None:
+    quick.usage.failures = [InvalidRequestError("No.", [Violation("entries", "are wrong")])]
+    with capture_logs() as logs:
+        await quick.events(ask("1"))
+        await until(lambda: bool(quick.usage.seen))
+        await quick.events(ask("1"))
+        await until(lambda: len(quick.usage.seen) > 1)
+    [told] = [each for each in logs if each["event"] == "usage is lost: it was refused"]
+    assert told["problems"] == ["entries: are wrong"]
+    assert [entry.number for entry in quick.usage.entries()] == [1, 2]

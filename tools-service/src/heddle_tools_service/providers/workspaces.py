@@ -1,0 +1,196 @@
+"""The workspace of whoever calls: a folder for each organisation, and in it one for each person.
+
+Who that is comes from the signed identity of the call. No argument of a model and no member of the
+request names a workspace.
+"""
+
+import asyncio
+import os
+import string
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeVar, cast
+from zlib import crc32
+
+import structlog
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
+
+from heddle_tools_service.sdk import (
+    Caller,
+    FileEdits,
+    FileQuery,
+    Listing,
+    Matches,
+    Page,
+    Patched,
+    ToolError,
+    ToolUnavailableError,
+)
+from heddle_tools_service.threads import Threads
+from heddle_tools_service.workspace.engine import Wanted, Workspace
+from heddle_tools_service.workspace.errors import WorkspaceError
+from heddle_tools_service.workspace.jail import Jail
+from heddle_tools_service.workspace.paths import components, folder_components
+from heddle_tools_service.workspace.state import State
+
+log = structlog.get_logger(__name__)
+_STATE = ".state"
+_NOBODY = "~"
+_SHARED = "~shared"
+_PLAIN = frozenset(f"{string.ascii_lowercase}{string.digits}@_-.")
+_LONGEST = 200
+_QUEUES = 64
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class Workspaces:
+    """All workspaces of the service."""
+
+    root: Path
+    threads: Threads
+
+    def of(self, caller: Caller) -> "CallersWorkspace":
+        """Return the workspace of `caller`."""
+        return CallersWorkspace(self, caller, shared=False)
+
+    def engine(self, names: tuple[str, ...]) -> Workspace:
+        """Return what works on a workspace's files."""
+        return Workspace(Jail(self.root, names), State(self.root.joinpath(_STATE, *names)))
+
+
+@dataclass(frozen=True, slots=True)
+class CallersWorkspace:
+    """See `heddle_tools_service.sdk.Workspace`."""
+
+    workspaces: Workspaces
+    caller: Caller
+    shared: bool
+    folder: tuple[str, ...] = ()
+
+    def inside(self, folder: str, *, shared: bool = False) -> "CallersWorkspace":
+        """Return the same with everything out of reach that is not in `folder`."""
+        try:
+            inner = tuple(folder_components(folder))
+        except WorkspaceError as error:
+            raise _as_tool_error(error) from None
+        return replace(self, folder=inner, shared=shared)
+
+    async def patch(
+        self, files: Sequence[FileEdits], *, dry_run: bool = False, relocate: bool = False
+    ) -> Patched:
+        """Change all `files`, or none."""
+
+        def work(engine: Workspace, wanted: Wanted) -> Patched:
+            self._check(*(file.path for file in files))
+            return engine.patch(files, wanted, dry_run=dry_run, relocate=relocate)
+
+        return await self._run(work)
+
+    async def restore(self, identifier: str, *, path: str = "", force: bool = False) -> Patched:
+        """Put back what a patch replaced."""
+
+        def work(engine: Workspace, wanted: Wanted) -> Patched:
+            self._check(*([path] if path else engine.touched(identifier)))
+            return engine.restore(identifier, wanted, path=path, force=force)
+
+        return await self._run(work)
+
+    async def page(self, path: str, first: int = 1, last: int | None = None) -> Page:
+        """Return some lines of a file."""
+
+        def work(engine: Workspace, _: Wanted) -> Page:
+            self._check(path)
+            return engine.page(path, first, last)
+
+        return await self._run(work)
+
+    async def entries(self, folder: str, pattern: str, *, depth: int, most: int) -> Listing:
+        """Return what is in a folder."""
+
+        def work(engine: Workspace, _: Wanted) -> Listing:
+            return engine.list(self._below(folder), pattern, depth, most)
+
+        return await self._run(work)
+
+    async def find(self, query: FileQuery) -> Matches:
+        """Return the lines of files that match."""
+
+        def work(engine: Workspace, _: Wanted) -> Matches:
+            return engine.search(replace(query, folder=self._below(query.folder)))
+
+        return await self._run(work)
+
+    async def _run(self, work: Callable[[Workspace, Wanted], ResultT]) -> ResultT:
+        """Do work in a thread. If nobody waits any more, a patch is not begun to be written."""
+        given_up = threading.Event()
+        engine = self.workspaces.engine(self._names())
+        try:
+            found = await self.workspaces.threads.run(
+                self._queue(), lambda: work(engine, lambda: not given_up.is_set())
+            )
+        except asyncio.CancelledError:
+            given_up.set()
+            raise
+        except WorkspaceError as error:
+            raise _as_tool_error(error) from None
+        except OSError as error:
+            log.exception("workspace failed")
+            message = f"The workspace cannot be used: {os.strerror(error.errno or 0)}."
+            raise ToolUnavailableError(message) from error
+        return cast("ResultT", found)
+
+    def _queue(self) -> str:
+        """Return in which of some queues to wait, so that most people do not wait for others."""
+        return f"workspace-{crc32('/'.join(self._names()).encode()) % _QUEUES}"
+
+    def _names(self) -> tuple[str, ...]:
+        organization = folder_name(self.caller.organization or DEFAULT_ORGANIZATION)
+        person = folder_name(self.caller.subject) or _NOBODY
+        return organization, _SHARED if self.shared else person
+
+    def _check(self, *paths: str) -> None:
+        for path in paths:
+            if tuple(components(path)[: len(self.folder)]) != self.folder:
+                raise WorkspaceError(
+                    "path_denied",
+                    f"{path!r} is refused: only {'/'.join(self.folder)}/ is open here.",
+                )
+
+    def _below(self, folder: str) -> str:
+        """Return a folder to look into: without one that is asked for, all that is open."""
+        asked = tuple(folder_components(folder))
+        if not asked:
+            return "/".join(self.folder)
+        self._check("/".join(asked))
+        return "/".join(asked)
+
+
+def folder_name(name: str) -> str:
+    """Return the name of the folder of an organisation or a person; another one for each.
+
+    Capitals are written out, for some disks do not tell them from small letters.
+    """
+    signs = [sign if sign in _PLAIN else _written_out(sign) for sign in name]
+    if signs and signs[0] == ".":
+        signs[0] = _written_out(".")
+    made = "".join(signs)
+    return (
+        made
+        if len(made) <= _LONGEST
+        else f"~{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    )
+
+
+def _written_out(sign: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in sign.encode("utf-8", "surrogatepass"))
+
+
+def _as_tool_error(error: WorkspaceError) -> ToolError:
+    if error.kind == "storage":
+        return ToolUnavailableError(str(error), kind=error.kind)
+    details = {"problems": list(error.problems)} if len(error.problems) > 1 else {}
+    return ToolError(str(error), kind=error.kind, details=details)

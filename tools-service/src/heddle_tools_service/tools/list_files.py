@@ -1,0 +1,52 @@
+"""Lists files and folders of the workspace."""
+
+from pydantic import Field
+
+from heddle_tools_service.sdk import Entry, ToolArguments, ToolCall, ToolResult, tool
+from heddle_tools_service.tools.workspace_options import WorkspaceConfig, workspace_of
+
+
+class ListFiles(ToolArguments):
+    """Which files."""
+
+    folder: str = Field(
+        default="", max_length=4_096, description="Folder to list; empty: the whole workspace"
+    )
+    pattern: str = Field(
+        default="",
+        max_length=500,
+        description="Only files whose path matches this glob, such as *.py or src/**/test_*.py",
+    )
+    depth: int = Field(
+        default=8, ge=1, le=32, description="How many folders deep; 1 is the folder alone"
+    )
+    max_results: int = Field(default=200, ge=1, le=2_000, description="The most entries to show")
+
+
+@tool(
+    "list_files",
+    title="List files",
+    config=WorkspaceConfig,
+    arguments=ListFiles,
+    slot="files",
+    category="file",
+    modes=("augment", "function"),
+)
+async def list_files(call: ToolCall[WorkspaceConfig, ListFiles]) -> ToolResult:
+    """Lists the files and folders of the workspace with their sizes."""
+    wanted = call.arguments
+    call.status(f"listing {wanted.folder or 'files'}")
+    listing = await workspace_of(call).entries(
+        wanted.folder, wanted.pattern, depth=wanted.depth, most=wanted.max_results
+    )
+    lines = [_line(entry) for entry in listing.entries] or ["(no files)"]
+    if listing.cut:
+        lines.append(f"(there may be more: {listing.cut})")
+    return ToolResult(
+        "\n".join(lines),
+        metadata={"entries": len(listing.entries), "truncated": bool(listing.cut)},
+    )
+
+
+def _line(entry: Entry) -> str:
+    return f"{entry.path}/" if entry.folder else f"{entry.path}  {entry.size:,} bytes"

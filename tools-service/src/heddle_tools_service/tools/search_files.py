@@ -1,0 +1,70 @@
+"""Searches the text files of the workspace."""
+
+from pydantic import Field
+
+from heddle_tools_service.sdk import FileQuery, ToolArguments, ToolCall, ToolResult, tool
+from heddle_tools_service.tools.workspace_options import WorkspaceConfig, workspace_of
+
+
+class SearchFiles(ToolArguments):
+    """What to search for, and where."""
+
+    query: str = Field(
+        min_length=1,
+        max_length=1_000,
+        description="Text to search for, within one line",
+        examples=["def main"],
+    )
+    regex: bool = Field(
+        default=False,
+        description="Take the query as a regular expression of RE2, which has no backreferences "
+        "and no look-around",
+    )
+    case_sensitive: bool = Field(
+        default=True, description="Whether capitals and small letters differ"
+    )
+    folder: str = Field(
+        default="", max_length=4_096, description="Folder to search in; empty: everywhere"
+    )
+    pattern: str = Field(
+        default="",
+        max_length=500,
+        description="Only files whose path matches this glob, such as *.py or src/**/test_*.py",
+    )
+    max_results: int = Field(default=100, ge=1, le=500, description="The most lines to show")
+
+
+@tool(
+    "search_files",
+    title="Search files",
+    config=WorkspaceConfig,
+    arguments=SearchFiles,
+    slot="files",
+    category="file",
+    modes=("function",),
+)
+async def search_files(call: ToolCall[WorkspaceConfig, SearchFiles]) -> ToolResult:
+    """Finds the lines of the workspace's text files that contain a text or match a pattern."""
+    wanted = call.arguments
+    call.status("searching files")
+    found = await workspace_of(call).find(
+        FileQuery(
+            wanted.query,
+            wanted.regex,
+            wanted.case_sensitive,
+            wanted.folder,
+            wanted.pattern,
+            wanted.max_results,
+        )
+    )
+    lines = [f"{match.path}:{match.line}: {match.text}" for match in found.matches]
+    count = len(lines)
+    end = f"({count} {'line' if count == 1 else 'lines'} in {found.files} searched files"
+    if found.skipped:
+        end += f"; {found.skipped} not searched: no text, too large, or not to be read"
+    if found.cut:
+        end += f"; there may be more: {found.cut}"
+    return ToolResult(
+        "\n".join([*lines, f"{end})"]),
+        metadata={"matches": count, "files": found.files, "truncated": bool(found.cut)},
+    )

@@ -1,0 +1,100 @@
+"""What an assistant's author can set for every tool of the workspace, and what they tell alike."""
+
+from typing import Any
+
+from pydantic import Field
+
+from heddle_tools_service.sdk import (
+    ChangedFile,
+    FileChange,
+    Patched,
+    ToolCall,
+    ToolConfig,
+    Workspace,
+)
+
+PATH = "Path of the file, relative to the workspace, with / between names"
+_LONGEST_DIFF = 50_000
+
+
+class WorkspaceConfig(ToolConfig):
+    """Which files."""
+
+    folder: str = Field(
+        default="",
+        max_length=4_096,
+        description="The only folder of the workspace that the tool may touch; empty: all of it",
+    )
+    shared: bool = Field(
+        default=False,
+        description="Use the workspace that the people of an organisation share, instead of the "
+        "one of the person who asks",
+    )
+
+
+def workspace_of(call: ToolCall[Any, Any]) -> Workspace:
+    """Return the workspace that the assistant's author opens to the tool."""
+    config: WorkspaceConfig = call.config
+    return call.workspace.inside(config.folder, shared=config.shared)
+
+
+def tell_changes(call: ToolCall[Any, Any], found: Patched) -> None:
+    """Tell the person who waits of each change that was made."""
+    for file in found.files:
+        if not file.changes and file.status != "unchanged":
+            call.status(f"{file.status} {file.path}", FileChange(file.path))
+        made = [change for change in file.changes if not change.unchanged]
+        for index, change in enumerate(made):
+            where = f"{file.status} {file.path}, lines {change.first}-{change.last}"
+            call.status(
+                f"{where}: {change.reason}" if change.reason else where,
+                FileChange(
+                    file.path,
+                    change.reason,
+                    change.first,
+                    change.last,
+                    "" if index else file.diff,
+                ),
+            )
+
+
+def summary(found: Patched) -> dict[str, Any]:
+    """Return what a model reads of a patch."""
+    return {
+        **({"restore_id": found.restore_id} if found.restore_id else {}),
+        "files": [_file(file, _LONGEST_DIFF // len(found.files)) for file in found.files],
+    }
+
+
+def facts(found: Patched) -> dict[str, Any]:
+    """Return what a trace keeps of a patch: no contents."""
+    files = [
+        {"path": file.path, "status": file.status, "added": file.added, "removed": file.removed}
+        for file in found.files
+    ]
+    return {"restore_id": found.restore_id, "files": files}
+
+
+def _file(file: ChangedFile, longest_diff: int) -> dict[str, Any]:
+    told: dict[str, Any] = {"file_path": file.path, "status": file.status}
+    if file.sha256:
+        told["sha256"] = file.sha256
+    if file.changes:
+        told |= {"lines_added": file.added, "lines_removed": file.removed}
+        told["changes"] = [
+            {
+                "index": change.index,
+                "status": "unchanged" if change.unchanged else "applied",
+                "line_start": change.first,
+                "line_end": change.last,
+                "new_line_start": change.new_first,
+                "new_line_end": change.new_last,
+                "reason": change.reason,
+            }
+            for change in file.changes
+        ]
+    if len(file.diff) > longest_diff:
+        told["diff_cut"] = True
+    if file.diff:
+        told["diff"] = file.diff[: file.diff.rfind("\n", 0, longest_diff) + 1]
+    return told

@@ -1,0 +1,183 @@
+"""One workspace: everything that can be done with its files."""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+
+from heddle_tools_service.workspace.commit import Write, commit, undo
+from heddle_tools_service.workspace.errors import WorkspaceError
+from heddle_tools_service.workspace.jail import Image, Jail
+from heddle_tools_service.workspace.limits import LOCK_WAIT, MOST_BACKUPS
+from heddle_tools_service.workspace.locks import held, paths_held
+from heddle_tools_service.workspace.paths import components
+from heddle_tools_service.workspace.planning import Planned, plan, read
+from heddle_tools_service.workspace.searching import searched
+from heddle_tools_service.workspace.shapes import (
+    ChangedFile,
+    FileEdits,
+    FileQuery,
+    Listing,
+    Matches,
+    Page,
+    Patched,
+)
+from heddle_tools_service.workspace.state import FileRecord, Record, State
+from heddle_tools_service.workspace.texts import decode, shown
+from heddle_tools_service.workspace.walking import listed
+
+_IDENTIFIER = re.compile(r"[0-9a-f]{24}")
+Wanted = Callable[[], bool]
+"""Whether somebody still waits for what is being done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The files of one person. Every method blocks, and raises `WorkspaceError` for a refusal."""
+
+    area: Jail
+    state: State
+
+    def patch(
+        self,
+        files: Sequence[FileEdits],
+        wanted: Wanted,
+        *,
+        dry_run: bool = False,
+        relocate: bool = False,
+    ) -> Patched:
+        """Change all `files`, or none.
+
+        Args:
+            files: What to change.
+            wanted: See `Wanted`.
+            dry_run: Only tell what would become of them.
+            relocate: Follow an old text that stands at one other place.
+        """
+        if dry_run:
+            self._settle()
+            planned = plan(self.area, files, relocate=relocate)
+            return Patched(tuple(one.told for one in planned))
+        with self._writing(["/".join(components(file.path)) for file in files]):
+            planned = plan(self.area, files, relocate=relocate)
+            return self._write(planned, wanted)
+
+    def restore(
+        self, identifier: str, wanted: Wanted, *, path: str = "", force: bool = False
+    ) -> Patched:
+        """Put back what a patch replaced: all of its files, or the one at `path`.
+
+        Args:
+            identifier: The `restore_id` of the patch.
+            wanted: See `Wanted`.
+            path: The only file to put back.
+            force: Whether to lose what was changed since.
+        """
+        record = self._record(identifier)
+        only = "/".join(components(path)) if path else ""
+        chosen = [n for n, file in enumerate(record.files) if only in ("", file.path)]
+        if not chosen:
+            raise WorkspaceError("not_found", f"The change did not touch {path!r}.")
+        with self._writing([record.files[index].path for index in chosen]):
+            planned = [self._restored(record, index, force=force) for index in chosen]
+            return self._write(planned, wanted)
+
+    def touched(self, identifier: str) -> tuple[str, ...]:
+        """Return the paths of the files that a patch changed."""
+        return tuple(file.path for file in self._record(identifier).files)
+
+    def page(self, path: str, first: int, last: int | None) -> Page:
+        """Return lines `first` to `last` of a file, or to its end."""
+        self._settle()
+        image = read(self.area, path)
+        text = decode(image.data, path)
+        total = len(text.lines)
+        if first > max(total, 1) or (last is not None and last < first):
+            message = f"Invalid line range {first}-{last or ''}: {path!r} has {total} lines."
+            raise WorkspaceError("invalid_range", message)
+        lines = tuple(map(shown, text.lines[first - 1 : last]))
+        return Page(path, image.digest, first, lines, total, text.line_end, text.final_newline)
+
+    def list(self, folder: str, pattern: str, depth: int, most: int) -> Listing:
+        """Return what a folder holds; see `listed`."""
+        self._settle()
+        return listed(self.area, folder, pattern, depth, most)
+
+    def search(self, query: FileQuery) -> Matches:
+        """Return the lines that match a query."""
+        self._settle()
+        return searched(self.area, query)
+
+    def _write(self, planned: Sequence[Planned], wanted: Wanted) -> Patched:
+        writes = [one.write for one in planned if one.told.status != "unchanged"]
+        told = tuple(one.told for one in planned)
+        if not writes:
+            return Patched(told)
+        identifier = commit(self.area, self.state, writes, wanted)
+        self.state.prune()
+        return Patched(told, identifier)
+
+    def _record(self, identifier: str) -> Record:
+        record = self.state.complete(identifier) if _IDENTIFIER.fullmatch(identifier) else None
+        if record is None:
+            message = (
+                f"There is no restore_id {identifier[:40]!r}; the last {MOST_BACKUPS} changes "
+                "can be restored."
+            )
+            raise WorkspaceError("not_found", message)
+        return record
+
+    def _restored(self, record: Record, index: int, *, force: bool) -> Planned:
+        file = record.files[index]
+        now = self._now(file)
+        if (now and now.digest) != file.after and not force:
+            message = (
+                f"{file.path!r} changed since. Set force to true to lose that, or patch it instead."
+            )
+            raise WorkspaceError("conflict", message)
+        data = None
+        if file.before is not None:
+            data = (self.state.backup(record.id) / str(index)).read_bytes()
+        write = Write(file.path, components(file.path), now, data, file.mode)
+        if data == (now and now.data):
+            return Planned(write, ChangedFile(file.path, "unchanged", file.before or ""))
+        if data is None:
+            return Planned(write, ChangedFile(file.path, "removed", ""))
+        return Planned(write, ChangedFile(file.path, "restored", sha256(data).hexdigest()))
+
+    def _now(self, file: FileRecord) -> Image | None:
+        try:
+            return read(self.area, file.path)
+        except WorkspaceError as error:
+            if error.kind == "not_found":
+                return None
+            raise
+
+    @contextmanager
+    def _writing(self, paths: Sequence[str]) -> Iterator[None]:
+        """Keep everybody else away from `paths`, after putting right what a dead writer left."""
+        self.state.make()
+        deadline = time.monotonic() + LOCK_WAIT
+        everybody = self.state.locks / "all"
+        while True:
+            with (
+                held(everybody, deadline, shared=True),
+                paths_held(self.state.locks, paths, deadline),
+            ):
+                # Asked for with the locks in hand: their last holder may have died with them.
+                if not self.state.abandoned():
+                    yield
+                    return
+            self._recover(deadline)
+
+    def _settle(self) -> None:
+        if self.state.abandoned():
+            self._recover(time.monotonic() + LOCK_WAIT)
+
+    def _recover(self, deadline: float) -> None:
+        """Undo the patches of dead writers, while nobody writes."""
+        with held(self.state.locks / "all", deadline):
+            for record in self.state.abandoned():
+                undo(self.area, self.state, record)

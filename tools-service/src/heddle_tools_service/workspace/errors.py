@@ -1,0 +1,68 @@
+"""Why a workspace refuses."""
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal
+
+Kind = Literal[
+    "content_mismatch",
+    "invalid_range",
+    "overlap",
+    "path_denied",
+    "not_found",
+    "not_text",
+    "invalid_arguments",
+    "conflict",
+    "storage",
+]
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
+_DENIED = {
+    errno.ELOOP: "it is a symbolic link, or leads through one",
+    errno.EXDEV: "it leads out of the workspace",
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.EISDIR: "it is a folder",
+    errno.ENXIO: "it is not a regular file",
+    errno.EACCES: "the service may not open it",
+    errno.EPERM: "the service may not open it",
+}
+
+
+class WorkspaceError(Exception):
+    """A refusal. The message is for the one who asked: it names the file and the remedy."""
+
+    def __init__(self, kind: Kind, message: str, problems: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.kind: Kind = kind
+        self.problems = tuple(problems) or (message,)
+        """All that is wrong, as far as it was looked for; the message tells the first."""
+
+
+def first_of(refusals: Sequence[WorkspaceError]) -> WorkspaceError:
+    """Return one refusal that stands for several."""
+    problems = [problem for refusal in refusals for problem in refusal.problems]
+    message = problems[0]
+    if more := len(problems) - 1:
+        message += f"\nAnd {more} more {'problem' if more == 1 else 'problems'}."
+    return WorkspaceError(refusals[0].kind, message, problems)
+
+
+@contextmanager
+def about(path: str) -> Iterator[None]:
+    """Say of every failure of the operating system what it means for `path`."""
+    try:
+        yield
+    except OSError as error:
+        number = error.errno or 0
+        if number in _ABSENT:
+            raise WorkspaceError("not_found", f"There is no file {path!r}.") from error
+        if number in _DENIED:
+            raise WorkspaceError(
+                "path_denied", f"{path!r} is refused: {_DENIED[number]}."
+            ) from error
+        if number == errno.EAGAIN:
+            message = f"Folders on the way to {path!r} keep changing. Try again."
+            raise WorkspaceError("conflict", message) from error
+        message = f"{path!r} cannot be read or written: {os.strerror(number)}."
+        raise WorkspaceError("storage", message) from error

@@ -1,0 +1,34 @@
+"""Patterns of paths: `*` and `?` stay within a name, `**/` stands for any folders."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import re2
+
+from heddle_tools_service.workspace.errors import WorkspaceError
+
+_LONGEST = 500
+_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
+_MEANINGS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """Return what tells whether a path matches; a pattern without `/` is about the name alone.
+
+    Raises:
+        WorkspaceError: The pattern is too long.
+    """
+    if not pattern:
+        return lambda _: True
+    if len(pattern) > _LONGEST:
+        raise WorkspaceError("invalid_arguments", f"A glob has at most {_LONGEST} characters.")
+    wanted = pattern.removeprefix("./")
+    compiled = re2.compile("".join(_translated(wanted)))
+    if "/" in wanted:
+        return lambda path: compiled.fullmatch(path) is not None
+    return lambda path: compiled.fullmatch(path.rpartition("/")[2]) is not None
+
+
+def _translated(pattern: str) -> Iterator[str]:
+    for token in _TOKEN.findall(pattern):
+        yield _MEANINGS.get(token) or re2.escape(token)

@@ -1,0 +1,47 @@
+"""Which paths a workspace knows."""
+
+import unicodedata
+
+from heddle_tools_service.workspace.errors import WorkspaceError
+
+TEMPORARY = ".heddle-"
+"""How the names of files begin that exist only while a patch is written."""
+_LONGEST = 4_096
+_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs"})
+
+
+def components(path: str) -> list[str]:
+    """Return the components of a file's path.
+
+    Raises:
+        WorkspaceError: It is absolute, climbs, or names something that nobody may touch.
+    """
+    parts = path.removeprefix("./").split("/")
+    if path.startswith("/") or "\\" in path or ".." in parts:
+        raise _denied(path, "paths are relative to the workspace, with / between names, without ..")
+    if any(part in {"", "."} for part in parts):
+        raise _denied(path, "a name in it is empty; write it like src/main.py")
+    if len(path) > _LONGEST or any(unicodedata.category(sign) in _UNPRINTABLE for sign in path):
+        raise _denied(path, "it is too long or holds signs that cannot be printed")
+    if any(is_hidden(part) for part in parts):
+        raise _denied(path, "what a version control system or the service keeps is out of reach")
+    return parts
+
+
+def folder_components(path: str) -> list[str]:
+    """Return the components of a folder's path; none for the workspace itself."""
+    bare = path.rstrip("/") if path != "/" else path
+    return [] if bare in {"", "."} else components(bare)
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether nobody is to see or touch what has this name.
+
+    A changed `.git` makes the next command of whoever works in the folder run a stranger's program.
+    """
+    return name.casefold() == ".git" or name.startswith(TEMPORARY)
+
+
+def _denied(path: str, why: str) -> WorkspaceError:
+    shown = path if len(path) <= 200 else f"{path[:200]}…"  # noqa: PLR2004 - enough to recognise it
+    return WorkspaceError("path_denied", f"The path {shown!r} is refused: {why}.")

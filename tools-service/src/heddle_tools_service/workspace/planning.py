@@ -1,0 +1,162 @@
+"""Works out what a patch would write. Touches nothing."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from heddle_tools_service.workspace import jail
+from heddle_tools_service.workspace.applying import apply
+from heddle_tools_service.workspace.commit import Write
+from heddle_tools_service.workspace.diffs import unified
+from heddle_tools_service.workspace.errors import WorkspaceError, about, first_of
+from heddle_tools_service.workspace.hunks import Hunk, hunk
+from heddle_tools_service.workspace.jail import Image, Jail
+from heddle_tools_service.workspace.limits import (
+    LARGEST_FILE,
+    LARGEST_PATCH,
+    MOST_EDITS,
+    MOST_FILES,
+)
+from heddle_tools_service.workspace.paths import components
+from heddle_tools_service.workspace.shapes import ChangedFile, Edit, FileEdits
+from heddle_tools_service.workspace.texts import Text, decode, encode
+
+_MOST_EXPLAINED = 3
+_NEW_MODE = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One file of a patch."""
+
+    write: Write
+    told: ChangedFile
+
+
+def plan(area: Jail, files: Sequence[FileEdits], *, relocate: bool) -> list[Planned]:
+    """Return what becomes of all files.
+
+    Raises:
+        WorkspaceError: The first problem, and the first few others with it.
+    """
+    _check_number(files)
+    planned: list[Planned] = []
+    problems: list[WorkspaceError] = []
+    for file in files:
+        try:
+            planned.append(_plan_file(area, file, relocate=relocate))
+        except WorkspaceError as error:
+            problems.append(error)
+            if len(problems) == _MOST_EXPLAINED:
+                break
+    if problems:
+        raise first_of(problems)
+    if sum(len(one.write.after or b"") for one in planned) > LARGEST_PATCH:
+        message = f"The files have more than {LARGEST_PATCH:,} bytes together: patch fewer at once."
+        raise WorkspaceError("invalid_arguments", message)
+    return planned
+
+
+def read(area: Jail, path: str) -> Image:
+    """Return a file of the workspace.
+
+    Raises:
+        WorkspaceError: There is none, or none that may be read.
+    """
+    *folders, name = components(path)
+    with about(path), area.folder(folders) as parent:
+        return jail.read(parent, name, path)
+
+
+def _check_number(files: Sequence[FileEdits]) -> None:
+    paths = ["/".join(components(file.path)) for file in files]
+    twice = next((path for path in paths if paths.count(path) > 1), None)
+    if twice is not None:
+        message = f"{twice!r} is named twice: put all of its changes together."
+        raise WorkspaceError("invalid_arguments", message)
+    if len(files) > MOST_FILES:
+        message = f"At most {MOST_FILES} files can be changed at once."
+        raise WorkspaceError("invalid_arguments", message)
+
+
+def _plan_file(area: Jail, file: FileEdits, *, relocate: bool) -> Planned:
+    if not 1 <= len(file.edits) <= MOST_EDITS:
+        message = f"{file.path!r}: changes must have 1 to {MOST_EDITS} items."
+        raise WorkspaceError("invalid_arguments", message)
+    before = None if file.create else _present(area, file)
+    if file.create:
+        _check_absent(area, file)
+    text = decode(before.data if before else b"", file.path)
+    edits = [_whole(file)] if file.create else file.edits
+    hunks = list(_hunks(file.path, text, edits, relocate=relocate))
+    try:
+        applied = apply(text, hunks)
+    except WorkspaceError as error:
+        raise WorkspaceError(error.kind, f"{file.path}: {error}") from None
+    after = encode(applied.new)
+    if len(after) > LARGEST_FILE:
+        message = f"{file.path!r} would have more than {LARGEST_FILE:,} bytes. Split it."
+        raise WorkspaceError("invalid_arguments", message)
+    diff, added, removed = unified(file.path.removeprefix("./"), applied, created=file.create)
+    told = ChangedFile(
+        path=file.path,
+        status="created" if file.create else "changed" if diff else "unchanged",
+        sha256=sha256(after).hexdigest(),
+        changes=applied.changes,
+        diff=diff,
+        added=added,
+        removed=removed,
+    )
+    mode = before.mode if before else _NEW_MODE
+    return Planned(Write(file.path, components(file.path), before, after, mode), told)
+
+
+def _present(area: Jail, file: FileEdits) -> Image:
+    try:
+        found = read(area, file.path)
+    except WorkspaceError as error:
+        if error.kind != "not_found":
+            raise
+        message = f"{error} To make it, set create to true."
+        raise WorkspaceError("not_found", message) from None
+    if not found.digest.startswith(file.sha256.lower()):
+        raise WorkspaceError(
+            "conflict",
+            f"{file.path!r} is not what you read: its sha256 is {found.digest}. Read it again.",
+        )
+    return found
+
+
+def _check_absent(area: Jail, file: FileEdits) -> None:
+    try:
+        read(area, file.path)
+    except WorkspaceError as error:
+        if error.kind == "not_found":
+            return
+        raise
+    message = f"{file.path!r} exists already. Read it and change it without create."
+    raise WorkspaceError("conflict", message)
+
+
+def _whole(file: FileEdits) -> Edit:
+    edit = file.edits[0]
+    if len(file.edits) > 1 or edit.old or edit.first not in (None, 1) or edit.last not in (None, 0):
+        message = (
+            f"{file.path!r}: a new file has one change, with an empty old_content and all of the "
+            "file as new_content."
+        )
+        raise WorkspaceError("invalid_arguments", message)
+    return Edit(edit.new, "", 1, 0, edit.reason)
+
+
+def _hunks(path: str, text: Text, edits: Sequence[Edit], *, relocate: bool) -> Iterator[Hunk]:
+    problems: list[WorkspaceError] = []
+    for index, edit in enumerate(edits):
+        try:
+            yield hunk(text, index, edit, relocate=relocate)
+        except WorkspaceError as error:
+            problems.append(WorkspaceError(error.kind, f"changes[{index}] of {path}: {error}"))
+            if len(problems) == _MOST_EXPLAINED:
+                break
+    if problems:
+        raise first_of(problems)

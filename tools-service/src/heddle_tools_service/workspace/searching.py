@@ -1,0 +1,101 @@
+"""Searches the files of a workspace, in time that grows with their size and nothing else."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import re2
+
+from heddle_tools_service.workspace import limits
+from heddle_tools_service.workspace.errors import WorkspaceError
+from heddle_tools_service.workspace.globs import matcher
+from heddle_tools_service.workspace.jail import Jail
+from heddle_tools_service.workspace.planning import read
+from heddle_tools_service.workspace.shapes import FileQuery, Match, Matches
+from heddle_tools_service.workspace.texts import decode, shown
+from heddle_tools_service.workspace.walking import CUT_VISITS, walk
+
+_LONGEST_PATTERN = 1_000
+_LONGEST_LINE = 20_000
+_WIDEST = 300
+_CUT_LINES = f"of long lines, the first {_LONGEST_LINE:,} characters were searched"
+
+
+def searched(area: Jail, query: FileQuery) -> Matches:
+    """Return the lines that match, file by file.
+
+    Raises:
+        WorkspaceError: The pattern is none, or there is no such folder.
+    """
+    hits, wanted = _finder(query), matcher(query.pattern)
+    budget = _Budget()
+    found: list[Match] = []
+    files = skipped = 0
+    long = False
+    for entry in walk(area, query.folder):
+        if cut := budget.spent(0 if entry.folder else entry.size):
+            return Matches(tuple(found), files, skipped, cut)
+        if entry.folder or not wanted(entry.path):
+            continue
+        try:
+            lines = decode(read(area, entry.path).data, entry.path).lines
+        except WorkspaceError:
+            skipped += 1
+            continue
+        files += 1
+        long = long or any(len(line) > _LONGEST_LINE for line in lines)
+        for match in _in_lines(entry.path, lines, hits):
+            if len(found) == query.most:
+                cut = f"only the first {query.most:,} are shown"
+                return Matches(tuple(found), files, skipped, cut)
+            found.append(match)
+    return Matches(tuple(found), files, skipped, _CUT_LINES if long else "")
+
+
+class _Budget:
+    """What one search may cost."""
+
+    def __init__(self) -> None:
+        self._end = time.monotonic() + limits.LONGEST_SEARCH
+        self._visits = 0
+        self._bytes = 0
+
+    def spent(self, size: int) -> str:
+        """Count one more file of `size` bytes; say what is used up."""
+        self._visits += 1
+        self._bytes += min(size, limits.LARGEST_FILE)
+        if self._visits > limits.MOST_VISITED:
+            return CUT_VISITS
+        if self._bytes > limits.LARGEST_SEARCH:
+            return f"only the first {limits.LARGEST_SEARCH:,} bytes were searched"
+        if time.monotonic() > self._end:
+            return f"the search was ended after {limits.LONGEST_SEARCH:g} s"
+        return ""
+
+
+def _finder(query: FileQuery) -> Callable[[str], bool]:
+    """Return what tells whether a line matches. RE2 has no backtracking, so no line is slow."""
+    if not 1 <= len(query.text) <= _LONGEST_PATTERN or "\n" in query.text:
+        message = f"query must be 1 to {_LONGEST_PATTERN:,} characters of one line."
+        raise WorkspaceError("invalid_arguments", message)
+    if not query.regex and query.case_sensitive:
+        return lambda line: query.text in line
+    options = re2.Options()
+    options.literal = not query.regex
+    options.case_sensitive = query.case_sensitive
+    options.log_errors = False
+    try:
+        search = re2.compile(query.text, options).search
+    except re2.error as error:
+        why = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+        message = (
+            f"query is not a regular expression that can be searched for: {why}. Backreferences "
+            "and look-around are not supported."
+        )
+        raise WorkspaceError("invalid_arguments", message) from None
+    return lambda line: search(line) is not None
+
+
+def _in_lines(path: str, lines: list[str], hits: Callable[[str], bool]) -> Iterator[Match]:
+    for number, line in enumerate(map(shown, lines), 1):
+        if hits(line[:_LONGEST_LINE]):
+            yield Match(path, number, line if len(line) <= _WIDEST else f"{line[:_WIDEST]}…")

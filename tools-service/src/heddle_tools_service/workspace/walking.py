@@ -1,0 +1,86 @@
+"""Walks over a workspace, one folder's descriptor at a time; links are passed by."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+from heddle_tools_service.workspace.errors import about
+from heddle_tools_service.workspace.globs import matcher
+from heddle_tools_service.workspace.jail import Jail
+from heddle_tools_service.workspace.limits import DEEPEST, MOST_VISITED
+from heddle_tools_service.workspace.paths import folder_components, is_hidden
+from heddle_tools_service.workspace.shapes import Entry, Listing
+
+CUT_VISITS = f"only the first {MOST_VISITED:,} files and folders were looked at"
+
+
+def listed(area: Jail, folder: str, pattern: str, depth: int, most: int) -> Listing:
+    """Return what is in a folder and below it.
+
+    Args:
+        area: The workspace.
+        folder: Where to begin; empty for all of it.
+        pattern: The glob that the paths of files must match. Empty: files and folders, any.
+        depth: How many folders deep; 1 is the folder alone.
+        most: The most entries.
+    """
+    matches = matcher(pattern)
+    found: list[Entry] = []
+    visited = 0
+    for visited, entry in enumerate(walk(area, folder, depth), 1):
+        if visited > MOST_VISITED:
+            return Listing(tuple(found), CUT_VISITS)
+        if pattern and (entry.folder or not matches(entry.path)):
+            continue
+        if len(found) == most:
+            return Listing(tuple(found), f"only the first {most:,} are shown")
+        found.append(entry)
+    return Listing(tuple(found))
+
+
+def walk(area: Jail, folder: str, depth: int = DEEPEST) -> Iterator[Entry]:
+    """Yield files and folders in the order of their paths, each folder before what it holds.
+
+    Raises:
+        WorkspaceError: There is no such folder. What vanishes or cannot be read later is left out.
+    """
+    start = folder_components(folder)
+    with about(folder or "."):
+        entries = _scanned(area, start) if start or _exists(area) else []
+    waiting = [(entry, len(start) + 1) for entry in reversed(entries)]
+    while waiting:
+        entry, level = waiting.pop()
+        yield entry
+        if entry.folder and level - len(start) < min(depth, DEEPEST):
+            inner = _quietly(area, entry.path.split("/"))
+            waiting += [(each, level + 1) for each in reversed(inner)]
+
+
+def _exists(area: Jail) -> bool:
+    """Return whether the workspace has been written to; an empty one is no mistake."""
+    return _tried(lambda: _scanned(area, [])) is not None
+
+
+def _quietly(area: Jail, folder: Sequence[str]) -> list[Entry]:
+    return _tried(lambda: _scanned(area, folder)) or []
+
+
+def _tried(scan: Callable[[], list[Entry]]) -> list[Entry] | None:
+    try:
+        return scan()
+    except OSError:
+        return None
+
+
+def _scanned(area: Jail, folder: Sequence[str]) -> list[Entry]:
+    prefix = "".join(f"{name}/" for name in folder)
+    found: list[Entry] = []
+    with area.folder(folder) as descriptor, os.scandir(descriptor) as entries:
+        for entry in entries:
+            if is_hidden(entry.name) or not entry.name.isprintable():
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                found.append(Entry(prefix + entry.name, folder=True))
+            elif entry.is_file(follow_symlinks=False):
+                size = entry.stat(follow_symlinks=False).st_size
+                found.append(Entry(prefix + entry.name, folder=False, size=size))
+    return sorted(found, key=lambda entry: entry.path)
