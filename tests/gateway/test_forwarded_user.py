@@ -119,6 +119,28 @@ async def test_users_who_cannot_be_checked_are_not_let_in(tmp_path: Path, transp
         assert (await bench.chat(KEY, NAMED)).status_code == 200
 
 
+async def test_an_id_without_an_address_names_somebody_and_gives_no_rights(
+    start: Start, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys.yaml"
+    plain = "another-key-of-16-characters"
+    keys.write_text(
+        f"'{KEY}': {{subject: webui, organization: uni, trusted: true}}\n"
+        f"'{plain}': {{subject: script, organization: uni}}\n"
+    )
+    named = {"X-OpenWebUI-User-Id": "5f0c"}
+    async with start(api_key=None, api_keys=keys) as bench:
+        assert (await bench.chat(named)).status_code == 200
+        assert (await bench.chat(dict(NAMED))).status_code == 200
+        key = {"authorization": f"Bearer {plain}"}
+        assert (await bench.chat({**named, **key})).status_code == 200
+    assert [caller.identity for caller in bench.orchestrator.callers] == [
+        Identity("webui", "uni", client_user="5f0c"),
+        Identity(BEN, "uni"),
+        Identity("script", "uni"),
+    ]
+
+
 EMAIL = b"X-OpenWebUI-User-Email"
 
 
@@ -138,6 +160,7 @@ EMAIL = b"X-OpenWebUI-User-Email"
         [(EMAIL, b"a\x01@uni.example")],
         [(EMAIL, BEN.encode()), (b"X-OpenWebUI-User-Name", b"x" * 2000)],
         [(EMAIL, BEN.encode()), (b"X-OpenWebUI-User-Id", b"a\x1fb")],
+        [(b"X-OpenWebUI-User-Id", "fünf".encode())],
     ],
 )
 async def test_a_wrong_header_of_a_trusted_key_is_refused(

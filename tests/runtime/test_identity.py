@@ -21,8 +21,9 @@ def signed(**changes: object) -> str:
     return jwt.encode({"alg": "HS256"}, claims, OctKey.import_key(SECRET))
 
 
-def test_a_token_stands_for_its_identity() -> None:
-    assert TokenVerifier(SECRET).identity(TokenSigner(SECRET).token(ANN)) == ANN
+@pytest.mark.parametrize("identity", [ANN, Identity("key:1", "school", client_user="5f0c")])
+def test_a_token_stands_for_its_identity(identity: Identity) -> None:
+    assert TokenVerifier(SECRET).identity(TokenSigner(SECRET).token(identity)) == identity
 
 
 def test_one_token_serves_many_calls() -> None:

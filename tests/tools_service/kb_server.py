@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
+from tools_service.free_port import on_free_port
 
 
 @dataclass
@@ -48,15 +49,8 @@ class KnowledgeBaseServer:
 async def kb_server(**options: Any) -> AsyncGenerator[KnowledgeBaseServer]:
     """Serve on a free port."""
     server = KnowledgeBaseServer(**options)
-    runner = web.ServerRunner(web.Server(server.handle, access_log=None))
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with on_free_port(server.handle) as server.url:
         yield server
-    finally:
-        await runner.cleanup()
 
 
 def hit(data: str, similarity: float = 0.5, **metadata: Any) -> dict[str, Any]:

@@ -22,16 +22,20 @@ from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.moodle.accounts import Moodles
+from heddle_tools_service.providers.moodle.rest import MoodleSite
+from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
-from heddle_tools_service.sdk import Assistant, Tool
+from heddle_tools_service.sdk import Assistant, Caller, Tool
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.surroundings import Generate
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.workshop import Workshop
 
 CONTRACT = pb.DESCRIPTOR.services_by_name["ToolService"]
+NOWHERE = "http://127.0.0.1:9"
 SETTINGS = ServiceSettings(address="127.0.0.1:0", drain_wait=0)
 
 
@@ -85,6 +89,10 @@ async def no_server(_: Assistant) -> KnowledgeServer | None:
     return None
 
 
+async def no_site(_: Assistant, __: Caller) -> MoodleSite:
+    raise AssertionError("Moodle is not part of this test")
+
+
 @asynccontextmanager
 async def serving(
     registry: Registry,
@@ -106,6 +114,8 @@ async def serving(
                 knowledge=knowledge or KnowledgeBases(no_store, no_server, http, http, 5),
                 files=FileFolder(folder / "files"),
                 rubrics=RubricFolder(folder / "rubrics"),
+                moodles=Moodles(http, http, no_site),
+                weather=OpenMeteo(http, NOWHERE, NOWHERE),
                 workspaces=Workspaces(folder / "workspaces", Threads(threads)),
                 small_model=small_model,
                 threads=Threads(threads),

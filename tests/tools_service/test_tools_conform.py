@@ -18,7 +18,10 @@ from heddle_tools_service.conversation import Scene
 from heddle_tools_service.outcomes import phrase, result
 from heddle_tools_service.registry import Installed, Registry
 from heddle_tools_service.sdk import (
+    Assignments,
     ChangedFile,
+    Course,
+    CurrentWeather,
     Entry,
     FileText,
     Findings,
@@ -44,7 +47,7 @@ CONTEXT = said("What is a shed?", "The gap.", "How wide is it?", owner="ana", id
 
 
 class Answering:
-    """Knowledge, files, rubrics and a small model that always know something."""
+    """Knowledge, files, rubrics, Moodle, the weather and a model that always know something."""
 
     async def search(self, *_: object, **__: object) -> Findings:
         return Findings((Passage("A shed is a gap.", "Sheds", "http://w/", 0.5),))
@@ -74,6 +77,18 @@ class Answering:
     async def get(self, rubric_id: str) -> Rubric:
         data = {"criteria": [{"name": "A", "levels": [{"score": 1}]}]}
         return Rubric(rubric_id, "Essay", data)
+
+    async def now(self, city: str) -> CurrentWeather:
+        return CurrentWeather(city, 20.5, "clear sky", "by the sky", "http://sky/")
+
+    async def user(self) -> int:
+        return 7
+
+    async def courses(self) -> tuple[Course, ...]:
+        return (Course(1, "Looms", "L1", "Crafts"),)
+
+    async def assignments(self, **_: object) -> Assignments:
+        return Assignments((), 0, ())
 
     async def __call__(self, *_: object, **__: object) -> str:
         return "width of a shed"
@@ -107,6 +122,18 @@ class Silent:
         await _never()
 
     async def get(self, _: str) -> Rubric:
+        await _never()
+
+    async def now(self, _: str) -> CurrentWeather:
+        await _never()
+
+    async def user(self) -> int:
+        await _never()
+
+    async def courses(self) -> tuple[Course, ...]:
+        await _never()
+
+    async def assignments(self, **_: object) -> Assignments:
         await _never()
 
     async def __call__(self, *_: object, **__: object) -> str:
@@ -156,6 +183,8 @@ async def run(
             knowledge=neighbours,
             files=neighbours,
             rubrics=neighbours,
+            moodle=neighbours,
+            weather=neighbours,
             workspace=neighbours,
             seconds=5,
             build_request=scene.request,
@@ -170,6 +199,7 @@ def test_nothing_was_skipped() -> None:
     assert {tool.name for tool in TOOLS} >= {
         *("simple_rag", "context_aware_rag", "hierarchical_rag"),
         *("rubric", "single_file", "no_tool", "word_count"),
+        *("weather", "moodle", "moodle_assignments", "moodle_user"),
         *("patch_file", "read_file", "list_files", "search_files", "restore_file"),
     }
 

@@ -9,6 +9,7 @@ who is let in no more is refused; behind a key of the operator's organisation, a
 """
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import grpc
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 EMAIL = b"x-openwebui-user-email"
-_HEADERS = (EMAIL, b"x-openwebui-user-id", b"x-openwebui-user-name", b"x-openwebui-user-role")
+USER_ID = b"x-openwebui-user-id"
+_HEADERS = (EMAIL, USER_ID, b"x-openwebui-user-name", b"x-openwebui-user-role")
 _LONGEST = 1024
 _ADDRESS = re.compile(rb"[!-?A-~]{1,64}@[!-?A-~]{1,190}")
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
@@ -64,7 +66,7 @@ class Speakers:
         """
         email = _email(exchange)
         if not email:
-            return holder.identity
+            return replace(holder.identity, client_user=_client_user(exchange))
         identity = Identity(email, holder.identity.organization)
         standing = await self._known.get(identity, lambda: self._ask(identity))
         if standing == pb.STANDING_DISABLED:
@@ -95,6 +97,14 @@ def _email(exchange: Exchange) -> str:
     if not _ADDRESS.fullmatch(email):
         raise _wrong(EMAIL, "is not an e-mail address")
     return email.decode("ascii")
+
+
+def _client_user(exchange: Exchange) -> str:
+    """Return the client's own id of the user, which names him in prompts and gives no rights."""
+    try:
+        return exchange.headers.get(USER_ID, b"").decode("ascii").strip()
+    except UnicodeDecodeError:
+        raise _wrong(USER_ID, "must be ASCII") from None
 
 
 def _check(header: bytes, values: list[bytes]) -> None:

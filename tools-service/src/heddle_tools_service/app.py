@@ -14,7 +14,7 @@ from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress, EgressSettings
 from heddle_runtime.owner_settings import ACCOUNTS
 from heddle_runtime.server import Binding, bind
-from pydantic import Field, SecretStr, field_validator
+from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from heddle_tools_service.belongings import Belongings, known_to, known_to_nobody
@@ -25,6 +25,9 @@ from heddle_tools_service.providers.guarded_http import GuardedTransport
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.kept_rubrics import RUBRICS
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.moodle.accounts import Moodles
+from heddle_tools_service.providers.moodle.rest import MoodleSite
+from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.owner_servers import server_address
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.stores import EmbeddedStore
@@ -94,6 +97,25 @@ class ToolsSettings(EgressSettings):
         "operator's token: they can then name any collection of it that LAMB's registry does not "
         "give to others.",
     )
+    moodle_url: str = Field(
+        default="",
+        validation_alias=AliasChoices("HEDDLE_TOOLS_MOODLE_URL", "MOODLE_API_URL"),
+        description="Address of the operator's Moodle, for the operator's own assistants; LAMB's "
+        "name, MOODLE_API_URL, is read as well. Organisations have their own in their settings.",
+    )
+    moodle_token: SecretStr = Field(
+        default=SecretStr(""),
+        validation_alias=AliasChoices("HEDDLE_TOOLS_MOODLE_TOKEN", "MOODLE_TOKEN"),
+        description="The token of that Moodle's web service. Sent to no other.",
+    )
+    weather_url: str = Field(
+        default="https://api.open-meteo.com",
+        description="Address of Open-Meteo's forecasts, or of a server of your own.",
+    )
+    geocoding_url: str = Field(
+        default="https://geocoding-api.open-meteo.com",
+        description="Address of Open-Meteo's geocoder, or of a server of your own.",
+    )
     accounts_address: str = Field(
         default="127.0.0.1:9104",
         description="Where the migration service is, which keeps rubrics and the settings of "
@@ -109,7 +131,7 @@ class ToolsSettings(EgressSettings):
         "connector/model. Empty: questions are searched for as they are.",
     )
 
-    @field_validator("kb_url")
+    @field_validator("kb_url", "moodle_url", "weather_url", "geocoding_url")
     @classmethod
     def _check_url(cls, url: str) -> str:
         return server_address(url) if url else ""
@@ -157,6 +179,8 @@ async def app(
             ),
             files=FileFolder(settings.files_dir, found.number_of),
             rubrics=found.rubrics,
+            moodles=Moodles(http, guarded_http, found.site_of),
+            weather=OpenMeteo(http, settings.weather_url, settings.geocoding_url),
             small_model=_small_model(settings, connector),
             workspaces=Workspaces(settings.workspace_dir, threads),
             threads=threads,
@@ -200,9 +224,11 @@ def _belongings(settings: ToolsSettings, accounts: Channel | None) -> Belongings
         if settings.kb_url
         else None
     )
+    token = settings.moodle_token.get_secret_value()
+    moodle = MoodleSite(settings.moodle_url, token) if settings.moodle_url and token else None
     rubrics = RubricFolder(settings.rubrics_dir)
     if accounts is None:
-        return known_to_nobody(operators, rubrics)
+        return known_to_nobody(operators, rubrics, moodle)
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     return known_to(
         accounts,
@@ -210,4 +236,5 @@ def _belongings(settings: ToolsSettings, accounts: Channel | None) -> Belongings
         operators=operators,
         shared=settings.kb_shared,
         rubrics=rubrics,
+        moodle=moodle,
     )

@@ -9,10 +9,12 @@ from heddle_tools_service.providers.files import NumberOf, no_number
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.kept_rubrics import KeptRubrics, RubricLibrary
 from heddle_tools_service.providers.knowledge_bases import ServerOf, WithheldAt, none_withheld
+from heddle_tools_service.providers.moodle.rest import MoodleSite
+from heddle_tools_service.providers.moodle.sites import OwnerSites, SiteOf, configured
 from heddle_tools_service.providers.owner_servers import OwnerServers
 from heddle_tools_service.providers.registered_collections import RegisteredCollections
 from heddle_tools_service.providers.rubrics import RubricFolder
-from heddle_tools_service.sdk import Assistant
+from heddle_tools_service.sdk import Assistant, Caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class Belongings:
     withheld_at: WithheldAt
     number_of: NumberOf
     rubrics: RubricLibrary | RubricFolder
+    site_of: SiteOf
 
 
 def known_to(
@@ -32,6 +35,7 @@ def known_to(
     operators: KnowledgeServer | None,
     shared: bool,
     rubrics: RubricFolder,
+    moodle: MoodleSite | None,
 ) -> Belongings:
     """Return what the service that keeps accounts, rubrics and LAMB's registry knows.
 
@@ -41,6 +45,7 @@ def known_to(
         operators: The knowledge-base server that the operator has set up.
         shared: Whether every organisation without a server of its own may ask that one.
         rubrics: Those of the operator's folder.
+        moodle: The Moodle that the operator has set up.
     """
     settings = OwnerSettings(account_stub(accounts), acting)
     return Belongings(
@@ -48,13 +53,19 @@ def known_to(
         RegisteredCollections(accounts, acting, operators.url if operators else ""),
         settings.number,
         RubricLibrary(KeptRubrics(accounts, acting), rubrics),
+        OwnerSites(settings, moodle),
     )
 
 
-def known_to_nobody(operators: KnowledgeServer | None, rubrics: RubricFolder) -> Belongings:
+def known_to_nobody(
+    operators: KnowledgeServer | None, rubrics: RubricFolder, moodle: MoodleSite | None
+) -> Belongings:
     """Return what is left where there is no such service: everything is the operator's."""
 
     async def server_of(_: Assistant) -> KnowledgeServer | None:
         return operators
 
-    return Belongings(server_of, none_withheld, no_number, rubrics)
+    async def site_of(_: Assistant, __: Caller) -> MoodleSite:
+        return configured(moodle)
+
+    return Belongings(server_of, none_withheld, no_number, rubrics, site_of)

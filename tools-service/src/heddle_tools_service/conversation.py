@@ -62,7 +62,7 @@ class Scene:
     def identity(self) -> Caller:
         """Who asks."""
         known = caller().identity
-        return Caller(known.subject, known.organization, tuple(known.scopes))
+        return Caller(known.subject, known.organization, tuple(known.scopes), known.client_user)
 
     @cached_property
     def earlier(self) -> tuple[EarlierResult, ...]:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Generic, Literal
 import httpx
 from typing_extensions import TypeVar
 
+from heddle_tools_service.lms import Assignment, Assignments, Course, Moodle
 from heddle_tools_service.models import (
     SCHEMA_DIALECT,
     NoArguments,
@@ -47,6 +48,7 @@ from heddle_tools_service.surroundings import (
     Status,
     Workspace,
 )
+from heddle_tools_service.weather import CurrentWeather, Weather
 from heddle_tools_service.workspace.shapes import (
     ChangedFile,
     Edit,
@@ -61,9 +63,13 @@ from heddle_tools_service.workspace.shapes import (
 
 __all__ = [
     "SCHEMA_DIALECT",
+    "Assignment",
+    "Assignments",
     "Assistant",
     "Caller",
     "ChangedFile",
+    "Course",
+    "CurrentWeather",
     "EarlierResult",
     "Edit",
     "Entry",
@@ -79,6 +85,7 @@ __all__ = [
     "Listing",
     "Matches",
     "Mode",
+    "Moodle",
     "NoArguments",
     "NoOptions",
     "Page",
@@ -96,6 +103,7 @@ __all__ = [
     "ToolError",
     "ToolResult",
     "ToolUnavailableError",
+    "Weather",
     "Workspace",
     "tool",
 ]
@@ -189,6 +197,8 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     knowledge: Knowledge
     files: Files
     rubrics: Rubrics
+    moodle: Moodle
+    weather: Weather
     workspace: Workspace
     seconds: float
     """How long the call may take."""

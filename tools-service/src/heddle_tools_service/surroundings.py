@@ -38,6 +38,8 @@ class Caller:
     subject: str = "anonymous"
     organization: str = ""
     scopes: tuple[str, ...] = ()
+    client_user: str = ""
+    """The number of the person at a trusted client that tells no e-mail address; else empty."""
 
 
 @dataclass(frozen=True, slots=True)

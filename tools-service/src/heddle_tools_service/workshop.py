@@ -17,12 +17,14 @@ from heddle_tools_service.outcomes import failure, result
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.kept_rubrics import RubricLibrary
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Query, Tool, ToolCall
 from heddle_tools_service.surroundings import Generate
 from heddle_tools_service.threads import Threads
+from heddle_tools_service.weather import Weather
 
 _TELLABLE = 0.9
 """Of a call's time: what a tool may use of it, so that its end can still be told."""
@@ -37,6 +39,8 @@ class Workshop:
     knowledge: KnowledgeBases
     files: FileFolder
     rubrics: RubricLibrary | RubricFolder
+    moodles: Moodles
+    weather: Weather
     workspaces: Workspaces
     small_model: Generate | None
     threads: Threads
@@ -61,6 +65,8 @@ class Workshop:
             knowledge=self.knowledge.of(scene.assistant),
             files=self.files.of(scene.assistant),
             rubrics=self.rubrics.of(scene.assistant),
+            moodle=self.moodles.of(scene.assistant, scene.identity),
+            weather=self.weather,
             workspace=self.workspaces.of(scene.identity),
             build_request=scene.request,
             small_model=self.small_model,

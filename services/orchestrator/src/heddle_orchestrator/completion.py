@@ -70,7 +70,8 @@ class Completions:
         strategy = _strategy(assistant.strategy)
         processor = _processor(assistant.prompt_processor)
         left = remaining(context)
-        bound = bound_for(assistant_pb2.MODE_AUGMENT, assistant, self.tool_timeout, left)
+        equipped = processor.equipped(assistant)
+        bound = bound_for(assistant_pb2.MODE_AUGMENT, equipped, self.tool_timeout, left)
         callable_ = bound_for(assistant_pb2.MODE_FUNCTION, assistant, self.tool_timeout, left)
         if bound:
             run = self._tool_run(request, assistant, context, watched=watched)

@@ -36,6 +36,9 @@ class Identity:
     """The user or application, unique in the organisation."""
     organization: str = ""
     scopes: Sequence[str] = ()
+    client_user: str = ""
+    """Whom a trusted client means that tells no e-mail address: its own id of the person. A name
+    for texts, and no proof of who it is."""
 
 
 ANONYMOUS = Identity("anonymous")
@@ -76,6 +79,8 @@ class TokenSigner:
             "exp": int(now + LIFETIME),
             "jti": uuid.uuid4().hex,
         }
+        if identity.client_user:
+            claims["client_user"] = identity.client_user
         token = jwt.encode({"alg": "HS256"}, claims, self._key, algorithms=_ALGORITHMS)
         _remember(self._tokens, identity, (now + LIFETIME / 2, token))
         return token
@@ -106,7 +111,12 @@ class TokenVerifier:
         try:
             claims = jwt.decode(token, self._key, algorithms=_ALGORITHMS).claims
             _CLAIMS.validate(claims)  # decode alone does not look at exp
-            identity = Identity(claims["sub"], claims.get("org", ""), tuple(claims["scopes"]))
+            identity = Identity(
+                claims["sub"],
+                claims.get("org", ""),
+                tuple(claims["scopes"]),
+                claims.get("client_user", ""),
+            )
             end = float(claims["exp"])
         except (JoseError, ValueError, KeyError, TypeError):
             raise UnauthenticatedError("The call carries no valid token.") from None

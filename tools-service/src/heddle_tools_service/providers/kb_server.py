@@ -10,11 +10,11 @@ from urllib.parse import quote
 import httpx
 from heddle_runtime.egress import SETTING, ForbiddenAddressError
 
+from heddle_tools_service.providers.remote import limited
 from heddle_tools_service.sdk import Passage, ToolError, ToolUnavailableError
 
 CONFIGURATION_ERROR = "KB configuration error:"
 NO_COLLECTION = "the knowledge-base server has no such collection (404)"
-_LARGEST_ANSWER = 8 * 1024 * 1024
 _LONGEST_ID = 256
 _ADDRESSES = {
     # From the best to the least helpful for a reader. All but the first are paths on the server.
@@ -68,7 +68,7 @@ async def query_collection(
         response = await http.send(request, stream=True)
         try:
             _refuse_failure(response.status_code)
-            answer = await _limited(response)
+            answer = await limited(response, "the knowledge-base server")
         finally:
             await response.aclose()
     except ForbiddenAddressError as error:
@@ -105,15 +105,6 @@ def _refuse_failure(status: int) -> None:
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
         raise ToolUnavailableError(f"the knowledge-base server answered {status}")
     raise ToolError(f"the knowledge-base server refuses the query ({status})")
-
-
-async def _limited(response: httpx.Response) -> bytes:
-    pieces = bytearray()
-    async for piece in response.aiter_bytes():
-        pieces += piece
-        if len(pieces) > _LARGEST_ANSWER:
-            raise ToolError("the knowledge-base server answered with more than 8 MiB")
-    return bytes(pieces)
 
 
 def _hits(answer: bytes) -> list[Any]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import structlog
+from heddle.account.v1 import account_pb2
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.owner_settings import OwnerSettings
 
@@ -27,6 +28,23 @@ def server_address(url: str) -> str:
     return url.rstrip("/")
 
 
+async def settings_of(
+    settings: OwnerSettings, assistant: Assistant, prefix: str
+) -> account_pb2.ResolveSettingsResponse:
+    """Return what the organisation that `assistant` belongs to has set up.
+
+    Raises:
+        ToolUnavailableError: It cannot be had; the message begins with `prefix`.
+    """
+    try:
+        return await settings.of(assistant.organization, assistant.owner)
+    except HeddleError as error:
+        log.error("settings cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
+        raise ToolUnavailableError(
+            f"{prefix} the organisation's settings cannot be had at the moment"
+        ) from None
+
+
 @dataclass(frozen=True, slots=True)
 class OwnerServers:
     """Looks up whose server to ask. An organisation never gets to ask another one's."""
@@ -44,13 +62,7 @@ class OwnerServers:
             ToolError: What the organisation has set up is of no use.
             ToolUnavailableError: It cannot be had.
         """
-        try:
-            found = await self.settings.of(assistant.organization, assistant.owner)
-        except HeddleError as error:
-            log.error("settings cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
-            raise ToolUnavailableError(
-                f"{CONFIGURATION_ERROR} the organisation's settings cannot be had at the moment"
-            ) from None
+        found = await settings_of(self.settings, assistant, CONFIGURATION_ERROR)
         if found.HasField("knowledge"):
             try:
                 return KnowledgeServer(

@@ -6,6 +6,7 @@ from typing import Protocol
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 
+from heddle_orchestrator.prompt_processors.moodle_augment import MoodleAugment
 from heddle_orchestrator.prompt_processors.simple_augment import SimpleAugment
 
 DEFAULT = SimpleAugment.name
@@ -17,6 +18,9 @@ class PromptProcessor(Protocol):
     name: str
     description: str
 
+    def equipped(self, assistant: assistant_pb2.Assistant) -> assistant_pb2.Assistant:
+        """Return the assistant with the tools that this way needs. Changes not its argument."""
+
     def prompt(
         self,
         assistant: assistant_pb2.Assistant,
@@ -26,5 +30,5 @@ class PromptProcessor(Protocol):
         """Return the conversation that the model gets. Changes none of its arguments."""
 
 
-_ALL: tuple[PromptProcessor, ...] = (SimpleAugment(),)
+_ALL: tuple[PromptProcessor, ...] = (SimpleAugment(), MoodleAugment())
 PROMPT_PROCESSORS = {processor.name: processor for processor in _ALL}

@@ -16,6 +16,10 @@ class SimpleAugment:
     name = "simple_augment"
     description = "Puts the filled template in place of the last message of the person."
 
+    def equipped(self, assistant: assistant_pb2.Assistant) -> assistant_pb2.Assistant:
+        """Return the assistant as it is: its author's tools are all there are."""
+        return assistant
+
     def prompt(
         self,
         assistant: assistant_pb2.Assistant,

@@ -1,0 +1,1 @@
+"""Moodle, by its web services: whose site, whose account, and what it tells."""

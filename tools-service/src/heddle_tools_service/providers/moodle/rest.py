@@ -1,0 +1,87 @@
+"""Calls functions of a Moodle site over its REST protocol."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+from heddle_runtime.redaction import REDACTED, redact
+
+from heddle_tools_service.providers.remote import fetch
+from heddle_tools_service.sdk import ToolError
+
+_WHO = "Moodle"
+_SERVER = "/webservice/rest/server.php"
+_LONGEST_MESSAGE = 300
+_CODE = re.compile(r"[A-Za-z0-9_/-]{1,80}", re.ASCII)
+
+Value = str | int | Sequence[int] | Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class MoodleSite:
+    """Where a Moodle is, and what opens its web service."""
+
+    url: str
+    """Of the site, or of its `server.php`; without a slash at the end."""
+    token: str = field(repr=False)
+    guarded: bool = False
+    """Whether it is an organisation's, which may not name every address."""
+
+    @property
+    def endpoint(self) -> str:
+        """Where functions are called."""
+        return self.url if self.url.endswith(".php") else f"{self.url}{_SERVER}"
+
+
+async def call_function(
+    http: httpx.AsyncClient, site: MoodleSite, function: str, **parameters: Value
+) -> Any:  # noqa: ANN401 - each function has its own shape
+    """Return what a function of the web service returns.
+
+    The token travels in the body: addresses are written into the logs of servers and proxies.
+
+    Raises:
+        ToolError: Moodle refuses, or answers nonsense. The message never holds the token.
+        ToolUnavailableError: It does not answer.
+    """
+    form = {
+        "wstoken": site.token,
+        "wsfunction": function,
+        "moodlewsrestformat": "json",
+        **_flat(parameters),
+    }
+    request = http.build_request("POST", site.endpoint, data=form)
+    status, found = await fetch(http, request, _WHO)
+    # Moodle answers 200 also when it refuses.
+    if isinstance(found, Mapping) and ("exception" in found or "errorcode" in found):
+        raise _refusal(site, function, found)
+    if status >= HTTPStatus.BAD_REQUEST:
+        raise ToolError(f"{_WHO} answered {status} to {function}.")
+    return found
+
+
+def _flat(parameters: Mapping[str, Value]) -> dict[str, str]:
+    """Return parameters as PHP reads them: a list is `name[0]`, `name[1]` and so on."""
+    flat: dict[str, str] = {}
+    for name, value in parameters.items():
+        if isinstance(value, str | int):
+            flat[name] = str(value)
+        else:
+            flat.update({f"{name}[{index}]": str(each) for index, each in enumerate(value)})
+    return flat
+
+
+def _refusal(site: MoodleSite, function: str, found: Mapping[str, Any]) -> ToolError:
+    # Nobody knows what a plug-in writes there.
+    code = _without(site.token, found.get("errorcode"))
+    code = code if _CODE.fullmatch(code) else "unknown"
+    said = redact(_without(site.token, found.get("message") or found.get("error")))
+    message = f"Moodle refuses {function} ({code}): {said[:_LONGEST_MESSAGE] or 'no reason told'}"
+    return ToolError(message, kind="moodle_error", details={"errorcode": code})
+
+
+def _without(secret: str, text: object) -> str:
+    return str(text or "").replace(secret, REDACTED)

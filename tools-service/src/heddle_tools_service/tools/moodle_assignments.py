@@ -1,0 +1,66 @@
+"""Tells models what the person who asks has handed in, has to, or has missed."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from heddle_tools_service.sdk import Assignment, NoOptions, ToolCall, ToolResult, tool
+from heddle_tools_service.tools.marking import marked
+from heddle_tools_service.tools.moodle import MoodleArguments
+
+_MOST = 40
+
+
+class MoodleAssignmentsArguments(MoodleArguments):
+    """Which span of time."""
+
+    days_past: int = Field(
+        default=30, ge=0, le=366, description="How many days back to look for due assignments"
+    )
+    days_future: int = Field(
+        default=30, ge=0, le=366, description="How many days ahead to look for due assignments"
+    )
+    limit: int = Field(
+        default=_MOST, ge=1, le=_MOST, description="Maximum number of assignments to look at"
+    )
+
+
+@tool(
+    "moodle_assignments",
+    title="Moodle assignments",
+    arguments=MoodleAssignmentsArguments,
+    function="get_moodle_assignments_status",
+    slot="moodle_assignments",
+    category="lms",
+    modes=("augment", "function"),
+)
+async def moodle_assignments(call: ToolCall[NoOptions, MoodleAssignmentsArguments]) -> ToolResult:
+    """Get user's completed, due and missed assignments from Moodle LMS."""
+    call.status("asking Moodle for your assignments")
+    asked = call.arguments
+    with marked():
+        found = await call.moodle.assignments(
+            days_past=asked.days_past, days_future=asked.days_future, limit=asked.limit
+        )
+    answer: dict[str, Any] = {"completed": [], "due": [], "missed": []}
+    for assignment in found.found:
+        answer[assignment.status].append(_shown(assignment))
+    answer["counts"] = {status: len(listed) for status, listed in answer.items()}
+    if found.left_out:
+        answer["not_looked_at"] = found.left_out
+    return ToolResult.json({**answer, "success": True}, warnings=found.warnings)
+
+
+def _shown(assignment: Assignment) -> dict[str, Any]:
+    return {
+        "id": assignment.id,
+        "name": assignment.name,
+        "course": assignment.course.name,
+        "due": _iso(assignment.due),
+        "cutoff": _iso(assignment.cutoff),
+    }
+
+
+def _iso(time: datetime | None) -> str | None:
+    return time.isoformat() if time else None

@@ -1,0 +1,51 @@
+"""Names the person who asks, for prompts: by Moodle's number, or what else is known."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+from heddle_tools_service.sdk import NoOptions, ToolCall, ToolError, ToolResult, tool
+
+NOBODY = "default"
+_METADATA = ("user_id", "lti_user_id", "lis_person_sourcedid", "email")
+_LONGEST = 200
+_PATIENCE = 5.0
+
+
+@tool("moodle_user", title="Moodle user", slot="moodle_user", category="lms")
+async def moodle_user(call: ToolCall[NoOptions]) -> ToolResult:
+    """Puts the Moodle identifier of the person who asks into the prompt."""
+    email = call.identity.subject
+    if "@" in email and not call.identity.client_user:
+        return ToolResult(await _number(call) or email)
+    return ToolResult(next(_claimed(call), NOBODY))
+
+
+async def _number(call: ToolCall[NoOptions]) -> str:
+    """Return Moodle's number of the person; empty if Moodle does not tell it soon."""
+    call.status("looking you up in Moodle")
+    try:
+        async with asyncio.timeout(min(_PATIENCE, call.seconds / 2)):
+            return str(await call.moodle.user())
+    except (ToolError, TimeoutError):
+        return ""
+
+
+def _claimed(call: ToolCall[NoOptions]) -> Iterator[str]:
+    """Yield what else names the person, the most trusted first.
+
+    What stands in the request is the client's word. It is good enough for the text of a prompt,
+    and for nothing else: no tool looks anybody up by it.
+    """
+    if call.identity.client_user:
+        yield call.identity.client_user
+    metadata: Any = call.request.get("metadata")
+    if isinstance(metadata, dict):
+        yield from filter(None, (_text(metadata.get(name)) for name in _METADATA))
+
+
+def _text(value: object) -> str:
+    """Return a name of a client's as one line; empty if it is none."""
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        return ""
+    return " ".join(str(value).split())[:_LONGEST]
