@@ -116,6 +116,7 @@ async def test_the_default_is_asked_once_and_the_models_own_failure_is_told(form
         ((401, {"error": {"message": "Wrong key."}}), ProviderRefusedError),
         ((403, {"error": {"message": "Not yours."}}), ProviderRefusedError),
         ((429, {"error": {"message": "Too many."}}), ResourceExhaustedError),
+        ((408, {"error": {"message": "Too slow."}}), UnavailableError),
         ((400, {"error": {"message": "Too long.", "param": "messages"}}), ProviderRefusedError),
     ],
 )
@@ -169,10 +170,14 @@ async def test_a_default_at_another_provider_answers_when_the_own_cannot_be_reac
 
 
 async def test_a_provider_that_cannot_be_reached_is_not_asked_for_its_default(form: Form) -> None:
-    gone = Settings(base_url="http://127.0.0.1:9", enabled=True)
-    async with bench({}, "ollama/other", ollama=gone) as (stub, _):
-        error = await failure(stub, form(request("llama", "ollama")))
+    async def script(exchange: Exchange) -> None:
+        exchange.reset()
+
+    async with bench({}) as (stub, made):
+        made.script = script
+        error = await failure(stub, form(request()))
     assert "cannot be reached" in error.message
+    assert set(sent(made)) == {"own"}
 
 
 async def test_a_model_that_is_not_offered_is_replaced_and_that_is_told(form: Form) -> None:
