@@ -13,6 +13,7 @@ import pytest
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle_runtime.calls import AUTHORIZATION
+from heddle_runtime.egress import SETTING
 from heddle_runtime.identity import Identity, TokenSigner
 from integration.whole import Transport, whole
 from tools_service.moodle_site import MoodleServer, moodle_site
@@ -109,6 +110,7 @@ async def uni(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> AsyncIterator[University]:
     monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
+    monkeypatch.setenv(SETTING, "127.0.0.0/8")
     async with university(tmp_path, request.param) as made:
         yield made
 

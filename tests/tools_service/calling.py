@@ -10,6 +10,7 @@ from typing import Any
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
 from heddle_runtime.calls import CALLER, Caller
+from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import HeddleError, from_status
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.server import running
@@ -98,6 +99,7 @@ async def calling_tools(
             "drain_wait": 0,
             "data_dir": folder / "knowledge",
             "HEDDLE_IDENTITY_SECRET": SECRET,
+            SETTING: "127.0.0.0/8",
             **more,
         }
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from heddle.account.v1 import account_pb2
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import HeddleError, ToolFailedError, UnavailableError
 from heddle_runtime.identity import Identity
 from runtime.accounts import Accounts
@@ -271,3 +272,14 @@ async def test_both_functions_of_an_assistant_of_lamb_are_declared(tools: Callin
         for function in each.functions
     }
     assert declared == {"w": ("get_weather", ["city"]), "m": ("get_moodle_courses", [])}
+
+
+async def test_an_organisations_moodle_is_in_no_private_network(
+    accounts: Accounts, site: MoodleServer, tmp_path: Path
+) -> None:
+    async with calling_tools(tmp_path, accounts, **{SETTING: ""}) as tools:
+        error = await failure(tools)
+
+    assert isinstance(error, ToolFailedError)
+    assert SETTING in error.message
+    assert site.calls == []

@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 import httpx
+from heddle_runtime.egress import SETTING, ForbiddenAddressError
 
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
@@ -20,7 +21,7 @@ async def fetch(http: httpx.AsyncClient, request: httpx.Request, who: str) -> tu
         who: Whom messages name, for example `Moodle`.
 
     Raises:
-        ToolError: The server redirects, or answers with nonsense or too much.
+        ToolError: The server redirects, answers with nonsense or too much, or may not be reached.
         ToolUnavailableError: It does not answer, is broken or busy.
     """
     try:
@@ -30,6 +31,10 @@ async def fetch(http: httpx.AsyncClient, request: httpx.Request, who: str) -> tu
             body = await limited(response, who)
         finally:
             await response.aclose()
+    except ForbiddenAddressError as error:
+        raise ToolError(
+            f"{who} is in a private network, which the operator can allow with {SETTING}."
+        ) from error
     except httpx.TimeoutException as error:
         raise ToolUnavailableError(f"{who} did not answer in time.") from error
     except httpx.HTTPError as error:
