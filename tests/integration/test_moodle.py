@@ -15,8 +15,9 @@ from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle_runtime.calls import AUTHORIZATION
 from heddle_runtime.egress import SETTING
 from heddle_runtime.identity import Identity, TokenSigner
+from integration.functions.upstream import Upstream, calls, says, scripted
 from integration.whole import Transport, whole
-from tools_service.moodle_site import MoodleServer, moodle_site
+from tools_service.moodle_site import MoodleServer, course, moodle_site
 
 SECRET = "a-secret-of-at-least-32-characters"
 OPERATOR = Identity("operator", scopes=("admin",))
@@ -35,13 +36,14 @@ class University:
 
     client: httpx.AsyncClient
     site: MoodleServer
+    model: Upstream
     keys: dict[str, str]
-    assistant: str
+    assistants: dict[str, str]
 
-    async def name(self, key: str, headers: dict[str, str], **body: Any) -> str:
-        """Return what `{moodle_user}` becomes in the prompt of a request."""
+    async def ask(self, assistant: str, key: str, headers: dict[str, str], **body: Any) -> str:
+        """Return what an assistant answers."""
         asked = {
-            "model": f"lamb_assistant.{self.assistant}",
+            "model": f"lamb_assistant.{self.assistants[assistant]}",
             "messages": [{"role": "user", "content": "?"}],
         }
         sent = {"authorization": f"Bearer {self.keys[key]}", **headers}
@@ -49,26 +51,58 @@ class University:
             "/v1/chat/completions", json={**asked, **body}, headers=sent
         )
         assert response.status_code == 200, response.text
-        content: str = response.json()["choices"][0]["message"]["content"]
-        return content.partition("Asks:")[0].removeprefix("Who:").strip()
+        return str(response.json()["choices"][0]["message"]["content"])
+
+    async def name(self, key: str, headers: dict[str, str], **body: Any) -> str:
+        """Return what `{moodle_user}` becomes in the prompt of a request."""
+        prompt = await self.ask("advisor", key, headers, **body)
+        return prompt.partition("Asks:")[0].removeprefix("Who:").strip()
+
+
+SCRIPT = [[calls("get_moodle_courses", json.dumps({"user_id": "8"}))], [says("Two courses.")]]
+ADVISOR = assistant_pb2.Assistant(
+    name="advisor",
+    owner=ANN,
+    model=assistant_pb2.ModelRef(connector="bypass", model="simple-bypass"),
+    prompt_processor="moodle_augment",
+    prompt_template="Who:{moodle_user}Asks:{user_input}",
+)
+HELPER = assistant_pb2.Assistant(
+    name="helper",
+    owner=ANN,
+    model=assistant_pb2.ModelRef(connector="openai", model="scripted"),
+    tools=[
+        assistant_pb2.ToolBinding(tool=name, mode=assistant_pb2.MODE_FUNCTION)
+        for name in ("weather", "moodle")
+    ],
+)
 
 
 @asynccontextmanager
 async def university(folder: Path, transport: Transport) -> AsyncGenerator[University]:
     async with (
         moodle_site(users={ANN: [7], BEN: [8]}) as site,
+        scripted(SCRIPT) as model,
         whole(folder, transport) as heddle,
         grpc.aio.insecure_channel(heddle.stack.migration) as channel,
         httpx.AsyncClient(base_url=heddle.url, trust_env=False, timeout=30) as client,
     ):
-        keys = await set_up(channel, site)
-        yield University(client, site, keys, await make_assistant(channel))
+        site.courses = {7: [course(1, "Looms"), course(2, "Knots")], 8: [course(3, "Secrets")]}
+        keys = await set_up(channel, site, model)
+        assistants = {made.name: await kept(channel, made) for made in (ADVISOR, HELPER)}
+        yield University(client, site, model, keys, assistants)
 
 
-async def set_up(channel: grpc.aio.Channel, site: MoodleServer) -> dict[str, str]:
+async def set_up(channel: grpc.aio.Channel, site: MoodleServer, model: Upstream) -> dict[str, str]:
     """Make the organisation and return its keys."""
     accounts: Any = account_pb2_grpc.AccountServiceStub(channel)
-    settings = json.dumps({"moodle": {"url": site.url, "token": site.token}})
+    openai = {"base_url": model.url, "api_key": "sk-uni", "models": ["scripted"]}
+    settings = json.dumps(
+        {
+            "moodle": {"url": site.url, "token": site.token},
+            "setups": {"default": {"providers": {"openai": openai}}},
+        }
+    )
     made = account_pb2.Organization(slug="uni", settings_json=settings)
     await accounts.PutOrganization(
         account_pb2.PutOrganizationRequest(organization=made), **signed()
@@ -87,15 +121,9 @@ async def set_up(channel: grpc.aio.Channel, site: MoodleServer) -> dict[str, str
     }
 
 
-async def make_assistant(channel: grpc.aio.Channel) -> str:
+async def kept(channel: grpc.aio.Channel, made: assistant_pb2.Assistant) -> str:
+    """Keep an assistant and return its id."""
     assistants: Any = assistant_pb2_grpc.AssistantServiceStub(channel)
-    made = assistant_pb2.Assistant(
-        name="advisor",
-        owner=ANN,
-        model=assistant_pb2.ModelRef(connector="bypass", model="simple-bypass"),
-        prompt_processor="moodle_augment",
-        prompt_template="Who:{moodle_user}Asks:{user_input}",
-    )
     request = assistant_pb2.CreateAssistantRequest(assistant=made)
     return str((await assistants.CreateAssistant(request, **signed())).assistant.id)
 
@@ -134,6 +162,27 @@ async def test_nobody_is_named_by_what_a_client_writes_about_headers(uni: Univer
         "a script that says whom it means": "lti-8",
     }
     assert {value for call in uni.site.calls for value in call["values"]} == {ANN}
+
+
+async def test_a_model_that_asks_for_another_person_reads_of_the_one_who_asks(
+    uni: University,
+) -> None:
+    assert await uni.ask("helper", "webui", AS_ANN) == "Two courses."
+
+    first, second = uni.model.bodies
+    offered = [tool["function"]["name"] for tool in first["tools"]]
+    assert offered == ["get_weather", "get_moodle_courses"]
+    told = json.loads(second["messages"][-1]["content"])
+    assert [each["name"] for each in told["courses"]] == ["Looms", "Knots"]
+    assert {call["userid"] for call in uni.site.calls if "userid" in call} == {"7"}
+
+
+async def test_a_model_that_asks_in_nobodys_name_is_told_that_it_failed(uni: University) -> None:
+    await uni.ask("helper", "script", AS_BEN, **FORGED)
+
+    told = json.loads(uni.model.bodies[1]["messages"][-1]["content"])
+    assert (told["kind"], told["details"]["success"]) == ("no_user", False)
+    assert not uni.site.calls
 
 
 async def test_lambs_editor_is_told_of_the_tools_and_the_placeholder(uni: University) -> None:

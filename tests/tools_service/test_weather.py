@@ -80,7 +80,7 @@ async def test_an_unknown_city_is_an_error_and_never_another_city(
     sky.places = {"en": found, "de": found}
     error = await refused(tools, "Atlantis")
     assert isinstance(error, ToolFailedError)
-    assert error.message == "No city is named 'Atlantis'."
+    assert error.message.startswith("No city is named 'Atlantis'. ")
     assert error.metadata["kind"] == "unknown_city"
     assert not sky.forecasts
 

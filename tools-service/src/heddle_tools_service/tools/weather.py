@@ -42,7 +42,11 @@ async def weather(call: ToolCall[NoOptions, WeatherArguments]) -> ToolResult:
     with marked(city=city):
         now = await call.weather.now(city)
         if now is None:
-            raise ToolError(f"No city is named {city!r}.", kind="unknown_city")
+            raise ToolError(
+                f"No city is named {city!r}. Give its name alone, or with its region or country "
+                "behind a comma.",
+                kind="unknown_city",
+            )
     answer = {
         "city": now.place,
         "temperature_celsius": now.celsius,
