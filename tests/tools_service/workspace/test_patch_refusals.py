@@ -269,6 +269,15 @@ def test_what_is_no_text_is_refused(workspace: Workspace, data: bytes, kind: str
         workspace.page("data", 1, None)
 
 
+def test_bytes_that_would_be_lost_are_not_guessed(workspace: Workspace) -> None:
+    (workspace.area.root / "ana" / "latin").write_bytes(b"x \xe9 y \xe8 z\n")
+
+    error = refused(workspace, Edit("a \ufffd b \ufffd c", "x \ufffd y \ufffd z"), path="latin")
+
+    assert error.kind == "not_text"
+    assert "separate changes" in str(error)
+
+
 def test_sizes_are_limited(workspace: Workspace, seven: Path) -> None:
     edit = Edit("x", "", 1, 0)
     for files in (
