@@ -314,7 +314,7 @@ def test_hints_for_hostile_files_come_quickly(workspace: Workspace, old: str, li
         patched(workspace, "big", *[Edit("z", f"{old}!", 1, 2)] * MOST_EDITS)
 
     assert caught.value.kind == "content_mismatch"
-    assert time.perf_counter() - started < 4
+    assert time.perf_counter() - started < 8
 
 
 def test_no_edit_breaks_the_engine(workspace: Workspace, tmp_path: Path) -> None:
