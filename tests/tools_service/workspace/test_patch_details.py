@@ -78,6 +78,13 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(workspace: Workspace, seven
         (b"caf\xe9 = 1\n", Edit("caf\ufffd = 2", "caf\ufffd = 1", 1, 1), b"caf\xe9 = 2\n"),
         (b"caf\xe9 = 1\n", Edit("= 2", "= 1"), b"caf\xe9 = 2\n"),
         (b"caf\xe9\n", Edit("\ufffd!", "\ufffd"), b"caf\xe9!\n"),
+        (b"\xe9 \xe8 a\n", Edit("\ufffd b", "\ufffd a"), b"\xe9 \xe8 b\n"),
+        (
+            b"\xe9\na\n\xe8\n",
+            Edit("\ufffd\nb\nc\n\ufffd", "\ufffd\na\n\ufffd"),
+            b"\xe9\nb\nc\n\xe8\n",
+        ),
+        (b"a\n\xe9\n", Edit("\ufffd", "a", 1, 1), b"\xef\xbf\xbd\n\xe9\n"),
         (b"a\x0bb\x0cc\xe2\x80\xa8d\n", Edit("x", "", 2, 1), b"a\x0bb\x0cc\xe2\x80\xa8d\nx\n"),
         (b"a\rb\nc\n", Edit("x", "a\rb", 1, 1), b"x\nc\n"),
         (b"a\nb\n", Edit("\n", "a", 1, 1), b"\nb\n"),

@@ -269,6 +269,15 @@ def test_what_is_no_text_is_refused(workspace: Workspace, data: bytes, kind: str
         workspace.page("data", 1, None)
 
 
+def test_bytes_that_would_be_lost_are_not_guessed(workspace: Workspace) -> None:
+    (workspace.area.root / "ana" / "latin").write_bytes(b"x \xe9 y \xe8 z\n")
+
+    error = refused(workspace, Edit("a \ufffd b \ufffd c", "x \ufffd y \ufffd z"), path="latin")
+
+    assert error.kind == "not_text"
+    assert "separate changes" in str(error)
+
+
 def test_sizes_are_limited(workspace: Workspace, seven: Path) -> None:
     edit = Edit("x", "", 1, 0)
     for files in (
@@ -305,7 +314,7 @@ def test_hints_for_hostile_files_come_quickly(workspace: Workspace, old: str, li
         patched(workspace, "big", *[Edit("z", f"{old}!", 1, 2)] * MOST_EDITS)
 
     assert caught.value.kind == "content_mismatch"
-    assert time.perf_counter() - started < 4
+    assert time.perf_counter() - started < 8
 
 
 def test_no_edit_breaks_the_engine(workspace: Workspace, tmp_path: Path) -> None:

@@ -154,6 +154,16 @@ def test_a_search_that_takes_too_long_ends_and_says_so(
             assert words in filled.search(FileQuery("heddle")).cut
 
 
+def test_files_that_the_glob_leaves_out_do_not_count(
+    filled: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (filled.area.root / "ana" / "data.bin").write_bytes(b"\0" * 5_000)
+    monkeypatch.setattr(limits, "LARGEST_SEARCH", 4_000)
+
+    assert filled.search(FileQuery("heddle", pattern="*.py")).cut == ""
+    assert filled.search(FileQuery("heddle")).cut == "only the first 4,000 bytes were searched"
+
+
 def test_a_folder_is_listed_with_what_is_below(filled: Workspace) -> None:
     listing = filled.list("", "", 9, 100)
 

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -116,7 +116,8 @@ class Workspace:
         if not writes:
             return Patched(told)
         identifier = commit(self.area, self.state, writes, wanted)
-        self.state.prune()
+        with suppress(OSError):  # the patch is written: what is left over waits for the next one
+            self.state.prune()
         return Patched(told, identifier)
 
     def _record(self, identifier: str) -> Record:

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from heddle_tools_service.workspace import hints
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.shapes import Edit
 from heddle_tools_service.workspace.texts import Text, given, shown
 
-_LONGEST_MENDED = 20_000
+_SHOWN = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +140,27 @@ def _not_once(text: Text, seen: str, old: str, new: str) -> WorkspaceError:
 
 
 def _mended(old: list[str], new: list[str]) -> list[str]:
-    """Return `new` with the bytes that `old` shows as U+FFFD, where that sign came from there."""
+    """Return `new` with the bytes that `old` shows as U+FFFD, where that sign came from there.
+
+    That is certain before the first difference and after the last one.
+    """
     was, wanted = "\n".join(old), "\n".join(new)
-    seen = shown(was)
-    if seen == was or "\ufffd" not in wanted:
+    seen, asked = shown(was), shown(wanted)
+    if seen == was or _SHOWN not in wanted:
         return new
-    if max(len(was), len(wanted)) > _LONGEST_MENDED:
-        message = "These lines hold bytes that are not UTF-8. Change fewer lines at once."
+    head = _alike(seen, asked)
+    tail = _alike(seen[head:][::-1], asked[head:][::-1])
+    inner = wanted[head : len(wanted) - tail]
+    if _SHOWN in inner and _SHOWN in seen[head : len(seen) - tail]:
+        message = (
+            "new_content holds the sign that stands for bytes which are not UTF-8. Change the text "
+            "before and after them in separate changes, so that the bytes can stay."
+        )
         raise WorkspaceError("not_text", message)
-    matcher = SequenceMatcher(None, seen, wanted, autojunk=False)
-    pieces = [
-        was[i1:i2] if what == "equal" else wanted[j1:j2]
-        for what, i1, i2, j1, j2 in matcher.get_opcodes()
-    ]
-    return "".join(pieces).split("\n") if new else []
+    return (was[:head] + inner + was[len(was) - tail :]).split("\n") if new else []
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many signs at the beginning are equal."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -32,10 +32,12 @@ def searched(area: Jail, query: FileQuery) -> Matches:
     files = skipped = 0
     long = False
     for entry in walk(area, query.folder):
-        if cut := budget.spent(0 if entry.folder else entry.size):
+        asked = not entry.folder and wanted(entry.path)
+        if cut := budget.spent(entry.size if asked else 0):
             return Matches(tuple(found), files, skipped, cut)
-        if entry.folder or not wanted(entry.path):
+        if not asked:
             continue
+        time.sleep(0)  # lets other threads, the service's loop above all, have their turn
         try:
             lines = decode(read(area, entry.path).data, entry.path).lines
         except WorkspaceError:
@@ -60,7 +62,7 @@ class _Budget:
         self._bytes = 0
 
     def spent(self, size: int) -> str:
-        """Count one more file of `size` bytes; say what is used up."""
+        """Count one more visit that reads `size` bytes; say what is used up."""
         self._visits += 1
         self._bytes += min(size, limits.LARGEST_FILE)
         if self._visits > limits.MOST_VISITED:
@@ -77,10 +79,12 @@ def _finder(query: FileQuery) -> Callable[[str], bool]:
     if not 1 <= len(query.text) <= _LONGEST_PATTERN or "\n" in query.text:
         message = f"query must be 1 to {_LONGEST_PATTERN:,} characters of one line."
         raise WorkspaceError("invalid_arguments", message)
-    if not query.regex and query.case_sensitive:
-        return lambda line: query.text in line
+    if not query.regex:
+        if query.case_sensitive:
+            return lambda line: query.text in line
+        folded = query.text.casefold()
+        return lambda line: folded in line.casefold()
     options = re2.Options()
-    options.literal = not query.regex
     options.case_sensitive = query.case_sensitive
     options.log_errors = False
     try:
