@@ -6,8 +6,9 @@ Set once, where a request enters a process; read wherever a call leaves it.
 import random
 import time
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Protocol, TypedDict
+
+import msgspec
 
 from heddle_runtime.identity import ANONYMOUS, Identity
 
@@ -16,8 +17,7 @@ TRACE = "traceparent"
 AUTHORIZATION = "authorization"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True):
     """Who asks, and what ties the log lines of one request together."""
 
     request_id: str
