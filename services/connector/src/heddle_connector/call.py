@@ -1,9 +1,9 @@
 """What a connector is asked for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
@@ -13,8 +13,7 @@ from msgspec import Raw
 from heddle_connector.messages import members, to_messages, to_tool
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """How to generate. None leaves the choice to the provider."""
 
     temperature: float | None = None
@@ -22,7 +21,7 @@ class Options:
     max_tokens: int | None = None
     stop: Sequence[str] = ()
     seed: int | None = None
-    extra: Mapping[str, Raw] = field(default_factory=dict)
+    extra: Mapping[str, Raw] = msgspec.field(default_factory=dict)
     """What else the client's request held, each member as JSON text."""
 
 

@@ -1,8 +1,9 @@
 """What both HTTP clients take and give."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol, Self
+
+import msgspec
 
 LONGEST_REPLY = 16 * 1024 * 1024
 """Bytes of a whole reply."""
@@ -19,8 +20,7 @@ DEFAULTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """A request to a provider: a POST of JSON, or a GET if it has no body."""
 
     url: str

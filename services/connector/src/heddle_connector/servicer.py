@@ -105,18 +105,14 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         """Return all that the connector yields when it is over."""
         call = Call(request.generation, context, whole=True)
         connector = await self._owners.connector(call)
-        batches, ending = connector.generate(call), _Ending()
-        found: list[pb.GenerationEvent] = []
+        ending = _Ending()
         try:
-            async for events in batches:
-                found += to_events(ending.take(events))
+            events = ending.take(await connector.whole(call))
             ending.check()
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
             raise
-        finally:
-            await batches.aclose()
-        return pb.GenerateWholeMessageResponse(events=found)
+        return pb.GenerateWholeMessageResponse(events=to_events(events))
 
 
 class _Ending:
