@@ -1,33 +1,22 @@
-"""One answer: the assistant, its tools, its prompt, its model."""
+"""One answer: the assistant, its tools, its prompt, its model; streamed or whole."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2
-from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle.tool.v1 import tool_pb2
 from heddle_runtime.boundary import Context
 from heddle_runtime.calls import Stopwatch, onward, remaining
 from heddle_runtime.client import streaming
-from heddle_runtime.errors import (
-    HeddleError,
-    InvalidRequestError,
-    ProviderGarbledError,
-    Violation,
-)
+from heddle_runtime.errors import InvalidRequestError, ProviderGarbledError, Violation
 
-from heddle_orchestrator import prompt_processors, strategies
 from heddle_orchestrator.assistants import Assistants, owned_by_caller
-from heddle_orchestrator.bindings import Bound, augmenting
 from heddle_orchestrator.execution import Events, ToolRun
-from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS, PromptProcessor
-from heddle_orchestrator.slots import fill
-from heddle_orchestrator.strategies import STRATEGIES, Strategy
-from heddle_orchestrator.trace import model_step, trace
+from heddle_orchestrator.forwarding import forwarded
+from heddle_orchestrator.plan import Plan, plan
 
 if TYPE_CHECKING:
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
@@ -47,46 +36,59 @@ class Completions:
     tool_timeout: float
     max_prompt_chars: int
 
-    async def run(
-        self, request: pb.RunCompletionRequest, context: Context, *, watched: bool
+    async def stream(
+        self, request: pb.RunCompletionRequest, context: Context
     ) -> AsyncGenerator[Events]:
         """Yield what happens while the assistant answers, in batches.
-
-        Args:
-            request: What to answer.
-            context: Of the call.
-            watched: Somebody reads the events as they come.
 
         Raises:
             HeddleError: There is no answer: the assistant is unknown or wrong, the connector
                 failed, or a tool that must not fail did.
         """
-        assistant = await self._assistant(request, context)
-        strategy = _strategy(assistant.strategy)
-        processor = _processor(assistant.prompt_processor)
-        bound = augmenting(assistant, self.tool_timeout, remaining(context))
-        if bound:
-            run = self._tool_run(request, assistant, context, watched=watched)
-            async with aclosing(strategy.run(run, bound)) as happened:
+        planned = await self._plan(request, context)
+        if planned.bound:
+            async with aclosing(self._run_tools(planned, context, watched=True)) as happened:
                 async for events in happened:
                     yield events
-            _stop_on_failure(bound)
-            if watched:
-                yield [pb.RunEvent(status=pb.Status(message=MERGING))]
-        prompt = self._prompt(assistant, processor, request.messages, bound)
+            yield [pb.RunEvent(status=pb.Status(message=MERGING))]
+        order = planned.order(self.max_prompt_chars)
         watch = Stopwatch()
         chars = 0
-        whole = connector_pb2.GenerateWholeMessageRequest()
-        _order(whole.generation, request, assistant, prompt)
-        generate = self._generate if watched else self._generate_whole
-        async with aclosing(generate(whole, context)) as generated:
+        async with aclosing(self._generate(order.generation, context)) as generated:
             async for events in generated:
-                chars += sum(len(event.text_delta) for event in events)
-                if events[-1].HasField("done") and (request.include_trace or assistant.verbose):
-                    step = model_step(watch.seconds(), chars)
-                    told = trace(assistant, processor, request.messages, bound, step)
-                    events.insert(-1, told)
+                if planned.traced:
+                    chars += sum(len(event.text_delta) for event in events)
+                    if events[-1].HasField("done"):
+                        events.insert(-1, planned.trace(watch.seconds(), chars))
                 yield events
+
+    async def whole(
+        self, request: pb.RunCompletionRequest, context: Context, happened: Events
+    ) -> None:
+        """Add to `happened` what happens, to be read when it is over, or that far when it fails.
+
+        Raises:
+            HeddleError: As of `stream`.
+        """
+        planned = await self._plan(request, context)
+        if planned.bound:
+            async with aclosing(self._run_tools(planned, context, watched=False)) as told:
+                async for events in told:
+                    happened += events
+        order = planned.order(self.max_prompt_chars)
+        watch = Stopwatch()
+        response = await self.connectors.GenerateWholeMessage(order, **onward(context))
+        events = forwarded(response.events)
+        if not (events and events[-1].HasField("done")):
+            raise ProviderGarbledError(_CUT_OFF)
+        if planned.traced:
+            chars = sum(len(event.text_delta) for event in events)
+            events.insert(-1, planned.trace(watch.seconds(), chars))
+        happened += events
+
+    async def _plan(self, request: pb.RunCompletionRequest, context: Context) -> Plan:
+        assistant = await self._assistant(request, context)
+        return plan(request, assistant, self.tool_timeout, remaining(context))
 
     async def _assistant(
         self, request: pb.RunCompletionRequest, context: Context
@@ -100,122 +102,27 @@ class Completions:
                 violation = Violation("assistant_reference", "is required, or assistant")
                 raise InvalidRequestError("The request names no assistant.", [violation])
 
-    def _tool_run(
-        self,
-        request: pb.RunCompletionRequest,
-        assistant: assistant_pb2.Assistant,
-        context: Context,
-        *,
-        watched: bool,
-    ) -> ToolRun:
-        shared = tool_pb2.RunContext(
-            messages=request.messages,
-            options=request.options,
-            assistant=assistant,
-            streaming=watched,
-        )
-        return ToolRun(self.tools, context, shared, watched=watched)
-
-    def _prompt(
-        self,
-        assistant: assistant_pb2.Assistant,
-        processor: PromptProcessor,
-        messages: Sequence[chat_pb2.Message],
-        bound: Sequence[Bound],
-    ) -> list[chat_pb2.Message]:
-        slots = fill(assistant.prompt_template, bound, cite=assistant.cite_sources)
-        prompt = processor.prompt(assistant, messages, slots)
-        size = sum(len(part.text) for message in prompt for part in message.parts)
-        if size > self.max_prompt_chars:
-            message = (
-                f"The prompt has {size} characters; at most {self.max_prompt_chars} are sent. "
-                "Shorten the conversation, or let the tools return less."
-            )
-            raise InvalidRequestError(message, [Violation("messages", "are too long")])
-        return prompt
-
-    async def _generate_whole(
-        self, request: connector_pb2.GenerateWholeMessageRequest, context: Context
+    async def _run_tools(
+        self, planned: Plan, context: Context, *, watched: bool
     ) -> AsyncGenerator[Events]:
-        response = await self.connectors.GenerateWholeMessage(request, **onward(context))
-        events = [event for e in response.events if (event := _forwarded(e))]
-        if not (events and events[-1].HasField("done")):
-            raise ProviderGarbledError(_CUT_OFF)
-        yield events
+        shared = planned.tool_context(watched=watched)
+        run = ToolRun(self.tools, context, shared, watched=watched)
+        async with aclosing(planned.strategy.run(run, planned.bound)) as happened:
+            async for events in happened:
+                yield events
+        planned.stop_on_failure()
 
     async def _generate(
-        self, request: connector_pb2.GenerateWholeMessageRequest, context: Context
+        self, request: connector_pb2.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[Events]:
-        call = self.connectors.GenerateMessage(request.generation, **onward(context))
+        call = self.connectors.GenerateMessage(request, **onward(context))
         done = False
         async with streaming(call) as responses:
             # Read to the very end: a call that is left after its last event counts as cancelled.
             async for response in responses:
-                events = [event for e in response.events if (event := _forwarded(e))]
+                events = forwarded(response.events)
                 if events and not done:
                     done = events[-1].HasField("done")
                     yield events
         if not done:
             raise ProviderGarbledError(_CUT_OFF)
-
-
-def _order(
-    generation: connector_pb2.GenerateMessageRequest,
-    request: pb.RunCompletionRequest,
-    assistant: assistant_pb2.Assistant,
-    prompt: Sequence[chat_pb2.Message],
-) -> None:
-    """Fill in what to generate, where it will be sent from: a prompt can be long."""
-    generation.model.CopyFrom(assistant.model)
-    generation.messages.extend(prompt)
-    generation.options.CopyFrom(request.options)
-    generation.functions.extend(request.functions)
-    generation.assistant.CopyFrom(assistant)
-
-
-def _forwarded(event: connector_pb2.GenerationEvent) -> pb.RunEvent | None:
-    """Return an event of the connector as one of the run."""
-    match event.WhichOneof("event"):
-        case "text_delta":
-            return pb.RunEvent(text_delta=event.text_delta)
-        case "reasoning_delta":
-            return pb.RunEvent(reasoning_delta=event.reasoning_delta)
-        case "tool_call":
-            return pb.RunEvent(tool_call=event.tool_call)
-        case "done":
-            return pb.RunEvent(done=event.done)
-        case "logprobs_json":
-            return pb.RunEvent(logprobs_json=event.logprobs_json)
-        case None:  # an event of a newer contract
-            return None
-
-
-def _stop_on_failure(bound: Sequence[Bound]) -> None:
-    """Raise the failure of the first tool that must not fail."""
-    for each in bound:
-        failure: HeddleError | None = each.failure
-        if failure and each.binding.on_failure == assistant_pb2.FAILURE_POLICY_FAIL:
-            raise failure
-
-
-def _strategy(name: str) -> Strategy:
-    found = STRATEGIES.get(name or strategies.DEFAULT)
-    if found is None:
-        raise _unknown("strategy", name, STRATEGIES)
-    return found
-
-
-def _processor(name: str) -> PromptProcessor:
-    found = PROMPT_PROCESSORS.get(name or prompt_processors.DEFAULT)
-    if found is None:
-        raise _unknown("prompt_processor", name, PROMPT_PROCESSORS)
-    return found
-
-
-def _unknown(
-    field: str, name: str, known: dict[str, Strategy] | dict[str, PromptProcessor]
-) -> InvalidRequestError:
-    violation = Violation(
-        f"assistant.{field}", f"is {name!r}; known are {', '.join(sorted(known))}"
-    )
-    return InvalidRequestError(f"The assistant's {field} is unknown.", [violation])

@@ -56,7 +56,7 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
         self, request: pb.RunCompletionRequest, context: Context
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
         """Stream everything that happens while an assistant answers."""
-        async with aclosing(self._completions.run(request, context, watched=True)) as run:
+        async with aclosing(self._completions.stream(request, context)) as run:
             async for events in run:
                 yield pb.RunCompletionResponse(events=events)
 
@@ -64,16 +64,12 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
         self, request: pb.RunWholeCompletionRequest, context: Context
     ) -> pb.RunWholeCompletionResponse:
         """Return everything that happened when it is over."""
-        response = pb.RunWholeCompletionResponse()
+        happened: list[pb.RunEvent] = []
         try:
-            async with aclosing(self._completions.run(request.run, context, watched=False)) as run:
-                async for events in run:
-                    response.events.extend(events)
+            await self._completions.whole(request.run, context, happened)
         except (HeddleError, grpc.aio.AioRpcError) as error:
             known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
-            if (
-                response.events
-            ):  # they are lost, but whoever asks again must know that tools run again
+            if happened:  # it is lost, but whoever asks again must know that tools run again
                 known.metadata[TOOLS_RAN] = "true"
             raise known from error
-        return response
+        return pb.RunWholeCompletionResponse(events=happened)
