@@ -17,6 +17,7 @@ DEVELOPER = Identity("developer", scopes=(ADMIN,))
 """Who asks in development, without a key."""
 NOBODY = Identity("nobody")
 """Who asks without a key where none is needed."""
+_IN_DEVELOPMENT = Holder(DEVELOPER)
 _SENT_IN = AUTHORIZATION.encode()
 _LOOPBACK = {"localhost", "127.0.0.1", "::1", ""}
 
@@ -56,7 +57,7 @@ class Gate:
         if holder is None and key.startswith(PREFIX):
             holder = await self._issued.holder(key)
         if holder is None and self._development:
-            holder = Holder(DEVELOPER)
+            holder = _IN_DEVELOPMENT
         if holder is None and required:
             raise UnauthenticatedError(
                 "The API key is not valid."

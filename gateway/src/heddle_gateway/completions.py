@@ -2,11 +2,9 @@
 
 import random
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast, get_args
 
 import grpc
-from heddle.orchestrator.v1.orchestrator_pb2 import RunWholeCompletionRequest
 from heddle_runtime.calls import outgoing
 from heddle_runtime.client import ResponseStream, streaming
 from heddle_runtime.errors import (
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     Run = ResponseStream[RunCompletionResponse]
 
 EVENTS_HEADER = "x-heddle-events"
+_EVENTS = EVENTS_HEADER.encode()
 # In the metadata of a failed whole run, whose events nobody gets to see.
 TOOLS_RAN = "tools_ran"
 _IDS = random.Random()  # noqa: S311 - an id is no secret, and must cost nothing
@@ -79,10 +78,11 @@ async def _complete(
         raise ResourceExhaustedError("The gateway is busy. Try again.", retry_after=1.0)
     try:
         with state.lifelines.watching(exchange) as lifeline:
-            try:
-                ordered = await _detour(state, ordered, debug=debug)
-            except HeddleError as error:
-                return _problem(error)
+            if ordered.task or (debug and ordered.debug):
+                try:
+                    ordered = await _detour(state, ordered, debug=debug)
+                except HeddleError as error:
+                    return _problem(error)
             if not ordered.stream:
                 return await _whole(state, ordered, view)
             call = state.peers.orchestrator.RunCompletion(
@@ -97,10 +97,8 @@ async def _complete(
 
 async def _detour(state: "State", ordered: Order, *, debug: bool) -> Order:
     if debug and ordered.debug:
-        return replace(ordered, request=await as_shown(state, ordered.request))
-    if ordered.task:
-        return replace(ordered, request=await as_task(state, ordered.request))
-    return ordered
+        return ordered.instead(await as_shown(state, ordered.request))
+    return ordered.instead(await as_task(state, ordered.request))
 
 
 async def _stop(exchange: Exchange) -> Problem | None:
@@ -147,11 +145,10 @@ async def _stream(
 
 
 async def _whole(state: "State", ordered: Order, view: View) -> Reply | Problem:
-    request = RunWholeCompletionRequest(run=ordered.request)
     answer = Answer()
     try:
         response = await state.peers.orchestrator.RunWholeCompletion(
-            request, **outgoing(state.settings.deadline)
+            ordered.whole, **outgoing(state.settings.deadline)
         )
     except grpc.aio.AioRpcError as error:
         return _problem(error)
@@ -163,7 +160,7 @@ async def _whole(state: "State", ordered: Order, view: View) -> Reply | Problem:
 
 
 def _view(exchange: Exchange, default: View) -> View:
-    if EVENTS_HEADER.encode() not in exchange.headers:
+    if _EVENTS not in exchange.headers:
         return default
     wanted = exchange.header(EVENTS_HEADER)
     if wanted not in _VIEWS:

@@ -200,8 +200,7 @@ class _Edge:
             self._log(grpc.StatusCode.OK if error is None else grpc.StatusCode.CANCELLED)
 
     def _log(self, code: grpc.StatusCode) -> None:
-        seconds = round(self._watch.seconds(), 6)
-        log.info("call", method=self._method, code=code.name, seconds=seconds)
+        log.info("call", method=self._method, code=code.name, seconds=self._watch.seconds())
 
 
 def _known(error: BaseException) -> HeddleError | None:

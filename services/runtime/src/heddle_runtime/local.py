@@ -2,12 +2,16 @@
 
 Messages are handed over as they are. So the rule that holds for every servicer and caller matters
 here: a message that was sent or received is not changed.
+
+What comes from outside is checked once: a call that a servicer makes while it answers another one
+is believed, for what it sends was checked with that one or made by our own code.
 """
 
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, cast
 
 from google.protobuf.message import Message
 
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     import grpc
 
 _LATE = "The time of the call ran out."
+_AROUND: ContextVar["LocalContext | None"] = ContextVar("heddle_local_call", default=None)
+"""The call that the current code answers."""
 Handlers = Mapping[str, "grpc.RpcMethodHandler[Any, Any]"]
 
 
@@ -41,19 +47,21 @@ class LocalChannel:
         for name, handler in handlers.items():
             path = f"/{service}/{name}"
             if handler.response_streaming:
-                self._streaming[path] = handler.unary_stream
+                self._streaming[path] = cast("Streaming", handler.unary_stream)
             else:
-                self._unary[path] = handler.unary_unary
+                self._unary[path] = cast("Unary", handler.unary_unary)
 
     def unary_unary(self, path: str, *_: Any, **__: Any) -> Callable[..., Awaitable[Message]]:  # noqa: ANN401 - a channel's signature
         """Return a callable for the method at `path`. Called by generated code."""
 
         async def call(request: Message, timeout: float | None = None, **_: Any) -> Message:  # noqa: ANN401, ASYNC109 - a stub's signature
             behavior = self._unary.get(path) or _absent(path)
-            context = LocalContext(timeout)
-            context.hurry()
+            around = _AROUND.get()
+            context = LocalContext(timeout, around)
+            token = _AROUND.set(context)
             try:
-                check(request, context)
+                if around is None or timeout is None:
+                    check(request, context)
                 return await behavior(request, context)  # type: ignore[no-any-return] # handlers are untyped
             except Exception as error:
                 raise to_rpc(foreseen(path, error)) from error
@@ -61,6 +69,7 @@ class LocalChannel:
                 context.explain()
                 raise
             finally:
+                _AROUND.reset(token)
                 context.end()
 
         return call
@@ -71,8 +80,10 @@ class LocalChannel:
         def call(request: Message, timeout: float | None = None, **_: Any) -> LocalStream:  # noqa: ANN401 - a stub's signature
             behavior = self._streaming.get(path) or _refusing(_no_service(path))
             context = LocalContext(timeout)
+            context.calm()  # nobody works for it before it is read
             try:
-                check(request, context)
+                if timeout is None or _AROUND.get() is None:
+                    check(request, context)
             except HeddleError as error:
                 behavior = _refusing(error)
             return LocalStream(path, behavior(request, context), context)
@@ -134,14 +145,30 @@ class LocalContext:
 
     __slots__ = ("_deadline", "_expired", "_timer", "_worker")
 
-    def __init__(self, timeout: float | None) -> None:
+    def __init__(self, timeout: float | None, around: "LocalContext | None" = None) -> None:
+        """Start the time of a call.
+
+        Args:
+            timeout: Its seconds.
+            around: The call that it serves, if that is one of this process.
+        """
+        loop = asyncio.get_running_loop()
         self._expired = False
-        self._worker: asyncio.Task[Any] | None = None
+        self._worker = asyncio.current_task(loop)
         self._deadline: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         if timeout is not None:
             self._deadline = time.monotonic() + timeout
-            self._timer = asyncio.get_running_loop().call_later(timeout, self._expire)
+            if around is None or not around.covers(self._worker, self._deadline):
+                self._timer = loop.call_later(timeout, self._expire)
+
+    def covers(self, worker: "asyncio.Task[Any] | None", deadline: float) -> bool:
+        """Return whether this call's timer ends the `worker` of a call within it by `deadline`."""
+        return (
+            worker is self._worker is not None
+            and self._deadline is not None
+            and self._deadline <= deadline
+        )
 
     def time_remaining(self) -> float | None:
         """Return the seconds that are left."""
