@@ -15,7 +15,7 @@ from heddle_connector.catalog import Catalog, Listing
 from heddle_connector.events import Done, Event
 from heddle_connector.owners import Owners
 from heddle_connector.registry import Registry
-from heddle_connector.responses import to_events
+from heddle_connector.responses import add_events
 from heddle_connector.sdk import Model
 
 _KINDS = {
@@ -91,7 +91,9 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         try:
             async for events in batches:
                 if taken := ending.take(events):
-                    yield pb.GenerateMessageResponse(events=to_events(taken))
+                    response = pb.GenerateMessageResponse()
+                    add_events(response.events, taken)
+                    yield response
             ending.check()
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
@@ -112,7 +114,9 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
             raise
-        return pb.GenerateWholeMessageResponse(events=to_events(events))
+        response = pb.GenerateWholeMessageResponse()
+        add_events(response.events, events)
+        return response
 
 
 class _Ending:

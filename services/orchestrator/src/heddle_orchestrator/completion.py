@@ -15,12 +15,14 @@ from heddle_runtime.errors import InvalidRequestError, ProviderGarbledError, Vio
 
 from heddle_orchestrator.assistants import Assistants, owned_by_caller
 from heddle_orchestrator.execution import Events, ToolRun
-from heddle_orchestrator.forwarding import forwarded
+from heddle_orchestrator.forwarding import forward
 from heddle_orchestrator.plan import Plan, plan
 
 if TYPE_CHECKING:
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
+
+    from heddle_orchestrator.forwarding import Events as Happened
 
 MERGING = "merging tool outputs"
 _CUT_OFF = "The connector's answer was cut off."
@@ -38,8 +40,8 @@ class Completions:
 
     async def stream(
         self, request: pb.RunCompletionRequest, context: Context
-    ) -> AsyncGenerator[Events]:
-        """Yield what happens while the assistant answers, in batches.
+    ) -> AsyncGenerator[pb.RunCompletionResponse]:
+        """Yield what happens while the assistant answers.
 
         Raises:
             HeddleError: There is no answer: the assistant is unknown or wrong, the connector
@@ -49,21 +51,22 @@ class Completions:
         if planned.bound:
             async with aclosing(self._run_tools(planned, context, watched=True)) as happened:
                 async for events in happened:
-                    yield events
-            yield [pb.RunEvent(status=pb.Status(message=MERGING))]
+                    yield pb.RunCompletionResponse(events=events)
+            merging = pb.RunEvent(status=pb.Status(message=MERGING))
+            yield pb.RunCompletionResponse(events=[merging])
         order = planned.order(self.max_prompt_chars)
         watch = Stopwatch()
         chars = 0
         async with aclosing(self._generate(order.generation, context)) as generated:
-            async for events in generated:
+            async for response, done in generated:
                 if planned.traced:
-                    chars += sum(len(event.text_delta) for event in events)
-                    if events[-1].HasField("done"):
-                        events.insert(-1, planned.trace(watch.seconds(), chars))
-                yield events
+                    chars += _chars(response.events)
+                    if done:
+                        _tell(planned.trace(watch.seconds(), chars), response.events)
+                yield response
 
     async def whole(
-        self, request: pb.RunCompletionRequest, context: Context, happened: Events
+        self, request: pb.RunCompletionRequest, context: Context, happened: "Happened"
     ) -> None:
         """Add to `happened` what happens, to be read when it is over, or that far when it fails.
 
@@ -74,17 +77,16 @@ class Completions:
         if planned.bound:
             async with aclosing(self._run_tools(planned, context, watched=False)) as told:
                 async for events in told:
-                    happened += events
+                    happened.extend(events)
         order = planned.order(self.max_prompt_chars)
         watch = Stopwatch()
         response = await self.connectors.GenerateWholeMessage(order, **onward(context))
-        events = forwarded(response.events)
-        if not (events and events[-1].HasField("done")):
+        earlier = len(happened)
+        if not forward(response.events, happened):
+            del happened[earlier:]
             raise ProviderGarbledError(_CUT_OFF)
         if planned.traced:
-            chars = sum(len(event.text_delta) for event in events)
-            events.insert(-1, planned.trace(watch.seconds(), chars))
-        happened += events
+            _tell(planned.trace(watch.seconds(), _chars(happened)), happened)
 
     async def _plan(self, request: pb.RunCompletionRequest, context: Context) -> Plan:
         assistant = await self._assistant(request, context)
@@ -114,15 +116,27 @@ class Completions:
 
     async def _generate(
         self, request: connector_pb2.GenerateMessageRequest, context: Context
-    ) -> AsyncGenerator[Events]:
+    ) -> AsyncGenerator[tuple[pb.RunCompletionResponse, bool]]:
+        """Yield what the connector tells, and whether that is all."""
         call = self.connectors.GenerateMessage(request, **onward(context))
         done = False
         async with streaming(call) as responses:
             # Read to the very end: a call that is left after its last event counts as cancelled.
             async for response in responses:
-                events = forwarded(response.events)
-                if events and not done:
-                    done = events[-1].HasField("done")
-                    yield events
+                made = pb.RunCompletionResponse()
+                ends = forward(response.events, made.events)
+                if made.events and not done:
+                    done = ends
+                    yield made, done
         if not done:
             raise ProviderGarbledError(_CUT_OFF)
+
+
+def _chars(events: "Happened") -> int:
+    return sum(len(event.text_delta) for event in events)
+
+
+def _tell(trace: pb.RunEvent, events: "Happened") -> None:
+    """Put the trace before the last event."""
+    last = events.pop()
+    events.extend([trace, last])

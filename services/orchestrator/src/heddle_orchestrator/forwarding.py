@@ -1,27 +1,37 @@
 """A connector's events as those of the run."""
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from heddle.connector.v1.connector_pb2 import GenerationEvent
-from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
+    from heddle.connector.v1.connector_pb2 import GenerationEvent
+    from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
+
+    Events = RepeatedCompositeFieldContainer[RunEvent]
 
 
-def forwarded(events: Iterable[GenerationEvent]) -> list[RunEvent]:
-    """Return the events of a connector as events of the run, without those of a newer contract."""
-    return [made for event in events if (made := _forwarded(event))]
+def forward(events: "Iterable[GenerationEvent]", run: "Events") -> bool:
+    """Add a connector's events to those of the run, and return whether `done` is the last.
 
-
-def _forwarded(event: GenerationEvent) -> RunEvent | None:
-    match event.WhichOneof("event"):
-        case "text_delta":
-            return RunEvent(text_delta=event.text_delta)
-        case "reasoning_delta":
-            return RunEvent(reasoning_delta=event.reasoning_delta)
-        case "tool_call":
-            return RunEvent(tool_call=event.tool_call)
-        case "done":
-            return RunEvent(done=event.done)
-        case "logprobs_json":
-            return RunEvent(logprobs_json=event.logprobs_json)
-        case None:  # an event of a newer contract
-            return None
+    They are made where they stand, as each copy costs as much as an event. What a newer contract
+    knows is left out.
+    """
+    done = False
+    for event in events:
+        match event.WhichOneof("event"):
+            case "text_delta":
+                run.add(text_delta=event.text_delta)
+            case "reasoning_delta":
+                run.add(reasoning_delta=event.reasoning_delta)
+            case "tool_call":
+                run.add(tool_call=event.tool_call)
+            case "done":
+                run.add(done=event.done)
+            case "logprobs_json":
+                run.add(logprobs_json=event.logprobs_json)
+            case None:
+                continue
+        done = event.HasField("done")
+    return done
