@@ -123,7 +123,7 @@ async def _stream(
     try:
         try:
             async for response in run:
-                found = frames.batch(response.events)
+                found = frames.batch(response.events[:])
                 if frames.finished:
                     lifeline.release()  # the server reports a complete answer as a disconnect
                 if found:
@@ -152,7 +152,7 @@ async def _whole(state: "State", ordered: Order, view: View) -> Reply | Problem:
         )
     except grpc.aio.AioRpcError as error:
         return _problem(error)
-    answer.take(response.events)
+    answer.take(response.events[:])
     if answer.done is None:
         return _problem(ProviderGarbledError(_CUT), ran=answer.tools_ran)
     body = answer.body(_identifier(), int(time.time()), ordered.model, sources=view == "openwebui")

@@ -66,7 +66,7 @@ class Call:
         What the contract does not model is `msgspec.Raw`: JSON text as the client sent it.
         """
         if self._messages is None:
-            self._messages = to_messages(self._request.messages)
+            self._messages = to_messages(self._request.messages[:])
         return self._messages
 
     @property
@@ -75,7 +75,7 @@ class Call:
         if self._functions is None:
             self._functions = [
                 to_tool(function, f"functions[{index}]")
-                for index, function in enumerate(self._request.functions)
+                for index, function in enumerate(self._request.functions[:])
             ]
         return self._functions
 
@@ -97,7 +97,7 @@ def _options(given: chat.GenerationOptions) -> Options:
         given.temperature if given.HasField("temperature") else None,
         given.top_p if given.HasField("top_p") else None,
         given.max_tokens if given.HasField("max_tokens") else None,
-        list(given.stop),
+        given.stop[:],
         given.seed if given.HasField("seed") else None,
         members(given.extra_json, "options.extra_json"),
     )

@@ -83,7 +83,7 @@ def _message(message: chat.Message, index: int) -> dict[str, Any]:
     made["content"] = _content(message, index)
     if participant := message.participant:
         made["name"] = participant
-    if calls := message.tool_calls:
+    if calls := message.tool_calls[:]:
         made["tool_calls"] = [
             {
                 "id": call.id,
@@ -98,7 +98,7 @@ def _message(message: chat.Message, index: int) -> dict[str, Any]:
 
 
 def _content(message: chat.Message, index: int) -> str | list[Any] | None:
-    parts = list(message.parts)
+    parts = message.parts[:]
     if len(parts) == 1 and parts[0].HasField("text"):
         return parts[0].text
     if not parts:

@@ -82,7 +82,7 @@ class Completions:
         watch = Stopwatch()
         response = await self.connectors.GenerateWholeMessage(order, **onward(context))
         earlier = len(happened)
-        if not forward(response.events, happened):
+        if not forward(response.events[:], happened):
             del happened[earlier:]
             raise ProviderGarbledError(_CUT_OFF)
         if planned.traced:
@@ -124,7 +124,7 @@ class Completions:
             # Read to the very end: a call that is left after its last event counts as cancelled.
             async for response in responses:
                 made = pb.RunCompletionResponse()
-                ends = forward(response.events, made.events)
+                ends = forward(response.events[:], made.events)
                 if made.events and not done:
                     done = ends
                     yield made, done

@@ -54,7 +54,7 @@ class Plan:
         """
         assistant = self.assistant
         slots = fill(assistant.prompt_template, self.bound, cite=assistant.cite_sources)
-        prompt = self.processor.prompt(assistant, self.request.messages, slots)
+        prompt = self.processor.prompt(assistant, self.request.messages[:], slots)
         _check_size(prompt, max_prompt_chars)
         order = connector_pb2.GenerateWholeMessageRequest()
         # Filled in where it will be sent from: a prompt can be long.
@@ -62,7 +62,8 @@ class Plan:
         generation.model.CopyFrom(assistant.model)
         generation.messages.extend(prompt)
         generation.options.CopyFrom(self.request.options)
-        generation.functions.extend(self.request.functions)
+        if functions := self.request.functions[:]:
+            generation.functions.extend(functions)
         generation.assistant.CopyFrom(assistant)
         return order
 
@@ -100,7 +101,7 @@ def plan(
 
 
 def _check_size(prompt: Sequence[chat_pb2.Message], most: int) -> None:
-    size = sum([len(part.text) for message in prompt for part in message.parts])
+    size = sum([len(part.text) for message in prompt for part in message.parts[:]])
     if size > most:
         message = (
             f"The prompt has {size} characters; at most {most} are sent. "
