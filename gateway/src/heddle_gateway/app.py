@@ -57,7 +57,7 @@ class Gateway:
             route = _route(exchange)
             name = route.name
             reply = await self._answer(route, exchange)
-            if reply is not None:
+            if reply is not None and not exchange.answered(reply):
                 await exchange.answer(reply)
         finally:
             code = _CLIENT_GONE if exchange.gone else exchange.status

@@ -2,7 +2,8 @@
 
 import random
 import time
-from typing import TYPE_CHECKING, cast, get_args
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import grpc
 from heddle_runtime.calls import outgoing
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     Run = ResponseStream[RunCompletionResponse]
 
+Answering = Coroutine[Any, Any, Reply | Problem | None]
 EVENTS_HEADER = "x-heddle-events"
 _EVENTS = EVENTS_HEADER.encode()
 # In the metadata of a failed whole run, whose events nobody gets to see.
@@ -46,24 +48,24 @@ _CUT = "The answer ended before it was complete."
 _STOPPING = "The gateway is being stopped. Try again."
 
 
-async def chat(state: "State", exchange: Exchange) -> Reply | Problem | None:
+def chat(state: "State", exchange: Exchange) -> Answering:
     """Answer `POST /v1/chat/completions`."""
-    return await _complete(state, exchange, "")
+    return _complete(state, exchange, "")
 
 
-async def lamb_chat(state: "State", exchange: Exchange) -> Reply | Problem | None:
+def lamb_chat(state: "State", exchange: Exchange) -> Answering:
     """Answer `POST /lamb/v1/completions/?assistant=ID`."""
     assistant = exchange.query("assistant")
     if not assistant:
         raise InvalidRequestError(
             "The query parameter 'assistant' is required.", [Violation("assistant", "is required")]
         )
-    return await _complete(state, exchange, assistant)
+    return _complete(state, exchange, assistant)
 
 
-async def creator_chat(state: "State", exchange: Exchange) -> Reply | Problem | None:
+def creator_chat(state: "State", exchange: Exchange) -> Answering:
     """Answer `POST /creator/assistant/{id}/chat/completions`, where an assistant is tried out."""
-    return await _complete(state, exchange, f"{PREFIX}{exchange.parameter}", debug=True)
+    return _complete(state, exchange, f"{PREFIX}{exchange.parameter}", debug=True)
 
 
 async def _complete(

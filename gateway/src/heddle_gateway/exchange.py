@@ -95,13 +95,17 @@ class Exchange:
         """Send a piece of the answer's body."""
         await self.send({"type": "http.response.body", "body": body, "more_body": not last})
 
-    async def answer(self, reply: Reply) -> None:
-        """Send a whole answer."""
+    def answered(self, reply: Reply) -> bool:
+        """Send a whole answer at once, if nothing is in the way, and return whether that was so."""
         body = reply.body
         own = b"content-length: %d\r\n%b: %b\r\n" % (len(body), _OWN, self.request_id.encode())
-        if self._direct and self.line.reply(reply.status, reply.headers, own, body):
+        sent = self._direct and self.line.reply(reply.status, reply.headers, own, body)
+        if sent:
             self.status = reply.status
-            return
+        return sent
+
+    async def answer(self, reply: Reply) -> None:
+        """Send a whole answer when it is possible."""
         length = (b"content-length", str(len(reply.body)).encode())
         await self.start(reply.status, (*reply.headers, length))
         await self.write(reply.body, last=True)

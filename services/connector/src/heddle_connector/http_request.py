@@ -48,6 +48,9 @@ class Pieces(Protocol):
 class Answer(Pieces, Protocol):
     """An answer of which the head is here."""
 
+    def all(self) -> bytes | None:
+        """Return the whole body, if all of it is here already."""
+
     @property
     def status(self) -> int:
         """The HTTP status."""

@@ -17,6 +17,9 @@ _LARGEST_CACHE = 1024
 class Assistants(Protocol):
     """Where kept assistants come from."""
 
+    def known(self, reference: str) -> assistant_pb2.Assistant | None:
+        """Return the assistant that the caller means by `reference`, if that is known already."""
+
     async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:
         """Return the assistant that the caller means by `reference`, or raise NotFoundError."""
 
@@ -29,17 +32,19 @@ class KeptAssistants:
         self._seconds = seconds
         self._known: dict[tuple[str, Identity], tuple[float, assistant_pb2.Assistant]] = {}
 
+    def known(self, reference: str) -> assistant_pb2.Assistant | None:
+        """Return the assistant that the caller means by `reference`, if it was read of late."""
+        known = self._known.get((reference, caller().identity))
+        return known[1] if known and time.monotonic() < known[0] else None
+
     async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:
-        """Return the assistant that the caller means by `reference`.
+        """Read the assistant that the caller means by `reference`.
 
         Raises:
             NotFoundError: There is none that the caller may use.
         """
-        identity = caller().identity
-        key = (reference, identity)
+        key = (reference, caller().identity)
         now = time.monotonic()
-        if (known := self._known.get(key)) and now < known[0]:
-            return known[1]
         request = assistant_pb2.GetAssistantRequest(reference=reference)
         response = await self._service.GetAssistant(request, **onward(context))
         if len(self._known) >= _LARGEST_CACHE:

@@ -5,7 +5,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.boundary import Context
@@ -89,20 +88,18 @@ class Completions:
             _tell(planned.trace(watch.seconds(), _chars(happened)), happened)
 
     async def _plan(self, request: pb.RunCompletionRequest, context: Context) -> Plan:
-        assistant = await self._assistant(request, context)
-        return plan(request, assistant, self.tool_timeout, remaining(context))
-
-    async def _assistant(
-        self, request: pb.RunCompletionRequest, context: Context
-    ) -> assistant_pb2.Assistant:
         match request.WhichOneof("target"):
             case "assistant":
-                return owned_by_caller(request.assistant)
+                assistant = owned_by_caller(request.assistant)
             case "assistant_reference":
-                return await self.assistants.get(request.assistant_reference, context)
-            case None:
+                wanted = request.assistant_reference
+                assistant = self.assistants.known(wanted) or await self.assistants.get(
+                    wanted, context
+                )
+            case _:
                 violation = Violation("assistant_reference", "is required, or assistant")
                 raise InvalidRequestError("The request names no assistant.", [violation])
+        return plan(request, assistant, self.tool_timeout, remaining(context))
 
     async def _run_tools(
         self, planned: Plan, context: Context, *, watched: bool
