@@ -8,6 +8,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc import status_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.tool.v1 import tool_pb2
+from heddle_runtime.calls import TimedCall, remaining
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, from_status
 
 _MOST = 64
@@ -53,13 +54,13 @@ class Bound:
         return None if self.error is None else from_status(self.error)
 
 
-def augmenting(assistant: pb.Assistant, tool_timeout: float, remaining: float) -> list[Bound]:
+def augmenting(assistant: pb.Assistant, tool_timeout: float, context: TimedCall) -> list[Bound]:
     """Return the tools that run before the model, in the order of the assistant's author.
 
     Args:
         assistant: Whose tools.
         tool_timeout: Seconds for a tool whose binding sets no limit.
-        remaining: Seconds that the run has left; a tool gets at most half of them.
+        context: Of the run; a tool gets at most half of the time that is left.
 
     Raises:
         InvalidRequestError: Two bindings have one id, or there are too many.
@@ -69,6 +70,7 @@ def augmenting(assistant: pb.Assistant, tool_timeout: float, remaining: float) -
     if len(assistant.tools) > _MOST:
         violation = Violation("assistant.tools", f"at most {_MOST} tools can be bound")
         raise InvalidRequestError("The assistant has too many tools.", [violation])
+    most = remaining(context) / 2
     bound: list[Bound] = []
     for binding, name in zip(assistant.tools, _ids(assistant.tools), strict=True):
         if binding.disabled or binding.mode not in (pb.MODE_UNSPECIFIED, pb.MODE_AUGMENT):
@@ -76,7 +78,7 @@ def augmenting(assistant: pb.Assistant, tool_timeout: float, remaining: float) -
         limit = tool_timeout
         if binding.HasField("timeout"):
             limit = binding.timeout.ToTimedelta().total_seconds()
-        bound.append(Bound(name, binding, min(limit, remaining / 2), slot=binding.slot))
+        bound.append(Bound(name, binding, min(limit, most), slot=binding.slot))
     return bound
 
 

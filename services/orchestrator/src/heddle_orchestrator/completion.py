@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.boundary import Context
-from heddle_runtime.calls import Stopwatch, onward, remaining
+from heddle_runtime.calls import Stopwatch, onward
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import InvalidRequestError, ProviderGarbledError, Violation
 
@@ -99,7 +99,7 @@ class Completions:
             case _:
                 violation = Violation("assistant_reference", "is required, or assistant")
                 raise InvalidRequestError("The request names no assistant.", [violation])
-        return plan(request, assistant, self.tool_timeout, remaining(context))
+        return plan(request, assistant, self.tool_timeout, context)
 
     async def _run_tools(
         self, planned: Plan, context: Context, *, watched: bool

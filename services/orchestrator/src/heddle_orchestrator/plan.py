@@ -8,6 +8,7 @@ from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
+from heddle_runtime.boundary import Context
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation
 
 from heddle_orchestrator import prompt_processors, strategies
@@ -77,7 +78,7 @@ def plan(
     request: pb.RunCompletionRequest,
     assistant: assistant_pb2.Assistant,
     tool_timeout: float,
-    remaining: float,
+    context: Context,
 ) -> Plan:
     """Return what to do.
 
@@ -85,7 +86,7 @@ def plan(
         request: What to answer.
         assistant: Who answers.
         tool_timeout: Seconds for a tool whose binding sets no limit.
-        remaining: Seconds that the run has left.
+        context: Of the run.
 
     Raises:
         InvalidRequestError: The assistant is wrong.
@@ -95,7 +96,7 @@ def plan(
         assistant,
         _strategy(assistant.strategy),
         _processor(assistant.prompt_processor),
-        augmenting(assistant, tool_timeout, remaining),
+        augmenting(assistant, tool_timeout, context),
         request.include_trace or assistant.verbose,
     )
 

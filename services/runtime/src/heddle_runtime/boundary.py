@@ -77,13 +77,13 @@ def guarded_streaming(method: str, behavior: Any) -> Streaming:
     return handle
 
 
-def check(request: Any, context: Context) -> None:
-    """Refuse a call that nobody can answer well.
+def check(request: Any, *, limited: bool) -> None:
+    """Refuse a call that nobody can answer well; `limited` says whether it has a deadline.
 
     Raises:
         InvalidRequestError: It has no deadline, or lacks what its contract requires.
     """
-    if context.time_remaining() is None:
+    if not limited:
         raise InvalidRequestError("The call has no deadline. Set one: nobody waits for ever.")
     if not is_complete(request):
         violations = missing_fields(request)
@@ -185,7 +185,7 @@ class _Edge:
 
     def __enter__(self) -> None:
         try:
-            check(self._request, self._context)
+            check(self._request, limited=self._context.time_remaining() is not None)
         except HeddleError as error:
             self._log(error.code)
             raise

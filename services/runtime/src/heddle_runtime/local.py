@@ -61,7 +61,7 @@ class LocalChannel:
             token = _AROUND.set(context)
             try:
                 if around is None or timeout is None:
-                    check(request, context)
+                    check(request, limited=timeout is not None)
                 return await behavior(request, context)  # type: ignore[no-any-return] # handlers are untyped
             except Exception as error:
                 raise to_rpc(foreseen(path, error)) from error
@@ -83,7 +83,7 @@ class LocalChannel:
             context.calm()  # nobody works for it before it is read
             try:
                 if timeout is None or _AROUND.get() is None:
-                    check(request, context)
+                    check(request, limited=timeout is not None)
             except HeddleError as error:
                 behavior = _refusing(error)
             return LocalStream(path, behavior(request, context), context)
@@ -172,7 +172,10 @@ class LocalContext:
 
     def time_remaining(self) -> float | None:
         """Return the seconds that are left."""
-        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+        if self._deadline is None:
+            return None
+        left = self._deadline - time.monotonic()
+        return max(0.0, left)
 
     def hurry(self) -> None:
         """Let the deadline cancel the current task from now on.

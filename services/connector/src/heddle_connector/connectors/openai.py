@@ -88,6 +88,7 @@ class OpenAi(Connector[OpenAiSettings]):
 
     def __init__(self, settings: OpenAiSettings, http: Http) -> None:
         super().__init__(settings, http)
+        self._keyless = settings.base_url != _OPENAI
         self._completions = f"{settings.base_url}/chat/completions"
         self._headers = {"content-type": "application/json"}
         self._secret = settings.api_key.get_secret_value().strip() if settings.api_key else ""
@@ -134,7 +135,7 @@ class OpenAi(Connector[OpenAiSettings]):
         return Request(self._completions, self._headers, call.seconds, body)
 
     def _require_key(self) -> None:
-        if self.settings.base_url == _OPENAI and not self._secret:
+        if not (self._secret or self._keyless):
             raise UnavailableError(
                 "No provider is set up: set HEDDLE_CONNECTOR_OPENAI_API_KEY, or "
                 "HEDDLE_CONNECTOR_OPENAI_BASE_URL for a provider that needs no key."
