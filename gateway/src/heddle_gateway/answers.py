@@ -29,10 +29,11 @@ def finish_reason(done: Done, calls: int) -> str:
 
 def usage(counted: Usage) -> dict[str, Any]:
     """Return what the answer consumed. Zeros if the provider did not tell."""
+    prompt, completion = counted.prompt_tokens, counted.completion_tokens
     return {
-        "prompt_tokens": counted.prompt_tokens,
-        "completion_tokens": counted.completion_tokens,
-        "total_tokens": counted.prompt_tokens + counted.completion_tokens,
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
         "prompt_tokens_details": {"cached_tokens": counted.cached_tokens},
         "completion_tokens_details": {"reasoning_tokens": counted.reasoning_tokens},
     }
@@ -57,9 +58,9 @@ def replacement(told: ModelReplaced) -> str:
     return f"{told.wanted} is not available, {told.used} answers"
 
 
-def provider_metadata(done: Done) -> dict[str, str]:
-    """Return the members of the provider's own report that OpenAI's clients know."""
-    told = members(done.provider_metadata_json)
+def provider_metadata(text: str) -> dict[str, str]:
+    """Return the members of the provider's own report, a JSON object, that clients know."""
+    told = members(text)
     return {name: told[name] for name in _SHOWN if isinstance(told.get(name), str)}
 
 

@@ -40,10 +40,11 @@ class Gateway:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._application: ASGIApp = self._serve
+        self.application: ASGIApp = self
+        """The gateway as it is served, with all that stands before it."""
         if state.settings.cors_origins:
-            self._application = CORSMiddleware(
-                self._serve,
+            self.application = CORSMiddleware(
+                self,
                 allow_origins=state.settings.cors_origins,
                 allow_methods=["GET", "POST", "PUT", "DELETE"],
                 allow_headers=["*"],
@@ -58,8 +59,19 @@ class Gateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] == "http":
-            await self._application(scope, receive, send)
+        watch = Stopwatch()
+        exchange = Exchange(scope, receive, send, direct=self.application is self)
+        CALLER.set(Caller(exchange.request_id))
+        name = "unknown"
+        try:
+            route = _route(exchange)
+            name = route.name
+            reply = await self._answer(route, exchange)
+            if reply is not None and not exchange.answered(reply):
+                await exchange.answer(reply)
+        finally:
+            code = _CLIENT_GONE if exchange.gone else exchange.status
+            log.info("request", method=name, code=code, seconds=watch.seconds())
 
     def drain(self) -> None:
         """Say on `/health` that new requests should go elsewhere."""
@@ -68,21 +80,6 @@ class Gateway:
     def end_streams(self) -> None:
         """End the answers that are under way with an error that tells why."""
         self._state.lifelines.cut_all()
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        watch = Stopwatch()
-        exchange = Exchange(scope, receive, send)
-        CALLER.set(Caller(exchange.request_id))
-        name = "unknown"
-        try:
-            route = _route(exchange)
-            name = route.name
-            reply = await self._answer(route, exchange)
-            if reply is not None:
-                await exchange.answer(reply)
-        finally:
-            code = _CLIENT_GONE if exchange.gone else exchange.status
-            log.info("request", method=name, code=code, seconds=round(watch.seconds(), 6))
 
     async def _answer(self, route: Route, exchange: Exchange) -> Reply | None:
         """Return the answer of a route, also if it fails. None if there is nothing to send."""

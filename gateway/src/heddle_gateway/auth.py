@@ -17,7 +17,9 @@ DEVELOPER = Identity("developer", scopes=(ADMIN,))
 """Who asks in development, without a key."""
 NOBODY = Identity("nobody")
 """Who asks without a key where none is needed."""
+_IN_DEVELOPMENT = Holder(DEVELOPER)
 _SENT_IN = AUTHORIZATION.encode()
+_HOST, _ORIGIN = b"host", b"origin"
 _LOOPBACK = {"localhost", "127.0.0.1", "::1", ""}
 
 
@@ -40,7 +42,7 @@ class Gate:
         self._signer = TokenSigner(secret) if secret else None
         self._development = development
         self._origins = origins
-        self._loopback_host = ""
+        self._loopback_host = b""
 
     async def admit(self, exchange: Exchange, *, required: bool) -> None:
         """Find out who asks and remember it for the calls that the request causes.
@@ -59,7 +61,7 @@ class Gate:
         if holder is None and key.startswith(PREFIX):
             holder = await self._issued.holder(key)
         if holder is None and self._development:
-            holder = Holder(DEVELOPER)
+            holder = _IN_DEVELOPMENT
         if holder is None and required:
             raise UnauthenticatedError(
                 "The API key is not valid."
@@ -78,19 +80,19 @@ class Gate:
 
     def _keep_web_pages_out(self, exchange: Exchange) -> None:
         """Refuse what a page of another site makes a browser send: there is no key to ask for."""
-        origin = exchange.header("origin")
-        host = exchange.header("host")
-        if not self._is_loopback(host) or (origin and origin not in self._origins):
+        origin = exchange.header("origin") if _ORIGIN in exchange.headers else ""
+        host = exchange.headers.get(_HOST, b"")
+        # Nearly all requests have the same host.
+        known = host == self._loopback_host or self._is_loopback(host)
+        if not known or (origin and origin not in self._origins):
             raise PermissionDeniedError(
                 "In development mode the gateway answers only programs of its own machine that "
                 "call it by 127.0.0.1 or localhost, and web pages listed in "
                 "HEDDLE_GATEWAY_CORS_ORIGINS."
             )
 
-    def _is_loopback(self, host: str) -> bool:
-        if host == self._loopback_host:  # nearly all requests have the same
-            return True
-        if (urlsplit(f"//{host}").hostname or "") not in _LOOPBACK:
+    def _is_loopback(self, host: bytes) -> bool:
+        if (urlsplit(f"//{host.decode('latin-1')}").hostname or "") not in _LOOPBACK:
             return False
         self._loopback_host = host
         return True

@@ -33,12 +33,12 @@ async def read_body(exchange: Exchange, most: int, timeout: float) -> bytes:  # 
         RefusedError: The body is too large or comes too slowly.
         ClientGoneError: The client closed the connection.
     """
-    announced = exchange.header("content-length")
-    if exchange.header("expect") and announced.isdecimal() and int(announced) > most:
-        raise _too_large(most)  # the client waits for leave to send, so it is not sending
     if exchange.line.arrived:
-        body: bytes = (await _next(exchange))["body"]
+        body = exchange.line.take()
     else:
+        announced = exchange.header("content-length")
+        if exchange.header("expect") and announced.isdecimal() and int(announced) > most:
+            raise _too_large(most)  # the client waits for leave to send, so it is not sending
         body = await _slow_body(exchange, most, timeout)
     if len(body) > most:
         raise _too_large(most)

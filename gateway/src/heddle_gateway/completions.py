@@ -2,12 +2,11 @@
 
 import random
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING, cast, get_args
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, cast, get_args
 from urllib.parse import quote
 
 import grpc
-from heddle.orchestrator.v1.orchestrator_pb2 import RunWholeCompletionRequest
 from heddle_runtime.calls import outgoing
 from heddle_runtime.client import ResponseStream, streaming
 from heddle_runtime.errors import (
@@ -24,11 +23,12 @@ from heddle_gateway import answers, problems
 from heddle_gateway.bodies import read_body
 from heddle_gateway.detours import as_shown, as_task
 from heddle_gateway.eventstream import EventStream
-from heddle_gateway.exchange import JSON, Exchange, Headers, Reply
+from heddle_gateway.exchange import JSON, Exchange, Reply
 from heddle_gateway.fold import Answer
 from heddle_gateway.lifeline import End, EndedError, Lifeline
 from heddle_gateway.models import PREFIX
 from heddle_gateway.problems import Problem
+from heddle_gateway.protocol import Headers
 from heddle_gateway.sse import Frames, View, failure
 from heddle_gateway.translate import Order, order
 
@@ -39,9 +39,11 @@ if TYPE_CHECKING:
 
     Run = ResponseStream[RunCompletionResponse]
 
+Answering = Coroutine[Any, Any, Reply | Problem | None]
 EVENTS_HEADER = "x-heddle-events"
 WARNING_HEADER = b"x-heddle-warning"
 _PLAIN = " !#$&'()*+,/:;=?@[]"  # what may stand in a header beside letters; models have odd names
+_EVENTS = EVENTS_HEADER.encode()
 # In the metadata of a failed whole run, whose events nobody gets to see.
 TOOLS_RAN = "tools_ran"
 _IDS = random.Random()  # noqa: S311 - an id is no secret, and must cost nothing
@@ -50,24 +52,24 @@ _CUT = "The answer ended before it was complete."
 _STOPPING = "The gateway is being stopped. Try again."
 
 
-async def chat(state: "State", exchange: Exchange) -> Reply | Problem | None:
+def chat(state: "State", exchange: Exchange) -> Answering:
     """Answer `POST /v1/chat/completions`."""
-    return await _complete(state, exchange, "")
+    return _complete(state, exchange, "")
 
 
-async def lamb_chat(state: "State", exchange: Exchange) -> Reply | Problem | None:
+def lamb_chat(state: "State", exchange: Exchange) -> Answering:
     """Answer `POST /lamb/v1/completions/?assistant=ID`."""
     assistant = exchange.query("assistant")
     if not assistant:
         raise InvalidRequestError(
             "The query parameter 'assistant' is required.", [Violation("assistant", "is required")]
         )
-    return await _complete(state, exchange, assistant)
+    return _complete(state, exchange, assistant)
 
 
-async def creator_chat(state: "State", exchange: Exchange) -> Reply | Problem | None:
+def creator_chat(state: "State", exchange: Exchange) -> Answering:
     """Answer `POST /creator/assistant/{id}/chat/completions`, where an assistant is tried out."""
-    return await _complete(state, exchange, f"{PREFIX}{exchange.parameter}", debug=True)
+    return _complete(state, exchange, f"{PREFIX}{exchange.parameter}", debug=True)
 
 
 async def _complete(
@@ -82,10 +84,11 @@ async def _complete(
         raise ResourceExhaustedError("The gateway is busy. Try again.", retry_after=1.0)
     try:
         with state.lifelines.watching(exchange) as lifeline:
-            try:
-                ordered = await _detour(state, ordered, debug=debug)
-            except HeddleError as error:
-                return _problem(error)
+            if ordered.task or (debug and ordered.debug):
+                try:
+                    ordered = await _detour(state, ordered, debug=debug)
+                except HeddleError as error:
+                    return _problem(error)
             if not ordered.stream:
                 return await _whole(state, ordered, view)
             call = state.peers.orchestrator.RunCompletion(
@@ -100,10 +103,8 @@ async def _complete(
 
 async def _detour(state: "State", ordered: Order, *, debug: bool) -> Order:
     if debug and ordered.debug:
-        return replace(ordered, request=await as_shown(state, ordered.request))
-    if ordered.task:
-        return replace(ordered, request=await as_task(state, ordered.request))
-    return ordered
+        return ordered.instead(await as_shown(state, ordered.request))
+    return ordered.instead(await as_task(state, ordered.request))
 
 
 async def _stop(exchange: Exchange) -> Problem | None:
@@ -128,7 +129,7 @@ async def _stream(
     try:
         try:
             async for response in run:
-                found = frames.batch(response.events)
+                found = frames.batch(response.events[:])
                 if frames.finished:
                     lifeline.release()  # the server reports a complete answer as a disconnect
                 if found:
@@ -150,15 +151,14 @@ async def _stream(
 
 
 async def _whole(state: "State", ordered: Order, view: View) -> Reply | Problem:
-    request = RunWholeCompletionRequest(run=ordered.request)
     answer = Answer()
     try:
         response = await state.peers.orchestrator.RunWholeCompletion(
-            request, **outgoing(state.settings.deadline)
+            ordered.whole, **outgoing(state.settings.deadline)
         )
     except grpc.aio.AioRpcError as error:
         return _problem(error)
-    answer.take(response.events)
+    answer.take(response.events[:])
     if answer.done is None:
         return _problem(ProviderGarbledError(_CUT), ran=answer.tools_ran)
     body = answer.body(_identifier(), int(time.time()), ordered.model, sources=view == "openwebui")
@@ -174,7 +174,7 @@ def _warning(answer: Answer) -> Headers:
 
 
 def _view(exchange: Exchange, default: View) -> View:
-    if EVENTS_HEADER.encode() not in exchange.headers:
+    if _EVENTS not in exchange.headers:
         return default
     wanted = exchange.header(EVENTS_HEADER)
     if wanted not in _VIEWS:

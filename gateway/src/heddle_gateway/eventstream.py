@@ -2,7 +2,8 @@
 
 import asyncio
 
-from heddle_gateway.exchange import Exchange, Headers
+from heddle_gateway.exchange import Exchange
+from heddle_gateway.protocol import Headers
 
 HEADERS: Headers = (
     (b"content-type", b"text/event-stream"),

@@ -1,7 +1,6 @@
 """One HTTP request and what it is answered with."""
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -9,19 +8,20 @@ import msgspec
 from heddle_runtime.calls import REQUEST_ID, TRACE, new_request_id
 from starlette.types import Receive, Scope, Send
 
+from heddle_gateway.protocol import Headers
+
 if TYPE_CHECKING:
     from heddle_gateway.protocol import Line
 
-Headers = tuple[tuple[bytes, bytes], ...]
 JSON: Headers = ((b"content-type", b"application/json"),)
 # The id is written to logs and metadata, so nothing but harmless characters may be in it.
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
 _OWN = REQUEST_ID.encode()
+_TRACE = TRACE.encode()
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """A whole answer."""
 
     status: int
@@ -38,11 +38,19 @@ class Exchange:
     """A request, read from an ASGI server, and the way back to its client."""
 
     __slots__ = (
-        *("gone", "headers", "line", "parameter", "receive", "request_id"),
+        *("_direct", "gone", "headers", "line", "parameter", "receive", "request_id"),
         *("scope", "send", "status"),
     )
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, *, direct: bool) -> None:
+        """Take a request.
+
+        Args:
+            scope: What is known of it.
+            receive: Where its body comes from.
+            send: Where its answer goes.
+            direct: Nothing stands between `send` and the server that wants to see the answer.
+        """
         self.scope = scope
         self.receive = receive
         self.send = send
@@ -55,7 +63,8 @@ class Exchange:
         """Whether the client closed the connection before it had its answer."""
         self.status = 0
         """The status that was sent, 0 before that."""
-        given = self.header(REQUEST_ID)
+        self._direct = direct
+        given = self.header(REQUEST_ID) if _OWN in self.headers else ""
         self.request_id = given if given and _SANE_ID.fullmatch(given) else new_request_id()
 
     def header(self, name: str) -> str:
@@ -71,7 +80,7 @@ class Exchange:
 
     def traceparent(self) -> str:
         """Return the W3C trace context that the client sent, or an empty string."""
-        given = self.header(TRACE)
+        given = self.header(TRACE) if _TRACE in self.headers else ""
         return given if given and _TRACEPARENT.fullmatch(given) else ""
 
     async def start(self, status: int, headers: Headers) -> None:
@@ -86,8 +95,17 @@ class Exchange:
         """Send a piece of the answer's body."""
         await self.send({"type": "http.response.body", "body": body, "more_body": not last})
 
+    def answered(self, reply: Reply) -> bool:
+        """Send a whole answer at once, if nothing is in the way, and return whether that was so."""
+        body = reply.body
+        own = b"content-length: %d\r\n%b: %b\r\n" % (len(body), _OWN, self.request_id.encode())
+        sent = self._direct and self.line.reply(reply.status, reply.headers, own, body)
+        if sent:
+            self.status = reply.status
+        return sent
+
     async def answer(self, reply: Reply) -> None:
-        """Send a whole answer."""
+        """Send a whole answer when it is possible."""
         length = (b"content-length", str(len(reply.body)).encode())
         await self.start(reply.status, (*reply.headers, length))
         await self.write(reply.body, last=True)

@@ -69,8 +69,9 @@ class Answer:
                 }
             ],
             "usage": answers.usage(done.usage),
-            **answers.provider_metadata(done),
         }
+        if told := done.provider_metadata_json:
+            answer |= answers.provider_metadata(told)
         if sources and self._sources:
             answer["sources"] = [
                 openwebui.group(
@@ -93,9 +94,10 @@ class Answer:
             message["reasoning_content"] = "".join(self._reasoning)
         if self._calls:
             message["tool_calls"] = [answers.tool_call(call) for call in self._calls]
-        all_sources = [item for found in self._sources for item in found.sources]
-        if cited := openwebui.annotations(all_sources):
-            message["annotations"] = cited
+        if self._sources:
+            all_sources = [item for found in self._sources for item in found.sources]
+            if cited := openwebui.annotations(all_sources):
+                message["annotations"] = cited
         return message
 
 

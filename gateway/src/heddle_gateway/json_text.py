@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable
 from typing import Any, NoReturn
 
 import msgspec
@@ -28,26 +28,31 @@ class _AmbiguousError(ValueError):
 class Exact:
     """JSON text whose parts can be had as they were written."""
 
-    __slots__ = ("_items", "_members", "_text")
+    __slots__ = ("_parts", "_split", "_text")
 
     def __init__(self, text: "str | bytes | msgspec.Raw") -> None:
         self._text = text
-        self._members: dict[str, Exact] | None = None
-        self._items: list[Exact] | None = None
+        self._split: Any = None  # the members, or the items, as they were written
+        self._parts: dict[str | int, Exact] = {}
 
     def __str__(self) -> str:
         return self._text if isinstance(self._text, str) else bytes(self._text).decode()
 
     def part(self, step: str | int) -> "Exact":
         """Return the member of an object, or the item of an array."""
-        if isinstance(step, str):
-            if self._members is None:
-                found = _members.decode(self._text)
-                self._members = {name: Exact(value) for name, value in found.items()}
-            return self._members[step]
-        if self._items is None:
-            self._items = [Exact(item) for item in _items.decode(self._text)]
-        return self._items[step]
+        part = self._parts.get(step)
+        if part is None:
+            if self._split is None:
+                kind = _members if isinstance(step, str) else _items
+                self._split = kind.decode(self._text)
+            part = self._parts[step] = Exact(self._split[step])
+        return part
+
+    def members(self, names: Iterable[str]) -> str:
+        """Return an object of these members of this one."""
+        if self._split is None:
+            self._split = _members.decode(self._text)
+        return _encode({name: self._split[name] for name in names}).decode()
 
 
 class Place:
@@ -73,15 +78,22 @@ class Place:
 
     def text(self) -> str:
         """Return what stands there, byte for byte."""
-        found = self._body
-        for step in self._path:
-            found = found.part(step)
-        return str(found)
+        return str(self._exact())
+
+    def members(self, names: Collection[str]) -> str:
+        """Return the members of these names as JSON text; an empty string if there are no names."""
+        return self._exact().members(names) if names else ""
 
     def wrong(self, what: str) -> InvalidRequestError:
         """Return the error that says what is wrong here."""
         where = str(self)
         return InvalidRequestError(f"{where or 'The body'} {what}.", [Violation(where, what)])
+
+    def _exact(self) -> Exact:
+        found = self._body
+        for step in self._path:
+            found = found.part(step)
+        return found
 
 
 def parse(body: bytes) -> tuple[dict[str, Any], Exact]:
@@ -134,19 +146,6 @@ def _parse_strictly(body: bytes) -> tuple[dict[str, Any], Exact]:
     if not isinstance(value, dict):
         raise InvalidRequestError("The body must be a JSON object.")
     return value, Exact(text)
-
-
-def rest(value: Mapping[str, Any], place: Place, known: frozenset[str]) -> str:
-    """Return the members of the object at `place` that are not `known`, as JSON text.
-
-    Members that are null are left out, and an empty string stands for no members at all.
-    """
-    members = [
-        f"{json.dumps(name)}:{(place / name).text()}"
-        for name, item in value.items()
-        if item is not None and name not in known
-    ]
-    return f"{{{','.join(members)}}}" if members else ""
 
 
 def _mend(escape: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
 """OpenAI's messages as ours."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heddle.chat.v1.chat_pb2 import (
     ROLE_ASSISTANT,
@@ -8,14 +8,18 @@ from heddle.chat.v1.chat_pb2 import (
     ROLE_SYSTEM,
     ROLE_TOOL,
     ROLE_USER,
-    ContentPart,
     Message,
     ToolCall,
 )
 
 from heddle_gateway import fields
-from heddle_gateway.json_text import Place, rest
+from heddle_gateway.json_text import Place
 from heddle_gateway.parts import content
+
+if TYPE_CHECKING:
+    from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
+
+    Turns = RepeatedCompositeFieldContainer[Message]
 
 MAX_MESSAGES = 4096
 _ROLES = {
@@ -26,25 +30,43 @@ _ROLES = {
     "developer": ROLE_DEVELOPER,
     "function": ROLE_TOOL,
 }
-_USUAL = frozenset({"role", "content"})
+# The roles that need nothing but words.
+_SPEAKERS = {name: role for name, role in _ROLES.items() if role != ROLE_TOOL}
+_USUAL_MEMBERS = len(("role", "content"))
 _KNOWN = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call"})
 _KNOWN_BUT_CALLS = _KNOWN - {"tool_calls"}
 
 
-def conversation(value: object, place: Place) -> list[Message]:
-    """Return the turns of `messages`."""
+def fill_conversation(messages: "Turns", value: object, place: Place) -> None:
+    """Add the turns of `messages`."""
     found = fields.items(value, place, most=MAX_MESSAGES)
     if not found:
         raise place.wrong("must have at least one message")
-    return [_message(item, place / index) for index, item in enumerate(found)]
+    for index, item in enumerate(found):
+        if not _fill_usual(messages, item):
+            _fill(messages, item, place / index)
 
 
-def question(prompt: str) -> list[Message]:
-    """Return a conversation of one turn of the person."""
-    return [Message(role=ROLE_USER, parts=[ContentPart(text=prompt)])]
+def fill_question(messages: "Turns", prompt: str) -> None:
+    """Add one turn of the person."""
+    messages.add(role=ROLE_USER).parts.add(text=prompt)
 
 
-def _message(value: object, place: Place) -> Message:
+def _fill_usual(messages: "Turns", value: object) -> bool:
+    """Add a turn that is nothing but somebody's words, as nearly all are, if it is one."""
+    if not isinstance(value, dict) or len(value) != _USUAL_MEMBERS:
+        return False
+    name, said = value.get("role"), value.get("content")
+    if not isinstance(name, str) or not isinstance(said, str):
+        return False
+    role = _SPEAKERS.get(name)
+    if role is None:
+        return False
+    messages.add(role=role).parts.add(text=said)
+    return True
+
+
+def _fill(messages: "Turns", value: object, place: Place) -> None:
     given = fields.mapping(value, place)
     name = fields.text(given.get("role"), place, "role")
     role = _ROLES.get(name)
@@ -53,9 +75,7 @@ def _message(value: object, place: Place) -> Message:
     said = given.get("content")
     if said is None and role != ROLE_ASSISTANT:
         raise (place / "content").wrong("is required")
-    message = Message(role=role, parts=content(said, place / "content"))
-    if given.keys() <= _USUAL and role != ROLE_TOOL:
-        return message
+    message = messages.add(role=role, parts=content(said, place / "content"))
     if (participant := given.get("name")) is not None:
         message.participant = fields.text(participant, place, "name")
     known = _KNOWN
@@ -63,8 +83,8 @@ def _message(value: object, place: Place) -> Message:
         known = _add_calls(message, given, place)
     elif role == ROLE_TOOL:
         message.tool_call_id = _answered(given, place, old=name == "function")
-    message.extra_json = rest(given, place, known)
-    return message
+    others = [name for name, item in given.items() if item is not None and name not in known]
+    message.extra_json = place.members(others)
 
 
 def _answered(given: dict[str, Any], place: Place, *, old: bool) -> str:

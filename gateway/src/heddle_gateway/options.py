@@ -5,7 +5,7 @@ from typing import Any
 from heddle.chat.v1.chat_pb2 import FunctionDeclaration, GenerationOptions
 
 from heddle_gateway import fields
-from heddle_gateway.json_text import Place, rest
+from heddle_gateway.json_text import Place
 
 MAX_FUNCTIONS = 512
 MAX_STOPS = 4
@@ -13,7 +13,7 @@ _INT32 = 2**31 - 1
 _INT64 = 2**63
 # Members that become typed fields, and those that are no business of a provider: which address to
 # call with which key is decided here, the old way of declaring functions is not offered, and LAMB's
-# editor says what only LAMB understands.
+# editor says what only LAMB understands. What begins with `__` looks like ours and stays here, too.
 _KNOWN = frozenset(
     {
         *("model", "messages", "prompt", "stream", "stream_options", "n", "tools"),
@@ -25,9 +25,11 @@ _KNOWN = frozenset(
 _PENALTIES = ("frequency_penalty", "presence_penalty")
 
 
-def options(given: dict[str, Any], place: Place, used: frozenset[str]) -> GenerationOptions:
-    """Return how to generate. Members in `used` were understood elsewhere."""
-    found = GenerationOptions()
+def fill_options(
+    found: GenerationOptions, given: dict[str, Any], place: Place, used: frozenset[str]
+) -> None:
+    """Fill in how to generate. Members in `used` were understood elsewhere."""
+    found.SetInParent()  # also if nothing is said
     if (value := given.get("temperature")) is not None:
         found.temperature = fields.number(value, place, "temperature", low=0, high=2)
     if (value := given.get("top_p")) is not None:
@@ -40,8 +42,13 @@ def options(given: dict[str, Any], place: Place, used: frozenset[str]) -> Genera
     if (value := given.get("seed")) is not None:
         found.seed = fields.whole(value, place, "seed", low=-_INT64, high=_INT64 - 1)
     _check(given, place)
-    found.extra_json = rest(given, place, used | _hidden(given))
-    return found
+    extra = [
+        name
+        for name, value in given.items()
+        if name not in _KNOWN and value is not None and not (name in used or name[:2] == "__")
+    ]
+    if extra:
+        found.extra_json = place.members(extra)
 
 
 def functions(value: object, place: Place) -> list[FunctionDeclaration]:
@@ -97,9 +104,3 @@ def _check(given: dict[str, Any], place: Place) -> None:
         return
     if fields.whole(value, place, "n", low=1, high=128) != 1:
         raise (place / "n").wrong("must be 1: an assistant gives one answer to a request")
-
-
-def _hidden(given: dict[str, Any]) -> frozenset[str]:
-    """Return the members that providers do not get: what is known, and what looks like ours."""
-    private = [name for name in given if name.startswith("__")]
-    return _KNOWN.union(private) if private else _KNOWN

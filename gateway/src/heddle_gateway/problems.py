@@ -109,7 +109,7 @@ class RefusedError(Exception):
         reply = self.problem.reply(detail=detail)
         if not self.close:
             return reply
-        return replace(reply, headers=(*reply.headers, (b"connection", b"close")))
+        return msgspec.structs.replace(reply, headers=(*reply.headers, (b"connection", b"close")))
 
 
 def of(error: HeddleError, *, model: bool = False) -> Problem:

@@ -6,9 +6,10 @@ saves a system call for every answer and a task for every request that waits for
 
 import asyncio
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
@@ -18,6 +19,8 @@ MAX_HEAD_BYTES = 64 * 1024
 _END = b"connection: close\r\ncontent-length: 0\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\n" + _END
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + _END
+_CLOSE = (b"connection", b"close")
+Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class Line:
@@ -37,8 +40,50 @@ class Line:
 
     @property
     def arrived(self) -> bool:
-        """Whether the whole request is here."""
-        return not self._cycle.more_body
+        """Whether the whole request is here, and its client too."""
+        return not (self._cycle.more_body or self._cycle.disconnected)
+
+    def take(self) -> bytes:
+        """Return the body of a request that has arrived. What uvicorn's `receive` would return."""
+        cycle = self._cycle
+        cycle.flow.resume_reading()
+        body, cycle.body = cycle.body, bytearray()
+        cycle.message_event.clear()
+        return bytes(body)
+
+    def reply(self, status: int, headers: Headers, more: bytes, body: bytes) -> bool:
+        """Send a whole answer in one piece, and return whether that was possible.
+
+        If not, as for a client that has not read its last answer, it goes through uvicorn's `send`.
+
+        Args:
+            status: The status.
+            headers: Headers that many answers have in common.
+            more: The other headers, each with its line end; one is the length of the body.
+            body: The body.
+        """
+        cycle = self._cycle
+        if (
+            cycle.response_started
+            or cycle.disconnected
+            or cycle.flow.write_paused
+            or cycle.scope["method"] == "HEAD"
+        ):
+            return False
+        cycle.transport = self._transport
+        cycle.response_started = cycle.response_complete = True
+        common = b"".join([b"%b: %b\r\n" % header for header in cycle.default_headers])
+        closes = not cycle.keep_alive or _CLOSE in headers
+        if closes and _CLOSE not in headers:
+            more += b"connection: close\r\n"
+        self._transport.write(
+            b"%b%b%b%b\r\n%b" % (STATUS_LINE[status], common, _lines(headers), more, body)
+        )
+        cycle.message_event.set()
+        if closes:
+            self._transport.close()
+        cycle.on_response()
+        return True
 
     def watch(self, when_gone: Callable[[], None]) -> None:
         """Call `when_gone` if the client closes the connection."""
@@ -155,6 +200,19 @@ class CarefulProtocol(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+
+@lru_cache(maxsize=256)
+def _lines(headers: Headers) -> bytes:
+    """Return headers as they go over the wire.
+
+    Raises:
+        ValueError: One would be read as several.
+    """
+    for name, value in headers:
+        if not (name + value).translate(None, b"\r\n\0") == name + value:
+            raise ValueError(f"The header {name!r} cannot be sent.")
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 def careful(head_timeout: float) -> type[CarefulProtocol]:

@@ -36,7 +36,7 @@ async def serving(gateway: Gateway, settings: GatewaySettings) -> AsyncGenerator
     listener = _listen(settings.address)
     address = _address(listener)
     config = uvicorn.Config(
-        gateway,
+        gateway.application,
         http=careful(settings.body_timeout),
         ws="none",
         lifespan="off",

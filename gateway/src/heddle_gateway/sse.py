@@ -191,7 +191,7 @@ class Frames:
         cited = openwebui.annotations(self._sources)
         more = b"".join(
             b",%b:%b" % (_encode(name), escaped(value))
-            for name, value in answers.provider_metadata(done).items()
+            for name, value in answers.provider_metadata(done.provider_metadata_json).items()
         )
         frames = [
             self._settle(),

@@ -1,27 +1,33 @@
 """An OpenAI request as an order to the orchestrator."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from heddle.chat.v1.chat_pb2 import Message
-from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest
+import msgspec
+from heddle.orchestrator.v1.orchestrator_pb2 import (
+    RunCompletionRequest,
+    RunWholeCompletionRequest,
+)
 
 from heddle_gateway import fields
 from heddle_gateway.json_text import Place, parse
-from heddle_gateway.messages import conversation, question
-from heddle_gateway.options import functions, options
+from heddle_gateway.messages import fill_conversation, fill_question
+from heddle_gateway.options import fill_options, functions
+
+if TYPE_CHECKING:
+    from heddle_gateway.messages import Turns
 
 LONGEST_REFERENCE = 256
 _PREFIX = "lamb_assistant."
 # What Open WebUI's prompts for tasks begin with; it may keep `metadata.task` to itself.
 _TASK = "### Task:\n"
+_NONE: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(msgspec.Struct, frozen=True):
     """A request, understood."""
 
-    request: RunCompletionRequest
+    whole: RunWholeCompletionRequest
+    """The request, for an answer that is not streamed."""
     model: str
     """The name that the client knows the assistant by."""
     stream: bool
@@ -31,6 +37,16 @@ class Order:
     """Whether it is not a turn of a conversation, see `detours`."""
     debug: bool = False
     """Whether the client wants to see the prompt in place of an answer."""
+
+    @property
+    def request(self) -> RunCompletionRequest:
+        """The request, for an answer that is streamed."""
+        return self.whole.run
+
+    def instead(self, request: RunCompletionRequest) -> "Order":
+        """Return the order with another request."""
+        whole = RunWholeCompletionRequest(run=request)
+        return msgspec.structs.replace(self, whole=whole)
 
 
 def order(body: bytes, assistant: str = "") -> Order:
@@ -45,17 +61,17 @@ def order(body: bytes, assistant: str = "") -> Order:
     place = Place(exact)
     model = _model(given, place, assistant)
     stream = given.get("stream") is not None and fields.flag(given["stream"], place, "stream")
-    messages, used = _messages(given, place)
+    whole = RunWholeCompletionRequest()
+    request = whole.run  # filled in where it is sent from: a conversation can be long
+    request.assistant_reference = assistant or model
+    used = _fill_messages(request.messages, given, place)
     if task := _is_task(given, stream=stream):
         used |= {"metadata"}  # about Open WebUI's own affairs
-    request = RunCompletionRequest(
-        assistant_reference=assistant or model,
-        messages=messages,
-        options=options(given, place, used),
-        functions=functions(given.get("tools"), place / "tools"),
-    )
+    fill_options(request.options, given, place, used)
+    if (tools := given.get("tools")) is not None:
+        request.functions.extend(functions(tools, place / "tools"))
     usage = stream and _wants_usage(given)
-    return Order(request, model, stream, usage, task, given.get("debug_bypass") is True)
+    return Order(whole, model, stream, usage, task, given.get("debug_bypass") is True)
 
 
 def _model(given: dict[str, Any], place: Place, assistant: str) -> str:
@@ -68,19 +84,22 @@ def _model(given: dict[str, Any], place: Place, assistant: str) -> str:
     return name
 
 
-def _messages(given: dict[str, Any], place: Place) -> tuple[list[Message], frozenset[str]]:
-    """Return the conversation, and the members of the body that it was made of.
+def _fill_messages(messages: "Turns", given: dict[str, Any], place: Place) -> frozenset[str]:
+    """Add the conversation, and return the unusual members of the body that it was made of.
 
     LAMB's older clients send one `prompt`, alone or among `params`.
     """
     if (value := given.get("messages")) is not None:
-        return conversation(value, place / "messages"), frozenset()
+        fill_conversation(messages, value, place / "messages")
+        return _NONE
     if (value := given.get("prompt")) is not None:
-        return question(fields.text(value, place, "prompt")), frozenset()
+        fill_question(messages, fields.text(value, place, "prompt"))
+        return _NONE
     params = given.get("params")
     if isinstance(params, dict) and params.get("prompt") is not None:
         text = fields.text(params["prompt"], place, "params", "prompt")
-        return question(text), frozenset({"params"})
+        fill_question(messages, text)
+        return frozenset({"params"})
     raise (place / "messages").wrong("is required")
 
 

@@ -6,7 +6,8 @@ refused key (401, 403) must be seen and mended, not hidden by spending elsewhere
 (429) says when to come back, and the default would be asked with the same key.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
 import structlog
 from heddle_runtime.errors import HeddleError, ProviderRefusedError, UnavailableError
@@ -14,7 +15,9 @@ from heddle_runtime.errors import HeddleError, ProviderRefusedError, Unavailable
 from heddle_connector.call import Call
 from heddle_connector.events import Event
 from heddle_connector.owners import Owners
+from heddle_connector.sdk import Connector
 
+AnswerT = TypeVar("AnswerT")
 Batches = AsyncGenerator[Sequence[Event], None]
 log = structlog.get_logger(__name__)
 _BAD_REQUEST, _NOT_FOUND, _FAILURES = 400, 404, 500
@@ -27,24 +30,42 @@ async def begin(owners: Owners, call: Call) -> tuple[Sequence[Event], Batches]:
         HeddleError: There is no answer. If the default gave none either, what the model itself
             failed with.
     """
+
+    async def answer(connector: Connector[Any]) -> tuple[Sequence[Event], Batches]:
+        batches = connector.generate(call)
+        return await anext(batches, ()), batches
+
+    return await _answered(owners, call, answer)
+
+
+async def whole(owners: Owners, call: Call) -> Sequence[Event]:
+    """Return all events of an answer. Raises as `begin`."""
+    return await _answered(owners, call, lambda connector: connector.whole(call))
+
+
+async def _answered(
+    owners: Owners, call: Call, answer: Callable[[Connector[Any]], Awaitable[AnswerT]]
+) -> AnswerT:
     connector = await owners.connector(call)
-    batches = connector.generate(call)
     try:
-        return await _first(batches), batches
+        return await answer(connector)
     except HeddleError as error:
         error.metadata.setdefault("provider", call.connector)
         if not _may_be_at_the_model(error):
             raise
-        replaced = await _by_default(owners, call, error)
+        replaced = await _by_default(owners, call, answer, error)
         if replaced is None:
             raise
         return replaced
 
 
 async def _by_default(
-    owners: Owners, call: Call, error: HeddleError
-) -> tuple[Sequence[Event], Batches] | None:
-    """Return the beginning of the default model's answer, None if it gives none."""
+    owners: Owners,
+    call: Call,
+    answer: Callable[[Connector[Any]], Awaitable[AnswerT]],
+    error: HeddleError,
+) -> AnswerT | None:
+    """Return the default model's answer, None if it gives none."""
     wanted = f"{call.connector}/{call.model}"
     try:
         found = await owners.default(call)
@@ -54,20 +75,12 @@ async def _by_default(
         if name == call.connector and "http_status" not in error.metadata:
             return None  # the same provider, which cannot be reached
         call.replace(name, model, error.reason)
-        batches = connector.generate(call)
-        first = await _first(batches)
+        replaced = await answer(connector)
     except HeddleError as again:
         log.warning("default model failed, too", wanted=wanted, reason=again.reason)
         return None
     log.warning("model failed", wanted=wanted, instead=f"{name}/{model}", reason=error.reason)
-    return first, batches
-
-
-async def _first(batches: Batches) -> Sequence[Event]:
-    try:
-        return await anext(batches)
-    except StopAsyncIteration:
-        return ()
+    return replaced
 
 
 def _may_be_at_the_model(error: HeddleError) -> bool:

@@ -1,9 +1,9 @@
 """What a connector is asked for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
@@ -13,8 +13,7 @@ from msgspec import Raw
 from heddle_connector.messages import members, to_messages, to_tool
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """How to generate. None leaves the choice to the provider."""
 
     temperature: float | None = None
@@ -22,7 +21,7 @@ class Options:
     max_tokens: int | None = None
     stop: Sequence[str] = ()
     seed: int | None = None
-    extra: Mapping[str, Raw] = field(default_factory=dict)
+    extra: Mapping[str, Raw] = msgspec.field(default_factory=dict)
     """What else the client's request held, each member as JSON text."""
 
 
@@ -89,7 +88,7 @@ class Call:
         What the contract does not model is `msgspec.Raw`: JSON text as the client sent it.
         """
         if self._messages is None:
-            self._messages = to_messages(self._request.messages)
+            self._messages = to_messages(self._request.messages[:])
         return self._messages
 
     @property
@@ -98,7 +97,7 @@ class Call:
         if self._functions is None:
             self._functions = [
                 to_tool(function, f"functions[{index}]")
-                for index, function in enumerate(self._request.functions)
+                for index, function in enumerate(self._request.functions[:])
             ]
         return self._functions
 
@@ -120,7 +119,7 @@ def _options(given: chat.GenerationOptions) -> Options:
         given.temperature if given.HasField("temperature") else None,
         given.top_p if given.HasField("top_p") else None,
         given.max_tokens if given.HasField("max_tokens") else None,
-        list(given.stop),
+        given.stop[:],
         given.seed if given.HasField("seed") else None,
         members(given.extra_json, "options.extra_json"),
     )

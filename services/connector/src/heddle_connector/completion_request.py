@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from heddle_connector.call import Call, Options
+from heddle_connector.call import Call
 
 # Where the contract has a field, the field alone counts.
 _MODELLED = frozenset(
@@ -13,42 +13,30 @@ _MODELLED = frozenset(
 # Members by which a request could send the operator's key elsewhere (CVE-2024-6587). We never read
 # them, and no proxy behind us shall.
 _FORBIDDEN = frozenset({"api_base", "api_key", "base_url"})
+_NOT_HANDED_ON = _MODELLED | _FORBIDDEN
+_CHOICES = ("temperature", "top_p", "max_tokens", "seed")
 
 
 def completion_body(call: Call, *, stream: bool) -> dict[str, Any]:
     """Return the request for `call`; everything that the client sent is in it."""
     options = call.options
-    body: dict[str, Any] = {
-        "model": call.model,
-        "messages": call.messages,
-        **_chosen(options),
-        **{
-            name: value
-            for name, value in options.extra.items()
-            if name not in _MODELLED and name not in _FORBIDDEN
-        },
-    }
+    body: dict[str, Any] = {"model": call.model, "messages": call.messages}
+    for name in _CHOICES:
+        if (chosen := getattr(options, name)) is not None:
+            body[name] = chosen
+    if options.stop:
+        body["stop"] = options.stop
+    if extra := options.extra:
+        body |= {name: given for name, given in extra.items() if name not in _NOT_HANDED_ON}
     if "max_completion_tokens" in body:  # the newer name of the same limit; providers refuse both
         body.pop("max_tokens", None)
     if call.functions:
         body["tools"] = call.functions
-    given = body.pop("stream_options", None)  # refused where nothing is streamed
+    about_stream = body.pop("stream_options", None)  # refused where nothing is streamed
     if stream:
         body["stream"] = True
-        body["stream_options"] = {**_members(given), "include_usage": True}
+        body["stream_options"] = {**_members(about_stream), "include_usage": True}
     return body
-
-
-def _chosen(options: Options) -> dict[str, Any]:
-    """Return the options that the request sets."""
-    chosen = {
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "max_tokens": options.max_tokens,
-        "stop": options.stop or None,
-        "seed": options.seed,
-    }
-    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _members(value: msgspec.Raw | None) -> dict[str, msgspec.Raw]:

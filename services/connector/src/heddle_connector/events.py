@@ -1,28 +1,26 @@
 """What a connector yields: the events of an answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import msgspec
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(msgspec.Struct, frozen=True):
     """The next piece of the answer's text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
+class ReasoningDelta(msgspec.Struct, frozen=True):
     """The next piece of the model's reasoning."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(msgspec.Struct, frozen=True):
     """A complete call that the model asks for."""
 
     id: str
@@ -31,15 +29,13 @@ class ToolCall:
     """Exactly what the model wrote. Usually a JSON object, but nobody has checked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Logprobs:
+class Logprobs(msgspec.Struct, frozen=True):
     """Log probabilities of the text since the last such event, as the provider's JSON text."""
 
     json: str
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """What an answer consumed, in tokens."""
 
     prompt_tokens: int = 0
@@ -50,15 +46,14 @@ class Usage:
     """Part of `completion_tokens`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(msgspec.Struct, frozen=True):
     """The answer is complete. The last event, exactly once."""
 
     finish_reason: FinishReason
     usage: Usage | None = None
     model: str = ""
     """The model that answered, as the provider names it."""
-    provider_metadata: Mapping[str, Any] = field(default_factory=dict)
+    provider_metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """What else the provider told; any JSON values."""
 
 

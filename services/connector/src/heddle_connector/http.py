@@ -5,9 +5,9 @@ Two ways lead there: a lean one over plain HTTP, and aiohttp for everything else
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Literal
+from typing import Any, Literal, NoReturn
 
 from heddle_runtime.egress import Egress
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, UnavailableError
@@ -55,7 +55,8 @@ class Http:
         """
         answer = await self.open(request, whole=True)
         try:
-            return await _joined(answer)
+            body = answer.all()
+            return await _joined(answer) if body is None else body
         finally:
             answer.close()  # does nothing to a connection whose body was read
 
@@ -73,7 +74,8 @@ class Http:
         """Return an answer whose status is a success; the caller closes it."""
         begun = time.monotonic()
         try:
-            return await self._send(request, request.seconds, whole=whole)
+            answer = await self._send(request, request.seconds, whole=whole)
+            return answer if answer.status in SUCCESSES else await _refuse(request, answer)
         except UnavailableError as error:
             # A connection that only grew old tells nothing about the provider, so need not wait.
             pause = 0.0 if http_errors.outdated(error) else _BACKOFF
@@ -82,21 +84,17 @@ class Http:
             if left <= 0 or not repeatable or not http_errors.worth_repeating(error):
                 raise
         await asyncio.sleep(pause)
-        return await self._send(request, left, whole=whole, fresh=True)
+        answer = await self._send(request, left, whole=whole, fresh=True)
+        return answer if answer.status in SUCCESSES else await _refuse(request, answer)
 
-    async def _send(
+    def _send(
         self, request: Request, seconds: float, *, whole: bool, fresh: bool = False
-    ) -> Answer:
+    ) -> Coroutine[Any, Any, Answer]:
         if seconds <= 0:  # to aiohttp, no time means no limit
             raise http_errors.late()
-        answer: Answer
         if (found := address(request)) is not None:
-            answer = await self._plain.send(found, request, seconds, whole=whole, fresh=fresh)
-        else:
-            answer = await self._secure.send(request, seconds)
-        if answer.status in SUCCESSES:
-            return answer
-        raise await _refused(request, answer)
+            return self._plain.send(found, request, seconds, whole=whole, fresh=fresh)
+        return self._secure.send(request, seconds)
 
 
 class Stream:
@@ -147,7 +145,8 @@ async def _joined(pieces: Pieces) -> bytes:
     return b"".join(found)
 
 
-async def _refused(request: Request, answer: Answer) -> HeddleError:
+async def _refuse(request: Request, answer: Answer) -> NoReturn:
+    """Raise what an answer means that is no success."""
     body = bytearray()
     try:
         async for piece in answer:
@@ -159,4 +158,4 @@ async def _refused(request: Request, answer: Answer) -> HeddleError:
     finally:
         answer.close()
     secret = request.headers.get("authorization", "")
-    return refusal(answer.status, answer.headers, bytes(body), secret)
+    raise refusal(answer.status, answer.headers, bytes(body), secret)

@@ -1,8 +1,9 @@
 """What both HTTP clients take and give."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol, Self
+
+import msgspec
 
 LONGEST_REPLY = 16 * 1024 * 1024
 """Bytes of a whole reply."""
@@ -19,8 +20,7 @@ DEFAULTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """A request to a provider: a POST of JSON, or a GET if it has no body."""
 
     url: str
@@ -47,6 +47,9 @@ class Pieces(Protocol):
 
 class Answer(Pieces, Protocol):
     """An answer of which the head is here."""
+
+    def all(self) -> bytes | None:
+        """Return the whole body, if all of it is here already."""
 
     @property
     def status(self) -> int:

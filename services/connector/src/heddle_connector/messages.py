@@ -37,7 +37,7 @@ def to_messages(messages: Iterable[chat.Message]) -> list[dict[str, Any]]:
         InvalidRequestError: A message holds text that should be JSON and is not, or media in a
             form that the dialect does not know.
     """
-    return [_message(message, f"messages[{index}]") for index, message in enumerate(messages)]
+    return [_message(message, index) for index, message in enumerate(messages)]
 
 
 def to_tool(function: chat.FunctionDeclaration, field: str) -> dict[str, Any] | msgspec.Raw:
@@ -74,37 +74,36 @@ def raw(text: str, field: str) -> msgspec.Raw:
         raise _not_json(field, "is not JSON text") from None
 
 
-def _message(message: chat.Message, field: str) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        name: value
-        for name, value in members(message.extra_json, f"{field}.extra_json").items()
-        if name not in _MODELLED
-    }
+def _message(message: chat.Message, index: int) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    if extra := message.extra_json:
+        given = members(extra, f"messages[{index}].extra_json")
+        made = {name: value for name, value in given.items() if name not in _MODELLED}
     made["role"] = _ROLES.get(message.role, "user")
-    made["content"] = _content(message, field)
-    if message.participant:
-        made["name"] = message.participant
-    if message.tool_calls:
+    made["content"] = _content(message, index)
+    if participant := message.participant:
+        made["name"] = participant
+    if calls := message.tool_calls[:]:
         made["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
                 "function": {"name": call.name, "arguments": call.arguments_json},
             }
-            for call in message.tool_calls
+            for call in calls
         ]
-    if message.tool_call_id:
-        made["tool_call_id"] = message.tool_call_id
+    if answered := message.tool_call_id:
+        made["tool_call_id"] = answered
     return made
 
 
-def _content(message: chat.Message, field: str) -> str | list[Any] | None:
-    parts = message.parts
+def _content(message: chat.Message, index: int) -> str | list[Any] | None:
+    parts = message.parts[:]
     if len(parts) == 1 and parts[0].HasField("text"):
         return parts[0].text
     if not parts:
         return None if message.tool_calls else ""
-    return [_part(part, f"{field}.parts[{index}]") for index, part in enumerate(parts)]
+    return [_part(part, f"messages[{index}].parts[{number}]") for number, part in enumerate(parts)]
 
 
 def _part(part: chat.ContentPart, field: str) -> dict[str, Any] | msgspec.Raw:

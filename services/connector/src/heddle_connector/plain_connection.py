@@ -35,6 +35,7 @@ class Exchange:
         "_data",
         "_error",
         "_fields",
+        "_loop",
         "_paused",
         "_room",
         "_timer",
@@ -46,6 +47,7 @@ class Exchange:
 
     def __init__(self, connection: "Connection", seconds: float, *, whole: bool) -> None:
         self._connection: Connection | None = connection
+        self._loop = connection.loop
         self._whole = whole
         self._room = LONGEST_REPLY if whole else _ROOM
         self._data = bytearray()  # joins what comes in tiny chunks at no cost in memory
@@ -74,6 +76,10 @@ class Exchange:
             await self._more()
         if not self.status and self._error is not None:
             raise self._error
+
+    def all(self) -> bytes | None:
+        """Return the whole body, if all of it is here already."""
+        return self._take() if self.over and self._error is None and not self._full() else None
 
     def __aiter__(self) -> Self:
         return self
@@ -106,7 +112,7 @@ class Exchange:
             self.wake()
 
     def _more(self) -> "asyncio.Future[None]":
-        self._waiter = asyncio.get_running_loop().create_future()
+        self._waiter = self._loop.create_future()
         return self._waiter
 
     def _take(self) -> bytes:

@@ -1,11 +1,10 @@
 """Events of connectors in the form of the contract."""
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 from heddle.chat.v1 import chat_pb2 as chat
-from heddle.connector.v1 import connector_pb2 as pb
 
 from heddle_connector.events import (
     Done,
@@ -14,8 +13,11 @@ from heddle_connector.events import (
     ReasoningDelta,
     TextDelta,
     ToolCall,
-    Usage,
 )
+
+if TYPE_CHECKING:
+    from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
+    from heddle.connector.v1.connector_pb2 import GenerationEvent
 
 _REASONS: dict[str, chat.FinishReason.ValueType] = {
     "stop": chat.FINISH_REASON_STOP,
@@ -26,54 +28,45 @@ _REASONS: dict[str, chat.FinishReason.ValueType] = {
 }
 
 
-def to_events(events: Sequence[Event], substitute: str = "") -> list[pb.GenerationEvent]:
-    """Return `events` in the form of the contract.
+def add_events(
+    made: "RepeatedCompositeFieldContainer[GenerationEvent]",
+    events: Sequence[Event],
+    substitute: str = "",
+) -> None:
+    """Add events to a response; made where they stand, as each copy costs as much as an event.
 
     Args:
+        made: The events of the response.
         events: What happened.
         substitute: The model that made them, as `connector/model`, if another one was asked for.
     """
-    return [
-        # nearly all of them are text: the shortest way for those
-        pb.GenerationEvent(text_delta=event.text)
-        if type(event) is TextDelta
-        else _event(event, substitute)
-        for event in events
-    ]
+    for event in events:
+        match event:
+            case TextDelta():
+                made.add(text_delta=event.text)
+            case Done():
+                _fill_done(made.add().done, event, substitute)
+            case ReasoningDelta():
+                made.add(reasoning_delta=event.text)
+            case ToolCall():
+                call = chat.ToolCall(id=event.id, name=event.name, arguments_json=event.arguments)
+                made.add(tool_call=call)
+            case Logprobs():
+                made.add(logprobs_json=event.json)
+            case _:
+                assert_never(event)
 
 
-def _event(event: Event, substitute: str) -> pb.GenerationEvent:
-    match event:
-        case TextDelta():
-            return pb.GenerationEvent(text_delta=event.text)
-        case ReasoningDelta():
-            return pb.GenerationEvent(reasoning_delta=event.text)
-        case ToolCall():
-            call = chat.ToolCall(id=event.id, name=event.name, arguments_json=event.arguments)
-            return pb.GenerationEvent(tool_call=call)
-        case Logprobs():
-            return pb.GenerationEvent(logprobs_json=event.json)
-        case Done():
-            return pb.GenerationEvent(done=_done(event, substitute))
-        case _:
-            assert_never(event)
-
-
-def _done(done: Done, substitute: str) -> chat.Done:
-    metadata = done.provider_metadata
-    return chat.Done(
-        finish_reason=_REASONS[done.finish_reason],
-        usage=_usage(done.usage) if done.usage is not None else None,
-        model=done.model,
-        provider_metadata_json=msgspec.json.encode(metadata).decode() if metadata else "",
-        substitute=substitute,
-    )
-
-
-def _usage(usage: Usage) -> chat.Usage:
-    return chat.Usage(
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        cached_tokens=usage.cached_tokens,
-        reasoning_tokens=usage.reasoning_tokens,
-    )
+def _fill_done(made: chat.Done, done: Done, substitute: str) -> None:
+    made.finish_reason = _REASONS[done.finish_reason]
+    made.model = done.model
+    if substitute:
+        made.substitute = substitute
+    if metadata := done.provider_metadata:
+        made.provider_metadata_json = msgspec.json.encode(metadata).decode()
+    if done.usage is not None:
+        usage = made.usage
+        usage.prompt_tokens = done.usage.prompt_tokens
+        usage.completion_tokens = done.usage.completion_tokens
+        usage.cached_tokens = done.usage.cached_tokens
+        usage.reasoning_tokens = done.usage.reasoning_tokens

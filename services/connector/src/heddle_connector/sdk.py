@@ -8,6 +8,7 @@ the file into the folder `HEDDLE_CONNECTOR_PLUGINS_DIR`, or name it in the entry
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -152,6 +153,18 @@ class Connector(ABC, Generic[SettingsT]):
             HeddleError: One of the errors of this module. Anything else is told to the caller as
                 an unexpected failure, and its text to the log alone.
         """
+
+    async def whole(self, call: Call) -> Sequence[Event]:
+        """Return the events of an answer that nobody reads before it is complete.
+
+        By default all that `generate` yields. For providers that give whole answers on request it
+        is worth while to ask for one here: generators cost more than anything else that is done.
+
+        Raises:
+            HeddleError: As of `generate`.
+        """
+        async with aclosing(self.generate(call)) as batches:
+            return [event async for events in batches for event in events]
 
     async def close(self) -> None:
         """Release what the object holds. Called once, when the service stops."""

@@ -35,6 +35,10 @@ class SecureAnswer:
         """The headers."""
         return self._response.headers
 
+    def all(self) -> bytes | None:
+        """Return nothing: aiohttp tells only by and by what is here."""
+        return None
+
     def close(self) -> None:
         """Close the connection, unless the body was read to its end."""
         self._response.close()

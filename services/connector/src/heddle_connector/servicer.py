@@ -10,13 +10,13 @@ from heddle_runtime.calls import caller, remaining
 from heddle_runtime.errors import HeddleError, ProviderGarbledError
 from heddle_runtime.paging import page
 
-from heddle_connector.beginning import begin
+from heddle_connector.beginning import begin, whole
 from heddle_connector.call import Call
 from heddle_connector.catalog import Catalog, Listing
 from heddle_connector.events import Done, Event
 from heddle_connector.owners import Owners
 from heddle_connector.registry import Registry
-from heddle_connector.responses import to_events
+from heddle_connector.responses import add_events
 from heddle_connector.sdk import Model
 
 _KINDS = {
@@ -91,10 +91,10 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         ending = _Ending()
         try:
             if taken := ending.take(first):
-                yield pb.GenerateMessageResponse(events=_opening(call, taken))
+                yield _response(call, taken, first=True)
             async for events in batches:
                 if taken := ending.take(events):
-                    yield pb.GenerateMessageResponse(events=to_events(taken, call.substitute))
+                    yield _response(call, taken)
             ending.check()
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
@@ -107,19 +107,18 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     ) -> pb.GenerateWholeMessageResponse:
         """Return all that the connector yields when it is over."""
         call = Call(request.generation, context, whole=True)
-        first, batches = await begin(self._owners, call)
         ending = _Ending()
         try:
-            found = _opening(call, ending.take(first))
-            async for events in batches:
-                found += to_events(ending.take(events), call.substitute)
+            events = ending.take(await whole(self._owners, call))
             ending.check()
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
             raise
-        finally:
-            await batches.aclose()
-        return pb.GenerateWholeMessageResponse(events=found)
+        response = pb.GenerateWholeMessageResponse()
+        if call.replaced is not None:
+            response.events.add(model_replaced=call.replaced)
+        add_events(response.events, events, call.substitute)
+        return response
 
 
 class _Ending:
@@ -147,12 +146,15 @@ class _Ending:
             raise ProviderGarbledError("The provider's answer ended before it was complete.")
 
 
-def _opening(call: Call, events: Sequence[Event]) -> list[pb.GenerationEvent]:
-    """Return the first events of an answer, led by what is told if another model gives it."""
-    found = to_events(events, call.substitute)
-    if call.replaced is not None:
-        found.insert(0, pb.GenerationEvent(model_replaced=call.replaced))
-    return found
+def _response(
+    call: Call, events: Sequence[Event], *, first: bool = False
+) -> pb.GenerateMessageResponse:
+    """Return events; the first ones are led by what is told if another model gives the answer."""
+    response = pb.GenerateMessageResponse()
+    if first and call.replaced is not None:
+        response.events.add(model_replaced=call.replaced)
+    add_events(response.events, events, call.substitute)
+    return response
 
 
 def _model(listing: Listing, model: Model) -> pb.Model:

@@ -24,6 +24,9 @@ _Known = tuple[float, assistant_pb2.Assistant, Budget | None]
 class Assistants(Protocol):
     """Where kept assistants come from."""
 
+    def known(self, reference: str) -> assistant_pb2.Assistant | None:
+        """Return the assistant that the caller means by `reference`, if that is known already."""
+
     async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:
         """Return the assistant that the caller means by `reference`, as `KeptAssistants` does."""
 
@@ -37,20 +40,28 @@ class KeptAssistants:
         self._meter = meter
         self._known: dict[tuple[str, Identity], _Known] = {}
 
+    def known(self, reference: str) -> assistant_pb2.Assistant | None:
+        """Return the assistant that the caller means by `reference`, if it was read of late.
+
+        Raises:
+            ResourceExhaustedError: Its quota is used up.
+        """
+        known = self._known.get((reference, caller().identity))
+        if known is None or time.monotonic() >= known[0]:
+            return None
+        if known[2] is not None:
+            known[2].check()
+        return known[1]
+
     async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:
-        """Return the assistant that the caller means by `reference`.
+        """Read the assistant that the caller means by `reference`.
 
         Raises:
             NotFoundError: There is none that the caller may use.
             ResourceExhaustedError: Its quota is used up.
         """
-        identity = caller().identity
-        key = (reference, identity)
+        key = (reference, caller().identity)
         now = time.monotonic()
-        if (known := self._known.get(key)) and now < known[0]:
-            if known[2] is not None:
-                known[2].check()
-            return known[1]
         request = assistant_pb2.GetAssistantRequest(reference=reference)
         response = await self._service.GetAssistant(request, **onward(context))
         if len(self._known) >= _LARGEST_CACHE:

@@ -9,6 +9,7 @@ from google.rpc import status_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
+from heddle_runtime.calls import TimedCall, remaining
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, from_status
 
 _MOST = 64
@@ -61,7 +62,7 @@ class Bound:
 
 
 def bound_for(
-    mode: pb.Mode.ValueType, assistant: pb.Assistant, tool_timeout: float, remaining: float
+    mode: pb.Mode.ValueType, assistant: pb.Assistant, tool_timeout: float, context: TimedCall
 ) -> list[Bound]:
     """Return the tools that are bound in a mode, in the order of the assistant's author.
 
@@ -69,7 +70,7 @@ def bound_for(
         mode: Which ones: those that run before the model, or those that it calls.
         assistant: Whose tools.
         tool_timeout: Seconds for a tool whose binding sets no limit.
-        remaining: Seconds that the run has left; a tool gets at most half of them.
+        context: Of the run; a tool gets at most half of the time that is left.
 
     Raises:
         InvalidRequestError: Two bindings have one id, or there are too many.
@@ -79,6 +80,7 @@ def bound_for(
     if len(assistant.tools) > _MOST:
         violation = Violation("assistant.tools", f"at most {_MOST} tools can be bound")
         raise InvalidRequestError("The assistant has too many tools.", [violation])
+    most = remaining(context) / 2
     bound: list[Bound] = []
     for binding, name in zip(assistant.tools, _ids(assistant.tools), strict=True):
         if binding.disabled or (binding.mode or pb.MODE_AUGMENT) != mode:
@@ -86,7 +88,7 @@ def bound_for(
         limit = tool_timeout
         if binding.HasField("timeout"):
             limit = binding.timeout.ToTimedelta().total_seconds()
-        seconds = min(limit, remaining / 2)
+        seconds = min(limit, most)
         bound.append(Bound(name, binding, seconds, slot=binding.slot, binding_id=name))
     return bound
 

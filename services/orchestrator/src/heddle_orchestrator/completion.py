@@ -1,43 +1,36 @@
-"""One answer: the assistant, its tools, its prompt, its model."""
+"""One answer: the assistant, its tools, its prompt, its model; streamed or whole."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2
-from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle.tool.v1 import tool_pb2
 from heddle_runtime.boundary import Context
-from heddle_runtime.calls import Stopwatch, onward, remaining
+from heddle_runtime.calls import onward
 from heddle_runtime.client import streaming
-from heddle_runtime.errors import (
-    InvalidRequestError,
-    ProviderGarbledError,
-    Violation,
-)
+from heddle_runtime.errors import InvalidRequestError, ProviderGarbledError, Violation
 
-from heddle_orchestrator import prompt_processors, strategies
 from heddle_orchestrator.assistants import BY_ID, Assistants, owned_by_caller
-from heddle_orchestrator.bindings import Bound, bound_for, stop_on_failure
 from heddle_orchestrator.execution import Events, ToolRun
-from heddle_orchestrator.functions import Functions, Generate
+from heddle_orchestrator.forwarding import forward
+from heddle_orchestrator.functions import Functions
 from heddle_orchestrator.metering.counting import counting
 from heddle_orchestrator.metering.meter import Meter
-from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS, PromptProcessor
-from heddle_orchestrator.slots import fill
-from heddle_orchestrator.strategies import STRATEGIES, Strategy
-from heddle_orchestrator.trace import model_steps, trace
+from heddle_orchestrator.plan import Plan, plan
 
 if TYPE_CHECKING:
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 
+    from heddle_orchestrator.forwarding import Events as Happened
+
 MERGING = "merging tool outputs"
 _CUT_OFF = "The connector's answer was cut off."
+Order = connector_pb2.GenerateWholeMessageRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,178 +45,138 @@ class Completions:
     max_prompt_chars: int
     meter: Meter
 
-    async def run(
-        self, request: pb.RunCompletionRequest, context: Context, *, watched: bool
-    ) -> AsyncGenerator[Events]:
-        """Yield what happens while the assistant answers, in batches.
-
-        Args:
-            request: What to answer.
-            context: Of the call.
-            watched: Somebody reads the events as they come.
+    async def stream(
+        self, request: pb.RunCompletionRequest, context: Context
+    ) -> AsyncGenerator[pb.RunCompletionResponse]:
+        """Yield what happens while the assistant answers.
 
         Raises:
             HeddleError: There is no answer: the assistant is unknown or wrong or has spent its
                 quota, the connector failed, or a tool that must not fail did.
         """
-        assistant = await self._assistant(request, context)
-        strategy = _strategy(assistant.strategy)
-        processor = _processor(assistant.prompt_processor)
-        left = remaining(context)
-        equipped = processor.equipped(assistant)
-        bound = bound_for(assistant_pb2.MODE_AUGMENT, equipped, self.tool_timeout, left)
-        callable_ = bound_for(assistant_pb2.MODE_FUNCTION, assistant, self.tool_timeout, left)
-        if bound:
-            run = self._tool_run(request, assistant, context, watched=watched)
-            async with aclosing(strategy.run(run, bound)) as happened:
+        planned = await self._plan(request, context)
+        if planned.bound:
+            async with aclosing(self._run_tools(planned, context, watched=True)) as happened:
                 async for events in happened:
-                    yield events
-            stop_on_failure(bound)
-            if watched:
-                yield [pb.RunEvent(status=pb.Status(message=MERGING))]
-        prompt = self._prompt(assistant, processor, request.messages, bound)
-        watch = Stopwatch()
-        chars = 0
-        replaced: chat_pb2.ModelReplaced | None = None
-        whole = connector_pb2.GenerateWholeMessageRequest()
-        _order(whole.generation, request, assistant, prompt)
-        generate: Generate = partial(
-            self._generate if watched else self._generate_whole, context=context
-        )
-        called: list[Bound] = []
-        if callable_:
-            run = self._tool_run(request, assistant, context, watched=watched)
-            generate = self.functions.answering(generate, run, callable_, called)
-        count = counting(self.meter, request, assistant)
-        async with count as counted, aclosing(generate(whole)) as generated:
-            async for events in generated:
-                counted.last = events
-                if not chars and events[0].HasField("model_replaced"):
-                    replaced = events[0].model_replaced
-                chars += sum(len(event.text_delta) for event in events)
-                if events[-1].HasField("done") and (request.include_trace or assistant.verbose):
-                    steps = model_steps(watch.seconds(), chars, replaced)
-                    told = trace(assistant, processor, request.messages, bound, called, steps)
-                    events.insert(-1, told)
-                yield events
+                    yield pb.RunCompletionResponse(events=events)
+            merging = pb.RunEvent(status=pb.Status(message=MERGING))
+            yield pb.RunCompletionResponse(events=[merging])
+        order = planned.order(self.max_prompt_chars)
+        tracing = planned.tracing()
+        generate = self._generate_and_call if planned.callable_ else self._generate
+        with counting(self.meter, request, planned.assistant) as counted:
+            async with aclosing(generate(planned, order, context)) as generated:
+                async for response in generated:
+                    counted.last = response.events
+                    if tracing is not None:
+                        tracing.take(response.events)
+                    yield response
 
-    async def _assistant(
-        self, request: pb.RunCompletionRequest, context: Context
-    ) -> assistant_pb2.Assistant:
+    async def whole(
+        self, request: pb.RunCompletionRequest, context: Context, happened: "Happened"
+    ) -> None:
+        """Add to `happened` what happens, to be read when it is over, or that far when it fails.
+
+        Raises:
+            HeddleError: As of `stream`.
+        """
+        planned = await self._plan(request, context)
+        if planned.bound:
+            async with aclosing(self._run_tools(planned, context, watched=False)) as told:
+                async for events in told:
+                    happened.extend(events)
+        order = planned.order(self.max_prompt_chars)
+        tracing = planned.tracing()
+        with counting(self.meter, request, planned.assistant) as counted:
+            if planned.callable_:
+                async with aclosing(self._rounds(planned, order, context, watched=False)) as told:
+                    async for events in told:
+                        counted.last = events
+                        happened.extend(events)
+            else:
+                await self._generate_whole(order, context, happened)
+            counted.last = happened
+        if tracing is not None:
+            tracing.take(happened)
+
+    async def _plan(self, request: pb.RunCompletionRequest, context: Context) -> Plan:
         match request.WhichOneof("target"):
             case "assistant":
                 if request.charged_to:
-                    await self.assistants.get(f"{BY_ID}{request.charged_to}", context)
-                return owned_by_caller(request.assistant)
+                    await self._kept(f"{BY_ID}{request.charged_to}", context)
+                assistant = owned_by_caller(request.assistant)
             case "assistant_reference":
-                return await self.assistants.get(request.assistant_reference, context)
-            case None:
+                # Not through `_kept`: what is known already is worth no coroutine.
+                wanted = request.assistant_reference
+                assistant = self.assistants.known(wanted) or await self._kept(wanted, context)
+            case _:
                 violation = Violation("assistant_reference", "is required, or assistant")
                 raise InvalidRequestError("The request names no assistant.", [violation])
+        return plan(request, assistant, self.tool_timeout, context)
 
-    def _tool_run(
-        self,
-        request: pb.RunCompletionRequest,
-        assistant: assistant_pb2.Assistant,
-        context: Context,
-        *,
-        watched: bool,
-    ) -> ToolRun:
-        shared = tool_pb2.RunContext(
-            messages=request.messages,
-            options=request.options,
-            assistant=assistant,
-            streaming=watched,
-        )
+    async def _kept(self, reference: str, context: Context) -> assistant_pb2.Assistant:
+        known = self.assistants.known(reference)
+        return known or await self.assistants.get(reference, context)
+
+    async def _run_tools(
+        self, planned: Plan, context: Context, *, watched: bool
+    ) -> AsyncGenerator[Events]:
+        run = self._tool_run(planned, context, watched=watched)
+        async with aclosing(planned.strategy.run(run, planned.bound)) as happened:
+            async for events in happened:
+                yield events
+        planned.stop_on_failure()
+
+    def _tool_run(self, planned: Plan, context: Context, *, watched: bool) -> ToolRun:
+        shared = planned.tool_context(watched=watched)
         return ToolRun(self.tools, context, shared, watched=watched)
 
-    def _prompt(
-        self,
-        assistant: assistant_pb2.Assistant,
-        processor: PromptProcessor,
-        messages: Sequence[chat_pb2.Message],
-        bound: Sequence[Bound],
-    ) -> list[chat_pb2.Message]:
-        slots = fill(assistant.prompt_template, bound, cite=assistant.cite_sources)
-        prompt = processor.prompt(assistant, messages, slots)
-        size = sum(len(part.text) for message in prompt for part in message.parts)
-        if size > self.max_prompt_chars:
-            message = (
-                f"The prompt has {size} characters; at most {self.max_prompt_chars} are sent. "
-                "Shorten the conversation, or let the tools return less."
-            )
-            raise InvalidRequestError(message, [Violation("messages", "are too long")])
-        return prompt
-
-    async def _generate_whole(
-        self, request: connector_pb2.GenerateWholeMessageRequest, context: Context
-    ) -> AsyncGenerator[Events]:
-        response = await self.connectors.GenerateWholeMessage(request, **onward(context))
-        events = [event for e in response.events if (event := _forwarded(e))]
-        if not (events and events[-1].HasField("done")):
-            raise ProviderGarbledError(_CUT_OFF)
-        yield events
-
     async def _generate(
-        self, request: connector_pb2.GenerateWholeMessageRequest, context: Context
-    ) -> AsyncGenerator[Events]:
-        call = self.connectors.GenerateMessage(request.generation, **onward(context))
+        self, _: Plan, order: Order, context: Context
+    ) -> AsyncGenerator[pb.RunCompletionResponse]:
+        call = self.connectors.GenerateMessage(order.generation, **onward(context))
         done = False
         async with streaming(call) as responses:
             # Read to the very end: a call that is left after its last event counts as cancelled.
             async for response in responses:
-                events = [event for e in response.events if (event := _forwarded(e))]
-                if events and not done:
-                    done = events[-1].HasField("done")
-                    yield events
+                made = pb.RunCompletionResponse()
+                ends = forward(response.events[:], made.events)
+                if made.events and not done:
+                    done = ends
+                    yield made
         if not done:
             raise ProviderGarbledError(_CUT_OFF)
 
+    async def _generate_whole(self, order: Order, context: Context, happened: "Happened") -> None:
+        response = await self.connectors.GenerateWholeMessage(order, **onward(context))
+        earlier = len(happened)
+        if not forward(response.events[:], happened):
+            del happened[earlier:]
+            raise ProviderGarbledError(_CUT_OFF)
 
-def _order(
-    generation: connector_pb2.GenerateMessageRequest,
-    request: pb.RunCompletionRequest,
-    assistant: assistant_pb2.Assistant,
-    prompt: Sequence[chat_pb2.Message],
-) -> None:
-    """Fill in what to generate, where it will be sent from: a prompt can be long."""
-    generation.model.CopyFrom(assistant.model)
-    generation.messages.extend(prompt)
-    generation.options.CopyFrom(request.options)
-    generation.functions.extend(request.functions)
-    generation.assistant.CopyFrom(assistant)
+    async def _generate_and_call(
+        self, planned: Plan, order: Order, context: Context
+    ) -> AsyncGenerator[pb.RunCompletionResponse]:
+        async with aclosing(self._rounds(planned, order, context, watched=True)) as happened:
+            async for events in happened:
+                yield pb.RunCompletionResponse(events=events)
 
+    def _rounds(
+        self, planned: Plan, order: Order, context: Context, *, watched: bool
+    ) -> AsyncGenerator[Events]:
+        """Let the model answer and call functions in turns."""
+        once = partial(self._once, planned, context, watched=watched)
+        run = self._tool_run(planned, context, watched=watched)
+        return self.functions.answering(once, run, planned.callable_, planned.called)(order)
 
-def _forwarded(event: connector_pb2.GenerationEvent) -> pb.RunEvent | None:
-    """Return an event of the connector as one of the run, where it has the same name."""
-    match event.WhichOneof("event"):
-        case "text_delta":  # nearly all of them
-            return pb.RunEvent(text_delta=event.text_delta)
-        case None:  # an event of a newer contract
-            return None
-        case kind:
-            same: dict[str, Any] = {kind: getattr(event, kind)}
-            return pb.RunEvent(**same)
-
-
-def _strategy(name: str) -> Strategy:
-    found = STRATEGIES.get(name or strategies.DEFAULT)
-    if found is None:
-        raise _unknown("strategy", name, STRATEGIES)
-    return found
-
-
-def _processor(name: str) -> PromptProcessor:
-    found = PROMPT_PROCESSORS.get(name or prompt_processors.DEFAULT)
-    if found is None:
-        raise _unknown("prompt_processor", name, PROMPT_PROCESSORS)
-    return found
-
-
-def _unknown(
-    field: str, name: str, known: dict[str, Strategy] | dict[str, PromptProcessor]
-) -> InvalidRequestError:
-    violation = Violation(
-        f"assistant.{field}", f"is {name!r}; known are {', '.join(sorted(known))}"
-    )
-    return InvalidRequestError(f"The assistant's {field} is unknown.", [violation])
+    async def _once(
+        self, planned: Plan, context: Context, order: Order, *, watched: bool
+    ) -> AsyncGenerator[Events]:
+        if not watched:
+            made = pb.RunCompletionResponse()
+            await self._generate_whole(order, context, made.events)
+            yield made.events[:]
+            return
+        async with aclosing(self._generate(planned, order, context)) as generated:
+            async for response in generated:
+                yield response.events[:]

@@ -1,7 +1,6 @@
 """`heddle.orchestrator.v1.OrchestratorService`."""
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 
 import grpc
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
@@ -52,13 +51,11 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
             next_page_token=token,
         )
 
-    async def RunCompletion(
+    def RunCompletion(
         self, request: pb.RunCompletionRequest, context: Context
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
         """Stream everything that happens while an assistant answers."""
-        async with aclosing(self._completions.run(request, context, watched=True)) as run:
-            async for events in run:
-                yield pb.RunCompletionResponse(events=events)
+        return self._completions.stream(request, context)
 
     async def RunWholeCompletion(
         self, request: pb.RunWholeCompletionRequest, context: Context
@@ -66,14 +63,11 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
         """Return everything that happened when it is over."""
         response = pb.RunWholeCompletionResponse()
         try:
-            async with aclosing(self._completions.run(request.run, context, watched=False)) as run:
-                async for events in run:
-                    response.events.extend(events)
+            await self._completions.whole(request.run, context, response.events)
         except (HeddleError, grpc.aio.AioRpcError) as error:
             known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
-            if (
-                response.events
-            ):  # they are lost, but whoever asks again must know that tools run again
+            if response.events:
+                # They are lost, but whoever asks again must know that tools run again.
                 known.metadata[TOOLS_RAN] = "true"
             raise known from error
         return response

@@ -1,7 +1,8 @@
 """The edge of every service: knows the caller, checks requests, maps failures, logs each call.
 
-The same wrappers serve calls that arrive over gRPC (`Boundary`) and calls of a neighbour in the
-same process (`heddle_runtime.local`), or through a pipe (`heddle_runtime.pipe`).
+The same wrappers serve calls that arrive over gRPC (`Boundary`) and those that come through a pipe
+(`heddle_runtime.pipe`). A call from the same process (`heddle_runtime.local`) is checked likewise;
+its caller's own log line tells of it.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -49,32 +50,22 @@ Unary = Callable[[Any, Any], Awaitable[Any]]
 Streaming = Callable[[Any, Any], AsyncGenerator[Any]]
 
 
-def guarded_unary(method: str, behavior: Any, *, local: bool = False) -> Unary:
+def guarded_unary(method: str, behavior: Any) -> Unary:
     """Wrap a unary handler: whatever goes wrong leaves it as a `HeddleError`.
 
     Args:
         method: The path of the method.
         behavior: The servicer's own handler.
-        local: The caller is in this process. Its own log line tells of the call.
     """
 
     async def handle(request: Any, context: Context) -> Any:
         with _Edge(method, request, context):
             return await behavior(request, context)
 
-    async def handle_local(request: Any, context: Context) -> Any:
-        _check(request, context)
-        try:
-            return await behavior(request, context)
-        except HeddleError:
-            raise
-        except Exception as error:
-            raise _foreseen(method, error) from error
-
-    return handle_local if local else handle
+    return handle
 
 
-def guarded_streaming(method: str, behavior: Any, *, local: bool = False) -> Streaming:
+def guarded_streaming(method: str, behavior: Any) -> Streaming:
     """Wrap a server-streaming handler, an async generator, likewise."""
 
     async def handle(request: Any, context: Context) -> AsyncGenerator[Any]:
@@ -83,18 +74,29 @@ def guarded_streaming(method: str, behavior: Any, *, local: bool = False) -> Str
                 async for response in responses:
                     yield response
 
-    async def handle_local(request: Any, context: Context) -> AsyncGenerator[Any]:
-        _check(request, context)
-        try:
-            async with aclosing(behavior(request, context)) as responses:
-                async for response in responses:
-                    yield response
-        except HeddleError:
-            raise
-        except Exception as error:
-            raise _foreseen(method, error) from error
+    return handle
 
-    return handle_local if local else handle
+
+def check(request: Any, *, limited: bool) -> None:
+    """Refuse a call that nobody can answer well; `limited` says whether it has a deadline.
+
+    Raises:
+        InvalidRequestError: It has no deadline, or lacks what its contract requires.
+    """
+    if not limited:
+        raise InvalidRequestError("The call has no deadline. Set one: nobody waits for ever.")
+    if not is_complete(request):
+        violations = missing_fields(request)
+        raise InvalidRequestError("The request lacks required fields.", violations)
+
+
+def foreseen(method: str, error: Exception) -> HeddleError:
+    """Return what the caller may be told about a failure of a handler."""
+    known = _known(error)
+    if known is None:
+        log.error("unexpected failure", method=method, exc_info=error)
+        return HeddleError(HIDDEN)
+    return known
 
 
 class Boundary:
@@ -183,14 +185,14 @@ class _Edge:
 
     def __enter__(self) -> None:
         try:
-            _check(self._request, self._context)
+            check(self._request, limited=self._context.time_remaining() is not None)
         except HeddleError as error:
             self._log(error.code)
             raise
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         if isinstance(error, Exception):
-            known = _foreseen(self._method, error)
+            known = foreseen(self._method, error)
             self._log(known.code)
             if known is not error:
                 raise known from error
@@ -198,30 +200,7 @@ class _Edge:
             self._log(grpc.StatusCode.OK if error is None else grpc.StatusCode.CANCELLED)
 
     def _log(self, code: grpc.StatusCode) -> None:
-        seconds = round(self._watch.seconds(), 6)
-        log.info("call", method=self._method, code=code.name, seconds=seconds)
-
-
-def _check(request: Any, context: Context) -> None:
-    """Refuse a call that nobody can answer well.
-
-    Raises:
-        InvalidRequestError: It has no deadline, or lacks what its contract requires.
-    """
-    if context.time_remaining() is None:
-        raise InvalidRequestError("The call has no deadline. Set one: nobody waits for ever.")
-    if not is_complete(request):
-        violations = missing_fields(request)
-        raise InvalidRequestError("The request lacks required fields.", violations)
-
-
-def _foreseen(method: str, error: Exception) -> HeddleError:
-    """Return what the caller may be told about a failure of a handler."""
-    known = _known(error)
-    if known is None:
-        log.error("unexpected failure", method=method, exc_info=error)
-        return HeddleError(HIDDEN)
-    return known
+        log.info("call", method=self._method, code=code.name, seconds=self._watch.seconds())
 
 
 def _known(error: BaseException) -> HeddleError | None:

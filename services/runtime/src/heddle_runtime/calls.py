@@ -6,8 +6,9 @@ Set once, where a request enters a process; read wherever a call leaves it.
 import random
 import time
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Protocol, TypedDict
+
+import msgspec
 
 from heddle_runtime.identity import ANONYMOUS, Identity
 
@@ -16,8 +17,7 @@ TRACE = "traceparent"
 AUTHORIZATION = "authorization"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True):
     """Who asks, and what ties the log lines of one request together."""
 
     request_id: str
@@ -36,7 +36,7 @@ class TimedCall(Protocol):
     """The part of a call's context that knows its deadline."""
 
     def time_remaining(self) -> float | None:
-        """Return the seconds that are left, or None if there is no deadline."""
+        """Return the seconds that are left, 0 at least, or None if there is no deadline."""
 
 
 class Onward(TypedDict):
@@ -57,9 +57,9 @@ def new_request_id() -> str:
 
 
 def remaining(context: TimedCall, cap: float = float("inf")) -> float:
-    """Return the seconds that an onward call may take, at most `cap`."""
+    """Return the seconds that an onward call may take, at most `cap`; 0 if the time is up."""
     left = context.time_remaining()
-    return cap if left is None else max(0.0, min(left, cap))
+    return cap if left is None or left > cap else left
 
 
 def onward(context: TimedCall, cap: float = float("inf")) -> Onward:
@@ -72,13 +72,13 @@ def onward(context: TimedCall, cap: float = float("inf")) -> Onward:
 
 def outgoing(timeout: float) -> Onward:
     """Return what a call needs that starts here, in the name of the current caller."""
-    current = caller()
-    metadata = [(REQUEST_ID, current.request_id or new_request_id())]
+    current = CALLER.get(_NOBODY)
+    metadata: tuple[tuple[str, str], ...] = ((REQUEST_ID, current.request_id or new_request_id()),)
     if current.token:
-        metadata.append((AUTHORIZATION, f"Bearer {current.token}"))
+        metadata += ((AUTHORIZATION, f"Bearer {current.token}"),)
     if current.traceparent:
-        metadata.append((TRACE, current.traceparent))
-    return {"timeout": timeout, "metadata": tuple(metadata)}
+        metadata += ((TRACE, current.traceparent),)
+    return {"timeout": timeout, "metadata": metadata}
 
 
 class Stopwatch:
@@ -90,5 +90,5 @@ class Stopwatch:
         self._started = time.perf_counter()
 
     def seconds(self) -> float:
-        """Return the seconds so far."""
-        return time.perf_counter() - self._started
+        """Return the seconds so far, in whole microseconds: who writes them down needs no more."""
+        return round((time.perf_counter() - self._started) * 1e6) / 1e6

@@ -2,16 +2,20 @@
 
 Messages are handed over as they are. So the rule that holds for every servicer and caller matters
 here: a message that was sent or received is not changed.
+
+What comes from outside is checked once: a call that a servicer makes while it answers another one
+is believed, for what it sends was checked with that one or made by our own code.
 """
 
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, cast
 
 from google.protobuf.message import Message
 
-from heddle_runtime.boundary import Streaming, Unary, guarded_streaming, guarded_unary
+from heddle_runtime.boundary import Streaming, Unary, check, foreseen
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -23,20 +27,9 @@ if TYPE_CHECKING:
     import grpc
 
 _LATE = "The time of the call ran out."
+_AROUND: ContextVar["LocalContext | None"] = ContextVar("heddle_local_call", default=None)
+"""The call that the current code answers."""
 Handlers = Mapping[str, "grpc.RpcMethodHandler[Any, Any]"]
-
-
-class LocalContext:
-    """What a servicer sees of a call from its own process."""
-
-    __slots__ = ("_deadline",)
-
-    def __init__(self, deadline: float | None) -> None:
-        self._deadline = deadline
-
-    def time_remaining(self) -> float | None:
-        """Return the seconds that are left."""
-        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
 
 class LocalChannel:
@@ -54,29 +47,30 @@ class LocalChannel:
         for name, handler in handlers.items():
             path = f"/{service}/{name}"
             if handler.response_streaming:
-                self._streaming[path] = guarded_streaming(path, handler.unary_stream, local=True)
+                self._streaming[path] = cast("Streaming", handler.unary_stream)
             else:
-                self._unary[path] = guarded_unary(path, handler.unary_unary, local=True)
+                self._unary[path] = cast("Unary", handler.unary_unary)
 
     def unary_unary(self, path: str, *_: Any, **__: Any) -> Callable[..., Awaitable[Message]]:  # noqa: ANN401 - a channel's signature
         """Return a callable for the method at `path`. Called by generated code."""
 
         async def call(request: Message, timeout: float | None = None, **_: Any) -> Message:  # noqa: ANN401, ASYNC109 - a stub's signature
-            behavior = self._unary.get(path)
-            end = _End(timeout)
+            behavior = self._unary.get(path) or _absent(path)
+            around = _AROUND.get()
+            context = LocalContext(timeout, around)
+            token = _AROUND.set(context)
             try:
-                if behavior is None:
-                    raise _absent(path)
-                end.hurry()
-                return await behavior(request, LocalContext(_deadline(timeout)))  # type: ignore[no-any-return] # handlers are untyped
-            except HeddleError as error:
-                raise to_rpc(error) from error
+                if around is None or timeout is None:
+                    check(request, limited=timeout is not None)
+                return await behavior(request, context)  # type: ignore[no-any-return] # handlers are untyped
+            except Exception as error:
+                raise to_rpc(foreseen(path, error)) from error
             except asyncio.CancelledError:
-                end.explain()
+                context.explain()
                 raise
             finally:
-                end.calm()
-                end.cancel()
+                _AROUND.reset(token)
+                context.end()
 
         return call
 
@@ -84,8 +78,15 @@ class LocalChannel:
         """Return a callable for the method at `path`. Called by generated code."""
 
         def call(request: Message, timeout: float | None = None, **_: Any) -> LocalStream:  # noqa: ANN401 - a stub's signature
-            behavior = self._streaming.get(path) or _refuse(path)
-            return LocalStream(behavior(request, LocalContext(_deadline(timeout))), timeout)
+            behavior = self._streaming.get(path) or _refusing(_no_service(path))
+            context = LocalContext(timeout)
+            context.calm()  # nobody works for it before it is read
+            try:
+                if timeout is None or _AROUND.get() is None:
+                    check(request, limited=timeout is not None)
+            except HeddleError as error:
+                behavior = _refusing(error)
+            return LocalStream(path, behavior(request, context), context)
 
         return call
 
@@ -97,26 +98,31 @@ class LocalStream:
     cancelling the reader cancels the servicer.
     """
 
-    __slots__ = ("_end", "_responses")
+    __slots__ = ("_context", "_path", "_responses")
 
-    def __init__(self, responses: AsyncGenerator[Message], timeout: float | None) -> None:
+    def __init__(
+        self, path: str, responses: AsyncGenerator[Message], context: "LocalContext"
+    ) -> None:
+        self._path = path
         self._responses = responses
-        self._end = _End(timeout)
+        self._context = context
 
     def __aiter__(self) -> "LocalStream":
         return self
 
     async def __anext__(self) -> Message:
-        self._end.hurry()
+        self._context.hurry()
         try:
             return await anext(self._responses)
-        except HeddleError as error:
-            raise to_rpc(error) from error
+        except StopAsyncIteration:
+            raise
+        except Exception as error:
+            raise to_rpc(foreseen(self._path, error)) from error
         except asyncio.CancelledError:
-            self._end.explain()
+            self._context.explain()
             raise
         finally:
-            self._end.calm()
+            self._context.calm()
 
     def cancel(self) -> bool:
         """Do nothing: `aclose` is what ends this call, and `heddle_runtime.client` uses it."""
@@ -124,26 +130,52 @@ class LocalStream:
 
     async def aclose(self) -> None:
         """End the servicer's work."""
-        self._end.cancel()
-        await self._responses.aclose()
+        self._context.end()
+        try:
+            await self._responses.aclose()
+        except Exception as error:
+            raise foreseen(self._path, error) from error
 
 
-class _End:
-    """The deadline of a call: one timer, which cancels whoever works for the call then.
+class LocalContext:
+    """A call's deadline: what a servicer sees, and a timer that cancels who works for the call.
 
     `asyncio.timeout` does this too, at four times the cost, and only for a block of one task.
     """
 
-    __slots__ = ("_expired", "_timer", "_worker")
+    __slots__ = ("_deadline", "_expired", "_timer", "_worker")
 
-    def __init__(self, timeout: float | None) -> None:
+    def __init__(self, timeout: float | None, around: "LocalContext | None" = None) -> None:
+        """Start the time of a call.
+
+        Args:
+            timeout: Its seconds.
+            around: The call that it serves, if that is one of this process.
+        """
+        loop = asyncio.get_running_loop()
         self._expired = False
-        self._worker: asyncio.Task[Any] | None = None
-        self._timer = (
-            None
-            if timeout is None
-            else asyncio.get_running_loop().call_later(timeout, self._expire)
+        self._worker = asyncio.current_task(loop)
+        self._deadline: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        if timeout is not None:
+            self._deadline = time.monotonic() + timeout
+            if around is None or not around.covers(self._worker, self._deadline):
+                self._timer = loop.call_later(timeout, self._expire)
+
+    def covers(self, worker: "asyncio.Task[Any] | None", deadline: float) -> bool:
+        """Return whether this call's timer ends the `worker` of a call within it by `deadline`."""
+        return (
+            worker is self._worker is not None
+            and self._deadline is not None
+            and self._deadline <= deadline
         )
+
+    def time_remaining(self) -> float | None:
+        """Return the seconds that are left."""
+        if self._deadline is None:
+            return None
+        left = self._deadline - time.monotonic()
+        return max(0.0, left)
 
     def hurry(self) -> None:
         """Let the deadline cancel the current task from now on.
@@ -168,8 +200,9 @@ class _End:
         """Leave the task alone."""
         self._worker = None
 
-    def cancel(self) -> None:
-        """Forget the deadline."""
+    def end(self) -> None:
+        """Leave the task alone for ever."""
+        self._worker = None
         if self._timer is not None:
             self._timer.cancel()
 
@@ -179,17 +212,20 @@ class _End:
             self._worker.cancel()
 
 
-def _deadline(timeout: float | None) -> float | None:
-    return None if timeout is None else time.monotonic() + timeout
-
-
-def _absent(path: str) -> HeddleError:
+def _no_service(path: str) -> HeddleError:
     return UnavailableError(f"No service of this process offers {path}.")
 
 
-def _refuse(path: str) -> Streaming:
+def _absent(path: str) -> Unary:
+    async def refuse(_: Any, __: Any) -> Any:  # noqa: ANN401 - a handler's signature
+        raise _no_service(path)
+
+    return refuse
+
+
+def _refusing(error: HeddleError) -> Streaming:
     async def refuse(_: Any, __: Any) -> AsyncGenerator[Any]:  # noqa: ANN401 - a handler's signature
-        raise _absent(path)
+        raise error
         yield
 
     return refuse

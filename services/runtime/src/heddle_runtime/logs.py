@@ -2,12 +2,12 @@
 
 import logging
 import sys
-from collections.abc import MutableMapping
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import structlog
+from structlog.typing import EventDict, Processor
 
 from heddle_runtime.calls import caller
 from heddle_runtime.redaction import redact_value
@@ -21,17 +21,9 @@ _SAFE = frozenset(
 def configure(service: str, level: str = "INFO") -> None:
     """Send the logs of this process, also those of libraries, to stderr as JSON lines."""
     number = logging.getLevelNamesMapping()[level.upper()]
-    shared: list[structlog.typing.Processor] = [
-        _complete(service),
-        structlog.processors.format_exc_info,
-    ]
     # Our own lines do not pass through the standard library: that would cost four times as much.
     structlog.configure(
-        processors=[
-            *shared,
-            _without_secrets(_SAFE),
-            structlog.processors.JSONRenderer(serializer=_to_bytes),
-        ],
+        processors=[_prepared(service, _SAFE), _to_bytes],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.BytesLoggerFactory(sys.stderr.buffer),
         cache_logger_on_first_use=True,
@@ -43,9 +35,8 @@ def configure(service: str, level: str = "INFO") -> None:
                 structlog.stdlib.add_logger_name,
                 structlog.stdlib.ExtraAdder(),
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *shared,
-                _without_secrets(_SAFE - {"event"}),  # a library may put anything there
-                structlog.processors.JSONRenderer(),
+                _prepared(service, _SAFE - {"event"}),  # a library may put anything there
+                structlog.processors.JSONRenderer(default=_plain),
             ],
         )
     )
@@ -56,38 +47,35 @@ def configure(service: str, level: str = "INFO") -> None:
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
-def _to_bytes(event: Any, **_: Any) -> bytes:  # noqa: ANN401 - any log event
-    return msgspec.json.encode(event, enc_hook=repr)
+def _prepared(service: str, spared: frozenset[str]) -> Processor:
+    """Return what makes a line complete and safe. One function: it runs for every call.
 
+    Args:
+        service: Who writes.
+        spared: The members that need not be searched for secrets.
+    """
 
-def _complete(service: str) -> structlog.typing.Processor:
-    """Return what adds the members that every line has. One function: it runs for every call."""
-
-    def complete(
-        _: Any,  # noqa: ANN401 - structlog's own signature
-        level: str,
-        event: MutableMapping[str, Any],
-    ) -> MutableMapping[str, Any]:
+    def prepared(logger: Any, level: str, event: EventDict) -> EventDict:  # noqa: ANN401 - structlog's own signature
         event["level"] = level
-        event["timestamp"] = datetime.now(UTC).isoformat()
+        event["timestamp"] = datetime.now(UTC)
         event.setdefault("service", service)
         if request_id := caller().request_id:
             event["request_id"] = request_id
-        return event
-
-    return complete
-
-
-def _without_secrets(spared: frozenset[str]) -> structlog.typing.Processor:
-    """Return what takes secrets out of every member that is not `spared`."""
-
-    def redacted(
-        _: Any,  # noqa: ANN401 - structlog's own signature
-        __: str,
-        event: MutableMapping[str, Any],
-    ) -> MutableMapping[str, Any]:
+        if "exc_info" in event:
+            event = structlog.processors.format_exc_info(logger, level, event)
         for name in event.keys() - spared:
             event[name] = redact_value(event[name], name)
         return event
 
-    return redacted
+    return prepared
+
+
+def _to_bytes(_: Any, __: str, event: EventDict) -> bytes:  # noqa: ANN401 - structlog's own signature
+    return msgspec.json.encode(event, enc_hook=repr)
+
+
+def _plain(value: object) -> str:
+    """Return what the standard library's JSON does not know; times as `_to_bytes` writes them."""
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return repr(value)

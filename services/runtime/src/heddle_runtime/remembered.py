@@ -48,6 +48,8 @@ class Remembered(Generic[KeyT, ValueT]):
             self._answers.move_to_end(key)
             if len(self._answers) > self._most:
                 self._answers.popitem(last=False)
+        if answer.task.done():
+            return answer.task.result()
         # Others wait for the same answer, so it is not for one that goes away to cancel.
         return await asyncio.shield(answer.task)
 

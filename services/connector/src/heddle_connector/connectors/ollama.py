@@ -108,18 +108,17 @@ class Ollama(Connector[OllamaSettings]):
             raise ProviderGarbledError("The server's list of models is not one.") from None
         return [Model(details.name) for details in tags.models]
 
-    async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
-        """Ask for a chat answer, streamed unless nobody reads it before it is complete."""
-        body = msgspec.json.encode(_body(call))
-        request = Request(f"{self.settings.base_url}/api/chat", _HEADERS, call.seconds, body)
+    async def whole(self, call: Call) -> Sequence[Event]:
+        """Ask for a chat answer in one piece."""
         reader = _Reader()
-        if call.whole:
-            events = reader.read([await self.http.whole(request)])
-            reader.check()
-            yield events
-            return
-        async with self.http.stream(request) as pieces:
-            decoder = LineDecoder()
+        events = reader.read([await self.http.whole(self._request(call))])
+        reader.check()
+        return events
+
+    async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
+        """Ask for a streamed chat answer."""
+        async with self.http.stream(self._request(call)) as pieces:
+            decoder, reader = LineDecoder(), _Reader()
             async for piece in pieces:
                 if events := reader.read(decoder.feed(piece)):
                     yield events
@@ -130,6 +129,10 @@ class Ollama(Connector[OllamaSettings]):
                     yield events
             reader.check()
             await pieces.rest()
+
+    def _request(self, call: Call) -> Request:
+        body = msgspec.json.encode(_body(call))
+        return Request(f"{self.settings.base_url}/api/chat", _HEADERS, call.seconds, body)
 
 
 class _Reader:

@@ -88,6 +88,8 @@ class OpenAi(Connector[OpenAiSettings]):
 
     def __init__(self, settings: OpenAiSettings, http: Http) -> None:
         super().__init__(settings, http)
+        self._keyless = settings.base_url != _OPENAI
+        self._completions = f"{settings.base_url}/chat/completions"
         self._headers = {"content-type": "application/json"}
         self._secret = settings.api_key.get_secret_value().strip() if settings.api_key else ""
         if self._secret:
@@ -107,15 +109,13 @@ class OpenAi(Connector[OpenAiSettings]):
             raise ProviderGarbledError("The provider's list of models is not one.") from None
         return [_model(item) for item in listed]
 
+    async def whole(self, call: Call) -> Sequence[Event]:
+        """Ask for a chat completion in one piece."""
+        return read_completion(await self.http.whole(self._request(call)), self._secret)
+
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
-        """Ask for a chat completion, streamed unless nobody reads it before it is complete."""
-        self._require_key()
-        body = msgspec.json.encode(completion_body(call, stream=not call.whole))
-        url = f"{self.settings.base_url}/chat/completions"
-        request = Request(url, self._headers, call.seconds, body)
-        if call.whole:
-            yield read_completion(await self.http.whole(request), self._secret)
-            return
+        """Ask for a streamed chat completion."""
+        request = self._request(call)
         async with self.http.stream(request) as pieces:
             decoder, reader = SseDecoder(), CompletionReader(self._secret)
             async for piece in pieces:
@@ -129,8 +129,13 @@ class OpenAi(Connector[OpenAiSettings]):
             reader.check()
             await pieces.rest()
 
+    def _request(self, call: Call) -> Request:
+        self._require_key()
+        body = msgspec.json.encode(completion_body(call, stream=not call.whole))
+        return Request(self._completions, self._headers, call.seconds, body)
+
     def _require_key(self) -> None:
-        if self.settings.base_url == _OPENAI and not self._secret:
+        if not (self._secret or self._keyless):
             raise UnavailableError(
                 "No provider is set up: set HEDDLE_CONNECTOR_OPENAI_API_KEY, or "
                 "HEDDLE_CONNECTOR_OPENAI_BASE_URL for a provider that needs no key."

@@ -1,13 +1,13 @@
 """Counting one answer, however it ends."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Self
 
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 
-from heddle_orchestrator.execution import Events
 from heddle_orchestrator.metering.meter import Key, Meter
 from heddle_orchestrator.metering.tally import Tokens
 
@@ -19,7 +19,7 @@ _LEFT = (asyncio.CancelledError, GeneratorExit)
 def counting(meter: Meter, request: pb.RunCompletionRequest, assistant: Assistant) -> "Counting":
     """Return what counts the answer to a request, from before the model is asked.
 
-    Use as `async with counting(…) as counted:`, and keep `counted.last` up to date.
+    Use as `with counting(…) as counted:`, and keep `counted.last` up to date.
     """
     kept = request.HasField("assistant_reference")
     charged = assistant.id if kept else request.charged_to
@@ -31,19 +31,19 @@ class Counting:
 
     __slots__ = ("_assistant", "_charged", "_meter", "last")
 
-    last: Events
+    last: Sequence[pb.RunEvent]
     """What happened last."""
 
     def __init__(self, meter: Meter, charged: str, assistant: Assistant) -> None:
         self._meter = meter
         self._charged = charged
         self._assistant = assistant
-        self.last = []
+        self.last = ()
 
-    async def __aenter__(self) -> Self:
+    def __enter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if not self._charged:
             return
         ending = self.last[-1] if self.last else None
