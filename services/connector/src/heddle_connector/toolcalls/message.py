@@ -1,0 +1,299 @@
+"""Goes through a message once: content and code, reasoning, and attempts to read calls."""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from heddle_connector.toolcalls import bare
+from heddle_connector.toolcalls.attempt import Attempt
+from heddle_connector.toolcalls.events import CallRead
+from heddle_connector.toolcalls.functions import Functions
+from heddle_connector.toolcalls.marks import Marks, strong
+from heddle_connector.toolcalls.reasoning import FRAMED, REASONING
+from heddle_connector.toolcalls.source import (
+    Scan,
+    Source,
+    Stops,
+    literal,
+    peek,
+    space,
+    through,
+    until,
+    within,
+)
+from heddle_connector.toolcalls.voice import Voice
+
+_SHORTEST_CUT = 5  # characters of a mark at the end that cannot be a coincidence
+_TICKS = re.compile("`*+")
+_INLINE = Stops(("`", "\n"))
+_FENCE = 3
+_LONGEST_RUN = 256
+_SPOKEN = Stops(FRAMED)
+
+
+@lru_cache(maxsize=128)
+def _stops(strings: tuple[str, ...]) -> Stops:
+    return Stops(strings)
+
+
+@lru_cache(maxsize=_LONGEST_RUN)
+def _fence_ends(run: str) -> Stops:
+    return Stops(f"\n{' ' * indent}{run}" for indent in range(4))
+
+
+class Message:
+    """A message that is being read."""
+
+    def __init__(self, source: Source, voice: Voice, functions: Functions, marks: Marks) -> None:
+        self._source = source
+        self._voice = voice
+        self._functions = functions
+        self._marks = marks
+        self._mentioned = False  # whether the beginning of reasoning was mentioned as text
+        self.resting = False
+        """Whether content is expected, and nothing of it was held back."""
+        self.cut_off = ""
+        """What was written of a call at the end."""
+
+    def read(self, *, prefilled: bool) -> Scan[None]:
+        """Read the message to its end."""
+        if prefilled:
+            yield from self._reasoning(tuple(self._marks.ends), skip="<think>")
+        yield from self._opening()
+        yield from self._content()
+
+    def _opening(self) -> Scan[None]:
+        """Read calls that have to be the whole message, or to begin it."""
+        source = self._source
+        source.keep()
+        yield from space(source)
+        first = yield from peek(source)
+        if first == "`" and "{calls}" in self._marks.bare:
+            calls = yield from bare.fenced_calls(source, self._functions)
+            for call in calls:
+                self._voice.call(call)
+            if calls:
+                source.keep()
+        elif first and self._functions and "{name}{arguments}" in self._marks.bare:
+            yield from bare.named_object(Attempt(source, self._functions, self._voice.call))
+        self._voice.say(source.put_back())
+
+    def _content(self) -> Scan[None]:
+        source = self._source
+        voice = self._voice
+        search = self._marks.pattern.search
+        while True:
+            match = search(source.text, source.position)
+            if match is None:
+                end = self._marks.stops.held(source.text, source.position)
+                voice.say(source.take(end))
+                if source.ended:
+                    self._end()
+                    return
+                self.resting = end == len(source.text) and voice.free
+                yield
+                self.resting = False
+                continue
+            voice.say(source.take(match.start()))
+            found = match.group()
+            if found == "`":
+                yield from self._code()
+            elif found in "[{":
+                while self._marks.may_grow(source) and not source.ended:
+                    yield
+                if search(source.text, source.position).group() == found:
+                    yield from self._bare(found)
+            elif found in self._marks.rows:
+                yield from self._attempt(found)
+            elif found in REASONING:
+                yield from self._begin_reasoning(found)
+            else:
+                source.take(match.end())
+                if self._meaningless(found):
+                    voice.forget_space()
+                else:
+                    voice.say(found)
+
+    def _end(self) -> None:
+        """Decide about a beginning of a mark at the end of the message."""
+        rest = self._source.take(len(self._source.text))
+        if len(rest) >= _SHORTEST_CUT and strong(rest):
+            if self._marks.begins_call(rest):
+                self.cut_off = rest
+                return
+            if self._voice.after_call:
+                return
+        self._voice.say(rest)
+
+    def _meaningless(self, mark: str) -> bool:
+        if mark in self._marks.always:
+            return True
+        if mark in self._marks.ends:
+            return not self._mentioned
+        return self._voice.after_call
+
+    def _code(self) -> Scan[None]:
+        """Pass code on as it is: a fence to its end, inline code at most to the end of the line."""
+        source = self._source
+        voice = self._voice
+        at_line = voice.blank
+        run = yield from within(source, _TICKS, _LONGEST_RUN)
+        voice.say(run)
+        fenced = at_line and len(run) >= _FENCE
+        stops = _fence_ends(run) if fenced else _INLINE
+        while end := (yield from through(source, stops, voice.say)):
+            ticks = "" if end == "\n" else (yield from within(source, _TICKS, _LONGEST_RUN))
+            voice.say(end + ticks)
+            if fenced or end == "\n" or len(ticks) + 1 == len(run):
+                return
+
+    def _bare(self, bracket: str) -> Scan[None]:
+        """Read calls without a mark, or pass the bracket on."""
+        source = self._source
+        read: Callable[[Attempt], Scan[bool]] | None = None
+        if "{calls}" in self._marks.bare and (yield from bare.json_begins(source)):
+            read = bare.json_calls
+        elif (
+            bracket == "["
+            and self._voice.blank
+            and "{python}" in self._marks.bare
+            and (yield from bare.python_begins(source, self._functions, first=not self._voice.said))
+        ):
+            read = bare.python_calls
+        if read is None:
+            self._voice.say(source.take(source.position + 1))
+            return
+        source.keep()
+        attempt = Attempt(source, self._functions, self._found)
+        complete = yield from read(attempt)
+        if attempt.count:
+            self._after_calls(complete=complete)
+            return
+        denied = source.put_back()
+        self._voice.say(denied or source.take(source.position + 1))
+
+    def _attempt(self, opener: str) -> Scan[None]:
+        """Read what a mark promises, or pass the mark on."""
+        source = self._source
+        reached_end = False
+        closers: list[str] = []
+        for row in self._marks.rows[opener]:
+            source.keep()
+            source.take(source.position + len(opener))
+            attempt = Attempt(source, self._functions, self._found)
+            complete = yield from row.read(attempt)
+            if complete or attempt.count:
+                if attempt.count:
+                    self._after_calls(complete=complete)
+                if attempt.reasons:
+                    yield from self._reasoning(FRAMED)
+                if attempt.speaks:
+                    yield from self._speech()
+                return
+            at_end = source.ended and source.position == len(source.text)
+            reached_end = reached_end or at_end
+            closers += (*row.format.closers, *row.format.marks)
+            if attempt.committed and at_end:
+                break
+            if denied := source.put_back():
+                self._voice.say(denied)
+                return
+            if attempt.committed:
+                self._voice.say(source.take(source.position + len(opener)))
+                yield from self._broken(opener, closers)
+                return
+        if reached_end and strong(opener):
+            source.keep()
+            source.take(len(source.text))
+            self.cut_off = source.kept()
+        else:
+            self._voice.say(source.take(source.position + len(opener)))
+
+    def _speech(self) -> Scan[None]:
+        """Pass a message to the person on as it is."""
+        yield from through(self._source, _SPOKEN, self._voice.say)
+
+    def _after_calls(self, *, complete: bool) -> None:
+        """Decide about what was taken after the last complete call."""
+        source = self._source
+        rest = source.kept()
+        if complete:
+            closes = source.text.startswith("<", source.position)
+            if not (closes and not rest.strip(" \r\n\t,;}]")):
+                self._voice.say(rest)
+        elif source.ended and source.position == len(source.text):
+            self.cut_off = rest
+        else:
+            self._voice.say(rest)
+
+    def _found(self, call: CallRead) -> None:
+        self._voice.call(call)
+
+    def _broken(self, opener: str, closers: list[str]) -> Scan[None]:
+        """Pass on what is too much like a call to look for calls inside of it.
+
+        It ends with the mark that should have ended it, or before the same mark on a new line.
+        """
+        if not closers:
+            return
+        source = self._source
+        stops = _stops((opener, *closers))
+        while True:
+            found = yield from through(source, stops, self._voice.say)
+            if found == opener and self._voice.blank:
+                source.position -= len(found)
+                return
+            self._voice.say(found or "")
+            if found != opener:
+                return
+
+    def _begin_reasoning(self, mark: str) -> Scan[None]:
+        source = self._source
+        source.take(source.position + len(mark))
+        if "|" in mark or "[" in mark or self._voice.blank:
+            yield from self._reasoning((REASONING[mark],))
+            if not self._voice.said:
+                yield from self._opening()
+        else:
+            self._mentioned = True
+            self._voice.say(mark)
+
+    def _reasoning(self, ends: tuple[str, ...], *, skip: str = "") -> Scan[None]:
+        """Pass reasoning on, to its end.
+
+        Calls inside of it count only if it has no end. So where one may begin, everything waits.
+        """
+        source = self._source
+        voice = self._voice
+        yield from space(source)
+        if skip:
+            yield from literal(source, (skip,))
+            yield from space(source)
+        found: str | None = yield from peek(source)
+        if not found or found not in "`[{" or not self._marks.bare:
+            stops = self._marks.reasoning_stops(ends)
+            found = yield from through(source, stops, voice.think)
+            if found is None or found in ends:
+                voice.rest()
+                return
+            source.position -= len(found)
+        source.keep()
+        _, found = yield from until(source, *self._ends(ends))
+        if found is None:
+            yield from self._endless()
+        else:
+            voice.think(source.kept().removesuffix(found))
+        voice.rest()
+
+    @staticmethod
+    def _ends(ends: tuple[str, ...]) -> tuple[re.Pattern[str], int]:
+        stops = _stops(ends)
+        return stops.pattern, stops.longest
+
+    def _endless(self) -> Scan[None]:
+        """Read what was kept of reasoning without an end: it ends before the first call."""
+        voice = self._voice
+        voice.think(self._source.put_back())
+        voice.thinking = True
+        yield from self._opening()
+        yield from self._content()

@@ -1,0 +1,132 @@
+"""Reads calls as a row of the table describes them."""
+
+import re
+from collections.abc import Callable
+
+from heddle_connector.toolcalls.attempt import Attempt
+from heddle_connector.toolcalls.elements import elements
+from heddle_connector.toolcalls.events import CallRead
+from heddle_connector.toolcalls.formats import Format
+from heddle_connector.toolcalls.frames import header
+from heddle_connector.toolcalls.literals import FIELDS, LiteralError, read_literal
+from heddle_connector.toolcalls.names import attributes, name, without_number
+from heddle_connector.toolcalls.objects import read_json
+from heddle_connector.toolcalls.pairs import PairReader
+from heddle_connector.toolcalls.sequences import sequence
+from heddle_connector.toolcalls.source import Scan, literal, peek, space
+from heddle_connector.toolcalls.spans import FIELDS as FIELD_SPANS
+from heddle_connector.toolcalls.spans import JSON, bracketed
+
+_HOLE = re.compile(r"\{(\w*)\}")
+_WRAPPED = ("<function=", "<function name=", "<tool_call>", "<invoke")
+
+
+class Row:
+    """A format, ready to be read after its opener."""
+
+    def __init__(self, format_: Format) -> None:
+        parts = _HOLE.split(format_.head)
+        self.format = format_
+        self.opener = parts[0]
+        """What begins the head; empty if that is a hole."""
+        self._steps = list(zip(parts[1::2], parts[2::2], strict=True))
+        self._pairs = PairReader(format_, self.opener) if format_.pairs else None
+
+    def read(self, attempt: Attempt) -> Scan[bool]:
+        """Read calls and tell of them; return whether what stands there is of the format."""
+        source = attempt.source
+        called = ""
+        tag: dict[str, str] = {}
+        for hole, following in self._steps:
+            yield from space(source)
+            if hole in _LAST:
+                read = yield from _LAST[hole](attempt, called)
+                if read and following:
+                    yield from space(source)
+                    if (yield from literal(source, (following,))):
+                        attempt.passed()
+                return read
+            if hole == "attributes":
+                tag = yield from attributes(source)
+                called = tag.get("name", tag.get("tool", ""))
+            elif hole in ("name", "id"):
+                text = (yield from name(source, following)) or ""
+                called = called if hole == "id" else text
+            if hole and not called:
+                return False
+            yield from space(source)
+            if following and (yield from literal(source, (following,))) is None:
+                return False
+        if self.format.ids:
+            called = without_number(called, attempt.functions)
+        if self._pairs is None:
+            return False
+        return (yield from self._pairs.read(attempt, called, tag))
+
+
+def _arguments(attempt: Attempt, called: str) -> Scan[bool]:
+    """Read a JSON object: the arguments of the function `called`."""
+    source = attempt.source
+    if (yield from peek(source)) != "{":
+        return False
+    attempt.committed = True
+    text = yield from bracketed(source, JSON)
+    try:
+        arguments = read_json(text) if text else None
+    except ValueError:
+        return False
+    if not isinstance(arguments, dict):
+        return False
+    attempt.found(CallRead(without_number(called, attempt.functions), arguments))
+    return True
+
+
+def _fields(attempt: Attempt, called: str) -> Scan[bool]:
+    """Read the arguments of the function `called` in Gemma's notation."""
+    source = attempt.source
+    if (yield from peek(source)) != "{":
+        return False
+    attempt.committed = True
+    text = yield from bracketed(source, FIELD_SPANS)
+    try:
+        arguments, end = read_literal(text, 0, FIELDS) if text else (None, 0)
+    except LiteralError:
+        return False
+    if not isinstance(arguments, dict) or text is None or end != len(text):
+        return False
+    attempt.found(CallRead(called, arguments))
+    return True
+
+
+def _wrapped(attempt: Attempt, called: str) -> Scan[bool]:
+    """Whether a call of another format follows, which is not read."""
+    source = attempt.source
+    found = yield from literal(source, _WRAPPED)
+    source.position -= len(found or "")
+    return found is not None
+
+
+def _calls(attempt: Attempt, called: str) -> Scan[bool]:
+    return (yield from sequence(attempt))
+
+
+def _keyed(attempt: Attempt, called: str) -> Scan[bool]:
+    return (yield from sequence(attempt, keyed=True))
+
+
+def _python(attempt: Attempt, called: str) -> Scan[bool]:
+    return (yield from sequence(attempt, python=True))
+
+
+_LAST: dict[str, Callable[[Attempt, str], Scan[bool]]] = {
+    "arguments": _arguments,
+    "calls": _calls,
+    "keyed": _keyed,
+    "python": _python,
+    "fields": _fields,
+    "elements": elements,
+    "channel": header("<|channel|>"),
+    "role": header("role"),
+    "recipient": header("to="),
+    "wrapped": _wrapped,
+}
