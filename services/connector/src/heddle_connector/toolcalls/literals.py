@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from heddle_connector.toolcalls.spans import DEEPEST
+
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d[\d_]*\Z", re.ASCII)
 _CONSTANTS = {
@@ -60,7 +62,7 @@ def number(text: str) -> int | float:
 
 
 def _python_string(text: str) -> str:
-    start = min(at for at in (text.find("'"), text.find('"')) if at >= 0)
+    start = text.index(text[-1])
     body = text[start + 1 : -1]
     if "\\" not in body or "r" in text[:start].lower():
         return body
@@ -141,74 +143,101 @@ class _Container:
         return self.pairs if self.bracket == "{" else self.items
 
 
+class _Reading:
+    """A value that is being read."""
+
+    __slots__ = ("_at", "_full", "_grammar", "_stack", "_text", "_value", "_written")
+
+    def __init__(self, text: str, at: int, grammar: Grammar) -> None:
+        self._text = text
+        self._at = at
+        self._grammar = grammar
+        self._stack: list[_Container] = []
+        self._full = False  # whether there is a value that has no place yet
+        self._value: Any = None
+        self._written = ""
+
+    def read(self) -> tuple[Any, int]:
+        token = self._grammar.token.match
+        while True:
+            match = token(self._text, self._at)
+            if match is None or match.lastgroup is None:
+                raise LiteralError(self._text[self._at : self._at + 40])
+            self._at = match.end()
+            part = match[match.lastgroup]
+            if match.lastgroup == "mark":
+                self._mark(part)
+            elif match.lastgroup == "string":
+                self._string(part)
+            else:
+                self._word(part)
+            if not self._full:
+                continue
+            if not self._stack:
+                following = token(self._text, self._at) if isinstance(self._value, str) else None
+                if following is None or following.lastgroup != "string":
+                    return self._value, self._at
+            elif self._text.startswith(",", self._at):  # what most often follows
+                self._at += 1
+                self._mark(",")
+
+    def _string(self, part: str) -> None:
+        if not self._full:
+            self._value = self._written = self._grammar.string(part)
+            self._full = True
+        elif isinstance(self._value, str):  # strings side by side are one, as in Python
+            self._value += self._grammar.string(part)
+        else:
+            raise LiteralError("a string after a value")
+
+    def _word(self, part: str) -> None:
+        if self._full:
+            raise LiteralError("a value after a value")
+        self._written = part.strip()
+        inside = self._stack[-1] if self._stack else None
+        is_key = inside and inside.bracket == "{" and not inside.keyed
+        if is_key and self._text.startswith(":", self._at):
+            self._value = self._written
+        else:
+            self._value = self._grammar.word(part)
+        self._full = True
+
+    def _mark(self, mark: str) -> None:
+        if mark in _CLOSING:
+            if self._full or len(self._stack) >= DEEPEST:
+                raise LiteralError("a bracket after a value, or too many")
+            self._stack.append(_Container(mark))
+        elif not self._stack:
+            raise LiteralError("a mark where a value should be")
+        elif mark in _CLOSING.values():
+            self._close(mark)
+        elif not self._full:
+            raise LiteralError("a mark after no value")
+        elif mark == ",":
+            self._stack[-1].add(self._value)
+            self._full = False
+        else:
+            inside = self._stack[-1]
+            if inside.keyed or inside.bracket != "{":
+                raise LiteralError("a colon that ends no key")
+            inside.key = self._value if isinstance(self._value, str) else self._written
+            inside.keyed, self._full = True, False
+
+    def _close(self, mark: str) -> None:
+        inside = self._stack.pop()
+        if _CLOSING[inside.bracket] != mark or (inside.keyed and not self._full):
+            raise LiteralError("a bracket that closes another")
+        if self._full:
+            inside.add(self._value)
+        self._value, self._full = inside.result(), True
+
+
 def read_literal(text: str, at: int, grammar: Grammar) -> tuple[Any, int]:
     """Read the value that begins at the index `at`; return it and the index after it.
 
     Tuples are lists. Keys are strings, also where numbers were written.
 
     Raises:
-        LiteralError: There is no value.
+        LiteralError: There is no value, or one that is nested too deeply.
     """
-    stack: list[_Container] = []
-    value: Any = None
-    written = ""
-    has_value = False
-    while True:
-        match = grammar.token.match(text, at)
-        if match is None:
-            raise LiteralError(text[at : at + 40])
-        at = match.end()
-        mark = match["mark"]
-        if mark is None:
-            string, word = match["string"], match["word"]
-            if has_value:  # strings side by side are one, as in Python
-                if string is None or not isinstance(value, str):
-                    raise LiteralError(text[at : at + 40])
-                value += grammar.string(string)
-            elif string is not None:
-                value = written = grammar.string(string)
-            else:
-                written = word.strip()
-                value = _key_or_value(stack, text, at, word, grammar)
-            has_value = True
-        elif mark in _CLOSING:
-            if has_value:
-                raise LiteralError("a bracket after a value")
-            stack.append(_Container(mark))
-            continue
-        elif not stack:
-            raise LiteralError("a mark where a value should be")
-        elif mark == ":":
-            container = stack[-1]
-            if not has_value or container.keyed or container.bracket != "{":
-                raise LiteralError("a colon that ends no key")
-            container.key = value if isinstance(value, str) else written
-            container.keyed, has_value = True, False
-            continue
-        elif mark == ",":
-            if not has_value:
-                raise LiteralError("a comma after no value")
-            stack[-1].add(value)
-            has_value = False
-            continue
-        else:
-            container = stack.pop()
-            if _CLOSING[container.bracket] != mark or (container.keyed and not has_value):
-                raise LiteralError("a bracket that closes another")
-            if has_value:
-                container.add(value)
-            value, has_value = container.result(), True
-        if not stack and not _string_follows(text, at, value, grammar):
-            return value, at
-
-
-def _key_or_value(stack: list[_Container], text: str, at: int, word: str, grammar: Grammar) -> Any:  # noqa: ANN401 - any JSON value
-    """Return what a word means: as a key itself, else what the grammar says."""
-    if stack and stack[-1].bracket == "{" and not stack[-1].keyed and text[at : at + 1] == ":":
-        return word.strip()
-    return grammar.word(word)
-
-
-def _string_follows(text: str, at: int, value: Any, grammar: Grammar) -> bool:  # noqa: ANN401
-    match = grammar.token.match(text, at) if isinstance(value, str) else None
-    return match is not None and match["string"] is not None
+    return _Reading(text, at, grammar).read()

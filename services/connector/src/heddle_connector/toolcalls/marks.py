@@ -11,7 +11,10 @@ from heddle_connector.toolcalls.source import Source, Stops, alternatives
 
 # White space, the beginning, or the end of a mark stand before calls without a mark; and what
 # follows the bracket must not make it an ordinary one.
-_BRACKET = r"(?<![^\s>\]｜|])(?:\{(?=\s{0,64}(?:\"|\Z))|\[(?=\s{0,64}(?:\{|[^\W\d][\w.\-]{0,64}(?:\(|\Z)|\Z)))"
+_BRACKET = (
+    r"(?<![^\s>\]｜|])(?:\{(?=\s{0,64}(?:\"|\Z))"
+    r"|\[(?=\s{0,64}(?:\{\s{0,64}(?:\"|\Z)|[^\W\d][\w.\-]{0,64}(?:\(|\Z)|\Z)))"
+)
 
 
 class Marks:

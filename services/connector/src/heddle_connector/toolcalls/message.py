@@ -27,8 +27,24 @@ _SHORTEST_CUT = 5  # characters of a mark at the end that cannot be a coincidenc
 _TICKS = re.compile("`*+")
 _INLINE = Stops(("`", "\n"))
 _FENCE = 3
+_BRACKETS = ("[", "{")
+_SPAN = re.compile(r"`(?!`)[^`\n]*+(?:`(?!`)|\n)(?!\Z)")
+_BLOCK_END = re.compile(r"\n {0,3}```(?!`)(?!\Z)")
 _LONGEST_RUN = 256
 _SPOKEN = Stops(FRAMED)
+
+
+def _code_end(text: str, at: int) -> int:
+    """Return where code ends that begins at the index `at`, if that is easily seen, else 0.
+
+    The same as what `Message._code` finds, for the usual kinds of code that have ended.
+    """
+    if span := _SPAN.match(text, at):
+        return span.end()
+    if at and text[at - 1] == "\n" and text.startswith("```", at) and text[at + 3 : at + 4] != "`":
+        block = _BLOCK_END.search(text, at + _FENCE)
+        return block.end() if block else 0
+    return 0
 
 
 @lru_cache(maxsize=128)
@@ -82,10 +98,11 @@ class Message:
         source = self._source
         voice = self._voice
         search = self._marks.pattern.search
+        at = source.position
         while True:
-            match = search(source.text, source.position)
+            match = search(source.text, at)
             if match is None:
-                end = self._marks.stops.held(source.text, source.position)
+                end = self._marks.stops.held(source.text, at)
                 voice.say(source.take(end))
                 if source.ended:
                     self._end()
@@ -93,26 +110,33 @@ class Message:
                 self.resting = end == len(source.text) and voice.free
                 yield
                 self.resting = False
+                at = source.position
                 continue
-            voice.say(source.take(match.start()))
             found = match.group()
-            if found == "`":
-                yield from self._code()
-            elif found in "[{":
-                while self._marks.may_grow(source) and not source.ended:
-                    yield
-                if search(source.text, source.position).group() == found:
-                    yield from self._bare(found)
-            elif found in self._marks.rows:
-                yield from self._attempt(found)
-            elif found in REASONING:
-                yield from self._begin_reasoning(found)
+            at = match.start()
+            if found == "`" and (end := _code_end(source.text, at)):
+                at = end
+                continue
+            voice.say(source.take(at))
+            yield from self._at(found)
+            at = source.position
+
+    def _at(self, found: str) -> Scan[None]:
+        """Read what a mark, a backquote or a bracket begins."""
+        if found == "`":
+            yield from self._code()
+        elif found in _BRACKETS:
+            yield from self._bare(found)
+        elif found in self._marks.rows:
+            yield from self._attempt(found)
+        elif found in REASONING:
+            yield from self._begin_reasoning(found)
+        else:
+            self._source.take(self._source.position + len(found))
+            if self._meaningless(found):
+                self._voice.forget_space()
             else:
-                source.take(match.end())
-                if self._meaningless(found):
-                    voice.forget_space()
-                else:
-                    voice.say(found)
+                self._voice.say(found)
 
     def _end(self) -> None:
         """Decide about a beginning of a mark at the end of the message."""
@@ -150,6 +174,11 @@ class Message:
     def _bare(self, bracket: str) -> Scan[None]:
         """Read calls without a mark, or pass the bracket on."""
         source = self._source
+        while self._marks.may_grow(source) and not source.ended:
+            yield
+        again = self._marks.pattern.match(source.text, source.position)
+        if again is None or again.group() != bracket:  # it is the beginning of a mark, or nothing
+            return
         read: Callable[[Attempt], Scan[bool]] | None = None
         if "{calls}" in self._marks.bare and (yield from bare.json_begins(source)):
             read = bare.json_calls
@@ -177,9 +206,12 @@ class Message:
         source = self._source
         reached_end = False
         closers: list[str] = []
+        end = source.position + len(opener)
         for row in self._marks.rows[opener]:
+            if not row.may_follow(source.text, end):
+                continue
             source.keep()
-            source.take(source.position + len(opener))
+            source.take(end)
             attempt = Attempt(source, self._functions, self._found)
             complete = yield from row.read(attempt)
             if complete or attempt.count:
@@ -198,8 +230,9 @@ class Message:
             if denied := source.put_back():
                 self._voice.say(denied)
                 return
+            end = source.position + len(opener)
             if attempt.committed:
-                self._voice.say(source.take(source.position + len(opener)))
+                self._voice.say(source.take(end))
                 yield from self._broken(opener, closers)
                 return
         if reached_end and strong(opener):

@@ -15,7 +15,7 @@ from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.formats import Format, Pairs
 from heddle_connector.toolcalls.functions import Functions
 from heddle_connector.toolcalls.names import LONGEST_NAME, WIDE, attributes
-from heddle_connector.toolcalls.source import Scan, Source, literal, space, until, within
+from heddle_connector.toolcalls.source import Scan, Source, blank, literal, space, until, within
 
 _CDATA = ("<![CDATA[", "]]>")
 
@@ -122,12 +122,12 @@ class PairReader:
             elif stop == self._opener:
                 head = yield from within(source, WIDE, LONGEST_NAME)
                 end = yield from literal(source, (">", "<|sep|>"))
-                blank = yield from space(source)
+                between = yield from blank(source)
                 if head.strip() and (yield from self._follows(source, self._after_value)):
                     inner += 1
-                parts += [stop, head, end or "", blank]
+                parts += [stop, head, end or "", between]
             else:
-                blank = yield from space(source)
+                between = yield from blank(source)
                 if stop == self._pairs.end:
                     if not inner and (yield from self._follows(source, self._after_value)):
                         return "".join(parts), False, None
@@ -138,7 +138,7 @@ class PairReader:
                     or source.position == len(source.text)
                 ):
                     return "".join(parts), True, None
-                parts += [stop, blank]
+                parts += [stop, between]
 
     @staticmethod
     def _follows(source: Source, options: tuple[str, ...]) -> Scan[bool]:

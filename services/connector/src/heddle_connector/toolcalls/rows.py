@@ -13,11 +13,17 @@ from heddle_connector.toolcalls.names import attributes, name, without_number
 from heddle_connector.toolcalls.objects import read_json
 from heddle_connector.toolcalls.pairs import PairReader
 from heddle_connector.toolcalls.sequences import sequence
-from heddle_connector.toolcalls.source import Scan, literal, peek, space
+from heddle_connector.toolcalls.source import Scan, alternatives, literal, peek, space
 from heddle_connector.toolcalls.spans import FIELDS as FIELD_SPANS
 from heddle_connector.toolcalls.spans import JSON, bracketed
 
 _HOLE = re.compile(r"\{(\w*)\}")
+_SHAPES = {
+    **{"calls": r"[\[{]", "keyed": r"[\[{]", "python": r"[\[{\w]", "wrapped": "<"},
+    **{"arguments": r"\{", "fields": r"\{", "elements": r"\]", "attributes": "[^<>]*+"},
+    **{"recipient": r"[\w.\-:]++", "role": r"\w", "channel": r"\w", "": ""},
+}
+"""How the holes begin."""
 _WRAPPED = ("<function=", "<function name=", "<tool_call>", "<invoke")
 
 
@@ -30,6 +36,8 @@ class Row:
         self.opener = parts[0]
         """What begins the head; empty if that is a hole."""
         self._steps = list(zip(parts[1::2], parts[2::2], strict=True))
+        self.may_follow = re.compile(_outlook(self._steps, format_)).match
+        """Whether the text from an index on, after the opener, can be of the format."""
         self._pairs = PairReader(format_, self.opener) if format_.pairs else None
 
     def read(self, attempt: Attempt) -> Scan[bool]:
@@ -38,7 +46,8 @@ class Row:
         called = ""
         tag: dict[str, str] = {}
         for hole, following in self._steps:
-            yield from space(source)
+            if not source.skip():
+                yield from space(source)
             if hole in _LAST:
                 read = yield from _LAST[hole](attempt, called)
                 if read and following:
@@ -54,7 +63,8 @@ class Row:
                 called = called if hole == "id" else text
             if hole and not called:
                 return False
-            yield from space(source)
+            if not source.skip():
+                yield from space(source)
             if following and (yield from literal(source, (following,))) is None:
                 return False
         if self.format.ids:
@@ -62,6 +72,31 @@ class Row:
         if self._pairs is None:
             return False
         return (yield from self._pairs.read(attempt, called, tag))
+
+
+def _outlook(steps: list[tuple[str, str]], format_: Format) -> str:
+    """Return a pattern that refuses most of what is not of a format, at little cost."""
+    hole, following = steps[0]
+    wide = following.startswith(">")
+    name = r"[^<>{}\n]*+" if wide else r"[^\s<>()\[\]{}`|｜,;=]++"
+    shape = _SHAPES.get(hole, name)
+    if len(steps) > 1:
+        after = _SHAPES.get(steps[1][0], r"\S")
+    elif format_.pairs:
+        begins = {text[:2] for text in (format_.pairs.open, *format_.ends)}
+        after = f"(?:{alternatives(begins)}|[<]\\Z)"
+    else:
+        after = ""
+    if wide:
+        rest = rf"(?:\Z|(?<=/)>|>\s*+(?:\Z|{after}))"
+    elif following:
+        rest = rf"\s*+(?:\Z|{re.escape(following[0])})"
+    elif format_.pairs:
+        rest = rf"\s*+(?:\Z|{after})"
+    else:
+        rest = ""
+    blank = "" if hole in ("recipient", "role", "channel") else r"\s*+"
+    return rf"{blank}(?:\Z|{shape}{rest})"
 
 
 def _arguments(attempt: Attempt, called: str) -> Scan[bool]:

@@ -83,6 +83,14 @@ class Source:
         Reading again is limited, so that no text costs more than a multiple of its length: past
         the limit, the text is returned instead of put back.
         """
+        if not self._kept and self._kept is not None:  # all of it is in the window
+            size = self.position - self._from
+            self._again += size
+            if self._again > self._taken + self.position + _SLACK:
+                return self.kept()
+            self._kept = None
+            self.position -= size
+            return ""
         before = self._before
         kept = self.kept()
         self._again += len(kept)
@@ -92,6 +100,29 @@ class Source:
         self.text = before + kept + self.text[self.position :]
         self.position = len(before)
         return ""
+
+    def skip(self) -> bool:
+        """Take white space; return whether something visible is next, so that there is no more."""
+        match = _SPACE.match(self.text, self.position)
+        if match:
+            self.position = match.end()
+        return self.position < len(self.text)
+
+    def literal(self, options: Sequence[str]) -> str | None:
+        """Take one of the strings, none of which begins another.
+
+        Returns:
+            The one that is next, None if none is, an empty string if more text must decide.
+        """
+        text, position = self.text, self.position
+        rest = len(text) - position
+        waits = False
+        for option in options:
+            if text.startswith(option, position):
+                self.position = position + len(option)
+                return option
+            waits = waits or (rest < len(option) and option.startswith(text[position:]))
+        return "" if waits and not self.ended else None
 
     def passed(self, character: str) -> None:
         """Say what went by last, when all was taken and more went by without being fed."""
@@ -147,32 +178,29 @@ def alternatives(strings: Iterable[str]) -> str:
     return "|".join(branches)
 
 
-def space(source: Source) -> Scan[str]:
+def space(source: Source) -> Scan[None]:
     """Take white space."""
+    while not source.skip() and not source.ended:
+        yield
+
+
+def blank(source: Source) -> Scan[str]:
+    """Take white space and return it."""
     parts = []
     while True:
-        match = _SPACE.match(source.text, source.position)
-        end = match.end() if match else source.position
-        parts.append(source.take(end))
-        if end < len(source.text) or source.ended:
-            return parts[0] if len(parts) == 1 else "".join(parts)
+        start = source.position
+        visible = source.skip()
+        parts.append(source.text[start : source.position])
+        if visible or source.ended:
+            return "".join(parts)
         yield
 
 
 def literal(source: Source, options: Sequence[str]) -> Scan[str | None]:
     """Take one of the strings, none of which begins another; None if none of them is next."""
-    while True:
-        text, position = source.text, source.position
-        rest = len(text) - position
-        waits = False
-        for option in options:
-            if text.startswith(option, position):
-                source.position = position + len(option)
-                return option
-            waits = waits or (rest < len(option) and option.startswith(text[position:]))
-        if not waits or source.ended:
-            return None
+    while (found := source.literal(options)) == "":
         yield
+    return found
 
 
 def until(source: Source, stop: re.Pattern[str], longest: int) -> Scan[tuple[str, str | None]]:

@@ -25,8 +25,14 @@ class Notation:
 _DOUBLE = re.compile(r'"|\\.', re.DOTALL)
 _SINGLE = re.compile(r"'|\\.", re.DOTALL)
 
-JSON = Notation(re.compile(r"[^\s\d:,+\-.eEtrufalsn]"), {'"': _DOUBLE}, 2)
-PYTHON = Notation(re.compile(r"[][(){}'\"<>`;@#$!?&|^~\\]"), {'"': _DOUBLE, "'": _SINGLE}, 2)
+JSON = Notation(
+    re.compile(r'"(?:[^"\\]|\\.)*+"|[^\s\d:,+\-.eEtrufalsn]', re.DOTALL), {'"': _DOUBLE}, 2
+)
+PYTHON = Notation(
+    re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[][(){}'"<>`;@#$!?&|^~\\]""", re.DOTALL),
+    {'"': _DOUBLE, "'": _SINGLE},
+    2,
+)
 _STRAY = r"<tool_call\|>|<\|tool_call>|<end_function_call>|<start_function_call>"
 FIELDS = Notation(
     re.compile(r'[][{}]|<\|"\|>|<escape>|' + _STRAY),
@@ -69,6 +75,8 @@ def bracketed(source: Source, notation: Notation) -> Scan[str | None]:
                 if depth <= 0:
                     parts.append(source.take(at))
                     return "".join(parts)
+            elif len(found) > 1 and found not in notation.strings and found[-1] in "\"'":
+                continue  # a whole string
             elif found in notation.strings:
                 inside = True
                 pattern = notation.strings[found]
