@@ -43,7 +43,7 @@ def coerce(text: str, schema: object, root: Mapping[str, Any]) -> Any:  # noqa: 
             found, value = _read(text.strip(), kind)
             if found:
                 return value
-    return text
+    return text if _allows(schema, text) else json_or_text(text)
 
 
 def json_or_text(text: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -54,6 +54,16 @@ def json_or_text(text: str) -> Any:  # noqa: ANN401 - any JSON value
         return text
 
 
+def _allows(schema: object, text: str) -> bool:
+    """Whether a string may be `text`: it is listed, or none are.
+
+    What is not listed is refused when the call is checked. Until then it is what it says it is:
+    `true` where `"True"` is listed is not a string.
+    """
+    listed = schema.get("enum") if isinstance(schema, Mapping) else None
+    return not isinstance(listed, list) or text in listed
+
+
 def _collect(schema: object, root: Mapping[str, Any], types: set[str], depth: int) -> None:
     """Add the types that a schema allows to `types`."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
@@ -62,7 +72,7 @@ def _collect(schema: object, root: Mapping[str, Any], types: set[str], depth: in
     for name in named if isinstance(named, list) else [named]:
         if isinstance(name, str) and (head := _HEAD.match(name.lower())):
             types.add(_TYPES.get(head.group(), "string"))
-    if schema.get("nullable") is True and types:
+    if schema.get("nullable") is True or schema.get("default", "") is None:
         types.add("null")
     for union in ("anyOf", "oneOf", "allOf"):
         branches = schema.get(union)
