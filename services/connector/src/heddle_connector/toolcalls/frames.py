@@ -29,6 +29,8 @@ def header(first: str) -> Callable[[Attempt, str], Scan[bool]]:
             if part is None:
                 return False
             parts[part] = yield from within(source, _WORD, LONGEST_NAME)
+            if part == "to=" and not parts[part]:
+                return False
             yield from space(source)
             if part == "<|channel|>" and (yield from literal(source, ("json",))):
                 yield from space(source)

@@ -101,8 +101,10 @@ class Message:
         at = source.position
         while True:
             match = search(source.text, at)
-            if match is None:
+            end = len(source.text)
+            if match is None or match.group() in _BRACKETS:  # those may be a part of a mark
                 end = self._marks.stops.held(source.text, at)
+            if match is None or (end < match.start() and not source.ended):
                 voice.say(source.take(end))
                 if source.ended:
                     self._end()

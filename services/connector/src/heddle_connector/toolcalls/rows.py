@@ -20,8 +20,8 @@ from heddle_connector.toolcalls.spans import JSON, bracketed
 _HOLE = re.compile(r"\{(\w*)\}")
 _SHAPES = {
     **{"calls": r"[\[{]", "keyed": r"[\[{]", "python": r"[\[{\w]", "wrapped": "<"},
-    **{"arguments": r"\{", "fields": r"\{", "elements": r"\]", "attributes": "[^<>]*+"},
-    **{"recipient": r"[\w.\-:]++", "role": r"\w", "channel": r"\w", "": ""},
+    **{"arguments": r"\{", "fields": r"\{", "elements": "", "attributes": "[^<>]*+"},
+    **{"recipient": r"[\w.\-:]++", "role": "", "channel": "", "": ""},
 }
 """How the holes begin."""
 _WRAPPED = ("<function=", "<function name=", "<tool_call>", "<invoke")
@@ -88,7 +88,7 @@ def _outlook(steps: list[tuple[str, str]], format_: Format) -> str:
     else:
         after = ""
     if wide:
-        rest = rf"(?:\Z|(?<=/)>|>\s*+(?:\Z|{after}))"
+        rest = rf"\s*+(?:\Z|(?<=/)>|>\s*+(?:\Z|{after}))"
     elif following:
         rest = rf"\s*+(?:\Z|{re.escape(following[0])})"
     elif format_.pairs:

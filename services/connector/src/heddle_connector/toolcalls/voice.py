@@ -37,7 +37,7 @@ class Voice:
     @property
     def free(self) -> bool:
         """Whether the next text can be passed on as it is."""
-        return not self._held and self.said and not self.thinking
+        return self.said and not (self._held or self.thinking or self.after_call)
 
     def say(self, text: str) -> None:
         """Pass content on."""
