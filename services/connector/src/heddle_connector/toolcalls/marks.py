@@ -48,7 +48,8 @@ class Marks:
         brackets = f"|{_BRACKET}" if self.bare else ""
         self.pattern = re.compile(f"{self.stops.pattern.pattern}|`{brackets}")
         """Matches marks, backquotes, and brackets that may begin calls."""
-        self._openings = {mark[:size] for mark in self.rows for size in range(1, len(mark))}
+        self._openings = _beginnings(self.rows)
+        self._closings = _beginnings(self.closers | self.ends)
         starts = {mark[:3] for mark in every}
         tails = {start[:size] for start in starts for size in (1, 2)}
         self.promising = re.compile(
@@ -72,6 +73,14 @@ class Marks:
     def begins_call(self, text: str) -> bool:
         """Whether `text` is the beginning of what begins a call."""
         return text in self._openings
+
+    def begins_closer(self, text: str) -> bool:
+        """Whether `text` is the beginning of a mark that can be text as well."""
+        return text in self._closings
+
+
+def _beginnings(marks: Iterable[str]) -> set[str]:
+    return {mark[:size] for mark in marks for size in range(1, len(mark))}
 
 
 def strong(mark: str) -> bool:

@@ -104,7 +104,7 @@ class Message:
             end = len(source.text)
             if match is None or match.group() in _BRACKETS:  # those may be a part of a mark
                 end = self._marks.stops.held(source.text, at)
-            if match is None or (end < match.start() and not source.ended):
+            if match is None or end < match.start():
                 voice.say(source.take(end))
                 if source.ended:
                     self._end()
@@ -147,15 +147,16 @@ class Message:
             if self._marks.begins_call(rest):
                 self.cut_off = rest
                 return
-            if self._voice.after_call:
+            if self._voice.after_call or not self._marks.begins_closer(rest):
                 return
         self._voice.say(rest)
 
     def _meaningless(self, mark: str) -> bool:
         if mark in self._marks.always:
             return True
-        if mark in self._marks.ends:
-            return not self._mentioned
+        if mark in self._marks.ends and not self._mentioned:
+            self._voice.rest()
+            return True
         return self._voice.after_call
 
     def _code(self) -> Scan[None]:
@@ -207,7 +208,6 @@ class Message:
         """Read what a mark promises, or pass the mark on."""
         source = self._source
         reached_end = False
-        closers: list[str] = []
         end = source.position + len(opener)
         for row in self._marks.rows[opener]:
             if not row.may_follow(source.text, end):
@@ -226,16 +226,16 @@ class Message:
                 return
             at_end = source.ended and source.position == len(source.text)
             reached_end = reached_end or at_end
-            closers += (*row.format.closers, *row.format.marks)
             if attempt.committed and at_end:
-                break
+                self.cut_off = source.kept()
+                return
             if denied := source.put_back():
                 self._voice.say(denied)
                 return
             end = source.position + len(opener)
             if attempt.committed:
                 self._voice.say(source.take(end))
-                yield from self._broken(opener, closers)
+                yield from self._broken(opener)
                 return
         if reached_end and strong(opener):
             source.keep()
@@ -264,14 +264,16 @@ class Message:
     def _found(self, call: CallRead) -> None:
         self._voice.call(call)
 
-    def _broken(self, opener: str, closers: list[str]) -> Scan[None]:
+    def _broken(self, opener: str) -> Scan[None]:
         """Pass on what is too much like a call to look for calls inside of it.
 
         It ends with the mark that should have ended it, or before the same mark on a new line.
         """
+        source = self._source
+        formats = [row.format for row in self._marks.rows[opener]]
+        closers = [mark for row in formats for mark in (*row.closers, *row.marks)]
         if not closers:
             return
-        source = self._source
         stops = _stops((opener, *closers))
         while True:
             found = yield from through(source, stops, self._voice.say)

@@ -46,13 +46,14 @@ class Row:
         called = ""
         tag: dict[str, str] = {}
         for hole, following in self._steps:
-            if not source.skip():
+            if hole != "recipient" and not source.skip():
                 yield from space(source)
             if hole in _LAST:
                 read = yield from _LAST[hole](attempt, called)
                 if read and following:
                     yield from space(source)
-                    if (yield from literal(source, (following,))):
+                    found = yield from literal(source, (following,))
+                    if found or source.position == len(source.text):
                         attempt.passed()
                 return read
             if hole == "attributes":
@@ -95,7 +96,7 @@ def _outlook(steps: list[tuple[str, str]], format_: Format) -> str:
         rest = rf"\s*+(?:\Z|{after})"
     else:
         rest = ""
-    blank = "" if hole in ("recipient", "role", "channel") else r"\s*+"
+    blank = "" if hole == "recipient" else r"\s*+"
     return rf"{blank}(?:\Z|{shape}{rest})"
 
 

@@ -112,7 +112,8 @@ class Source:
         """Take one of the strings, none of which begins another.
 
         Returns:
-            The one that is next, None if none is, an empty string if more text must decide.
+            The one that is next, None if none is, an empty string if more text must decide. At
+            the end of the message the beginning of one is taken, and is none.
         """
         text, position = self.text, self.position
         rest = len(text) - position
@@ -122,7 +123,12 @@ class Source:
                 self.position = position + len(option)
                 return option
             waits = waits or (rest < len(option) and option.startswith(text[position:]))
-        return "" if waits and not self.ended else None
+        if not waits:
+            return None
+        if not self.ended:
+            return ""
+        self.position = len(text)  # it was cut off
+        return None
 
     def passed(self, character: str) -> None:
         """Say what went by last, when all was taken and more went by without being fed."""

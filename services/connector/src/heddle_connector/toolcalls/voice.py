@@ -101,6 +101,7 @@ class Voice:
 
     def forget_space(self) -> None:
         """Drop the white space after the last call: it stands between marks."""
+        self.aside = True
         if self.after_call:
             del self._held[self._held_before :]
 
