@@ -82,7 +82,8 @@ class Message:
         """Read calls that have to be the whole message, or to begin it."""
         source = self._source
         source.keep()
-        yield from space(source)
+        if not source.skip():
+            yield from space(source)
         first = yield from peek(source)
         if first == "`" and "{calls}" in self._marks.bare:
             calls = yield from bare.fenced_calls(source, self._functions)
@@ -104,7 +105,8 @@ class Message:
             end = len(source.text)
             if match is None or match.group() in _BRACKETS:  # those may be a part of a mark
                 end = self._marks.stops.held(source.text, at)
-            if match is None or end < match.start():
+            rest = len(source.text) - end
+            if match is None or end < match.start() or (source.ended and rest >= _SHORTEST_CUT):
                 voice.say(source.take(end))
                 if source.ended:
                     self._end()
@@ -116,12 +118,22 @@ class Message:
                 continue
             found = match.group()
             at = match.start()
-            if found == "`" and (end := _code_end(source.text, at)):
+            if end := self._harmless(found, at):
                 at = end
                 continue
             voice.say(source.take(at))
             yield from self._at(found)
             at = source.position
+
+    def _harmless(self, found: str, at: int) -> int:
+        """Return where what was found at the index `at` ends, if it is easily seen to be text."""
+        if found == "`":
+            return _code_end(self._source.text, at)
+        end = at + len(found)
+        rows = self._marks.rows.get(found)
+        if rows and not any(row.may_follow(self._source.text, end) for row in rows):
+            return end
+        return 0
 
     def _at(self, found: str) -> Scan[None]:
         """Read what a mark, a backquote or a bracket begins."""
@@ -302,7 +314,8 @@ class Message:
         """
         source = self._source
         voice = self._voice
-        yield from space(source)
+        if not source.skip():
+            yield from space(source)
         if skip:
             yield from literal(source, (skip,))
             yield from space(source)
