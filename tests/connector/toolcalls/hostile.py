@@ -67,10 +67,10 @@ TEXTS: dict[str, Callable[[int], str]] = {
 
 
 def seconds(pieces: Iterable[str]) -> float:
-    """Return the processor time that reading takes, the best of five."""
+    """Return the processor time that reading takes, the best of three."""
     pieces = list(pieces)
     best = float("inf")
-    for _ in range(5):
+    for _ in range(3):
         begin = time.thread_time()
         reader = ToolCallReader(FUNCTIONS)
         for piece in pieces:

@@ -1,5 +1,7 @@
 """No text is slow to read, and none is slower than its length."""
 
+from collections.abc import Callable
+
 import pytest
 
 from connector.toolcalls.hostile import SIZE, TEXTS, pieces_of, seconds
@@ -12,26 +14,32 @@ SMALLEST = 0.002  # seconds; below it a clock's tick is a growth
 each_text = pytest.mark.parametrize("name", TEXTS)
 
 
-@each_text
-def test_a_hundred_kilobytes_take_less_than_fifty_milliseconds(name: str) -> None:
-    text = TEXTS[name](SIZE)
-    assert seconds([text]) < LONGEST
-    assert seconds(pieces_of(text, PIECE)) < LONGEST
+
+def holds(measured: Callable[[], bool]) -> bool:
+    """Whether it holds in one of a few measurements: other work on the machine only adds time."""
+    return any(measured() for _ in range(5))
 
 
 @each_text
-def test_twice_the_text_takes_about_twice_the_time(name: str) -> None:
-    for size in (10 * SIZE, PIECE):
-        single = seconds(pieces_of(TEXTS[name](SIZE), size))
-        double = seconds(pieces_of(TEXTS[name](2 * SIZE), size))
-        assert double < MOST_GROWTH * max(single, SMALLEST)
+@pytest.mark.parametrize("piece", [SIZE, PIECE])
+def test_a_hundred_kilobytes_take_less_than_fifty_milliseconds(name: str, piece: int) -> None:
+    pieces = pieces_of(TEXTS[name](SIZE), piece)
+    assert holds(lambda: seconds(pieces) < LONGEST)
 
 
-@pytest.mark.parametrize("name", [name for name in TEXTS if not name.startswith("near")])
+@each_text
+@pytest.mark.parametrize("piece", [2 * SIZE, PIECE])
+def test_twice_the_text_takes_about_twice_the_time(name: str, piece: int) -> None:
+    once = pieces_of(TEXTS[name](SIZE), piece)
+    twice = pieces_of(TEXTS[name](2 * SIZE), piece)
+    assert holds(lambda: seconds(twice) < MOST_GROWTH * max(seconds(once), SMALLEST))
+
+
+@each_text
 def test_single_characters_cost_the_same_however_many_come(name: str) -> None:
-    single = seconds(TEXTS[name](SIZE // 8))
-    double = seconds(TEXTS[name](SIZE // 4))
-    assert double < MOST_GROWTH * max(single, SMALLEST)
+    once = TEXTS[name](SIZE // 8)
+    twice = TEXTS[name](SIZE // 4)
+    assert holds(lambda: seconds(twice) < MOST_GROWTH * max(seconds(once), SMALLEST))
 
 
 def test_depth_beyond_all_reason_is_no_call_and_no_error() -> None:

@@ -40,6 +40,11 @@ class Marks:
                 seen.add(key)
                 row = Row(format_)
                 self.rows.setdefault(row.opener, []).append(row)
+        self.outlooks = {
+            opener: re.compile("|".join(row.outlook for row in rows)).match
+            for opener, rows in self.rows.items()
+        }
+        """For each opener, whether the text from an index on, after it, can be a call."""
         self.ends = {*REASONING.values()}
         """Marks that end reasoning."""
         every = {*self.rows, *self.always, *self.closers, *REASONING, *self.ends}

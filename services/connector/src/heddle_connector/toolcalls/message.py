@@ -130,10 +130,8 @@ class Message:
         if found == "`":
             return _code_end(self._source.text, at)
         end = at + len(found)
-        rows = self._marks.rows.get(found)
-        if rows and not any(row.may_follow(self._source.text, end) for row in rows):
-            return end
-        return 0
+        may_follow = self._marks.outlooks.get(found)
+        return 0 if may_follow is None or may_follow(self._source.text, end) else end
 
     def _at(self, found: str) -> Scan[None]:
         """Read what a mark, a backquote or a bracket begins."""
@@ -194,6 +192,8 @@ class Message:
         again = self._marks.pattern.match(source.text, source.position)
         if again is None or again.group() != bracket:  # it is the beginning of a mark, or nothing
             return
+        if self._marks.may_grow(source) and len(source.text) - source.position >= _SHORTEST_CUT:
+            return  # the end of the message cut a mark off
         read: Callable[[Attempt], Scan[bool]] | None = None
         if "{calls}" in self._marks.bare and (yield from bare.json_begins(source)):
             read = bare.json_calls
@@ -222,8 +222,6 @@ class Message:
         reached_end = False
         end = source.position + len(opener)
         for row in self._marks.rows[opener]:
-            if not row.may_follow(source.text, end):
-                continue
             source.keep()
             source.take(end)
             attempt = Attempt(source, self._functions, self._found)

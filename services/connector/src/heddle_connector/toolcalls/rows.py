@@ -18,10 +18,12 @@ from heddle_connector.toolcalls.spans import FIELDS as FIELD_SPANS
 from heddle_connector.toolcalls.spans import JSON, bracketed
 
 _HOLE = re.compile(r"\{(\w*)\}")
+_HEADER = r"\s*+(?:\Z|[tj]|<(?:\Z|\|(?:\Z|[cm])))"
 _SHAPES = {
     **{"calls": r"[\[{]", "keyed": r"[\[{]", "python": r"[\[{\w]", "wrapped": "<"},
-    **{"arguments": r"\{", "fields": r"\{", "elements": "", "attributes": "[^<>]*+"},
-    **{"recipient": r"[\w.\-:]++", "role": "", "channel": "", "": ""},
+    **{"arguments": r"\{", "fields": r"\{", "elements": "", "attributes": "[^<>]*+", "": ""},
+    "recipient": r"[\w.\-:]++" + _HEADER,
+    **dict.fromkeys(("role", "channel"), r"[\w.\-:]*+" + _HEADER),
 }
 """How the holes begin."""
 _WRAPPED = ("<function=", "<function name=", "<tool_call>", "<invoke")
@@ -36,8 +38,8 @@ class Row:
         self.opener = parts[0]
         """What begins the head; empty if that is a hole."""
         self._steps = list(zip(parts[1::2], parts[2::2], strict=True))
-        self.may_follow = re.compile(_outlook(self._steps, format_)).match
-        """Whether the text from an index on, after the opener, can be of the format."""
+        self.outlook = _outlook(self._steps, format_)
+        """A pattern that refuses most of what cannot follow the opener, at little cost."""
         self._pairs = PairReader(format_, self.opener) if format_.pairs else None
 
     def read(self, attempt: Attempt) -> Scan[bool]:
@@ -76,7 +78,7 @@ class Row:
 
 
 def _outlook(steps: list[tuple[str, str]], format_: Format) -> str:
-    """Return a pattern that refuses most of what is not of a format, at little cost."""
+    """Return a pattern that matches whatever can follow the opener, and little else."""
     hole, following = steps[0]
     wide = following.startswith(">")
     name = r"[^<>{}\n]*+" if wide else r"[^\s<>()\[\]{}`|｜,;=]++"
