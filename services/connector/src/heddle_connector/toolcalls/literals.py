@@ -5,11 +5,13 @@ Nothing here calls itself, so that nesting costs memory and no stack.
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from heddle_connector.toolcalls.spans import DEEPEST
+from heddle_connector.toolcalls.spans import FIELDS as FIELD_SPANS
+from heddle_connector.toolcalls.spans import PYTHON as PYTHON_SPANS
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d[\d_]*\Z", re.ASCII)
@@ -34,9 +36,11 @@ class Grammar:
     """How the parts of a value are written."""
 
     token: re.Pattern[str]
-    """Groups: `mark` for brackets, commas and colons; `string`; `word` for everything else."""
-    string: Callable[[str], str]
-    """Turns the text of a `string` into what it means."""
+    """Groups: `mark` for brackets, commas and colons; `quote`, which begins a string; `word`."""
+    ends: Mapping[str, re.Pattern[str]]
+    """For each quote what counts inside of the string: its end, and escapes."""
+    string: Callable[[str, str], str]
+    """Turns a quote, with what stands directly before it, and the text inside into a string."""
     word: Callable[[str], Any]
     """Turns a `word` into what it means.
 
@@ -61,12 +65,8 @@ def number(text: str) -> int | float:
     raise LiteralError(text[:40])
 
 
-def _python_string(text: str) -> str:
-    start = text.index(text[-1])
-    body = text[start + 1 : -1]
-    if "\\" not in body or "r" in text[:start].lower():
-        return body
-    return _ESCAPE.sub(_unescaped, body)
+def _python_string(quote: str, text: str) -> str:
+    return text if "\\" not in text or "r" in quote.lower() else _ESCAPE.sub(_unescaped, text)
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -98,22 +98,20 @@ def _field_word(text: str) -> Any:  # noqa: ANN401 - any JSON value
 PYTHON = Grammar(
     re.compile(
         r"""\s*+(?:(?P<mark>[][(){},:])"""
-        r"""|(?P<string>[rRbBuU]{0,2}(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"))"""
-        r"""|(?P<word>[+-]?\d[\w.]*+(?:(?<=[eE])[+-]\d++)?|[+-]?\.\d[\w]*+|[^\W\d]\w*+))""",
-        re.DOTALL,
+        r"""|(?P<quote>[rRbBuU]{0,2}['"])"""
+        r"""|(?P<word>[+-]?\d[\w.]*+(?:(?<=[eE])[+-]\d++)?|[+-]?\.\d\w*+|[^\W\d]\w*+))"""
     ),
+    PYTHON_SPANS.strings,
     _python_string,
     _python_word,
 )
 
 FIELDS = Grammar(
     re.compile(
-        r"""\s*+(?:(?P<mark>[][{},:])"""
-        r"""|(?P<string><\|"\|>(?:[^<]|<(?!\|"\|>))*+<\|"\|>"""
-        r"""|<escape>(?:[^<]|<(?!escape>))*+<escape>)"""
-        r"""|(?P<word>[^][{},:<]++))"""
+        r'''\s*+(?:(?P<mark>[][{},:])|(?P<quote><\|"\|>|<escape>)|(?P<word>[^][{},:<]++))'''
     ),
-    lambda text: text[5:-5] if text[1] == "|" else text[8:-8],
+    FIELD_SPANS.strings,
+    lambda quote, text: text,
     _field_word,
 )
 
@@ -167,7 +165,7 @@ class _Reading:
             part = match[match.lastgroup]
             if match.lastgroup == "mark":
                 self._mark(part)
-            elif match.lastgroup == "string":
+            elif match.lastgroup == "quote":
                 self._string(part)
             else:
                 self._word(part)
@@ -175,18 +173,28 @@ class _Reading:
                 continue
             if not self._stack:
                 following = token(self._text, self._at) if isinstance(self._value, str) else None
-                if following is None or following.lastgroup != "string":
+                if following is None or following.lastgroup != "quote":
                     return self._value, self._at
             elif self._text.startswith(",", self._at):  # what most often follows
                 self._at += 1
                 self._mark(",")
 
-    def _string(self, part: str) -> None:
+    def _string(self, quote: str) -> None:
+        ends = self._grammar.ends
+        search = (ends.get(quote) or ends[quote[-1]]).search
+        start = self._at
+        while end := search(self._text, self._at):
+            self._at = end.end()
+            if not end.group().startswith("\\"):
+                break
+        else:
+            raise LiteralError(self._text[start : start + 40])
+        value = self._grammar.string(quote, self._text[start : end.start()])
         if not self._full:
-            self._value = self._written = self._grammar.string(part)
+            self._value = self._written = value
             self._full = True
         elif isinstance(self._value, str):  # strings side by side are one, as in Python
-            self._value += self._grammar.string(part)
+            self._value += value
         else:
             raise LiteralError("a string after a value")
 

@@ -65,6 +65,7 @@ class Message:
         self._voice = voice
         self._functions = functions
         self._marks = marks
+        self._initials = {name[:1] for name in functions.names} - {""}
         self._mentioned = False  # whether the beginning of reasoning was mentioned as text
         self.resting = False
         """Whether content is expected, and nothing of it was held back."""
@@ -81,6 +82,8 @@ class Message:
     def _opening(self) -> Scan[None]:
         """Read calls that have to be the whole message, or to begin it."""
         source = self._source
+        if source.text.startswith("<", source.position):
+            return
         source.keep()
         if not source.skip():
             yield from space(source)
@@ -91,7 +94,7 @@ class Message:
                 self._voice.call(call)
             if calls:
                 source.keep()
-        elif first and self._functions and "{name}{arguments}" in self._marks.bare:
+        elif first in self._initials and "{name}{arguments}" in self._marks.bare:
             yield from bare.named_object(Attempt(source, self._functions, self._voice.call))
         self._voice.say(source.put_back())
 
@@ -222,6 +225,8 @@ class Message:
         reached_end = False
         end = source.position + len(opener)
         for row in self._marks.rows[opener]:
+            if not row.may_follow(source.text, end):
+                continue
             source.keep()
             source.take(end)
             attempt = Attempt(source, self._functions, self._found)

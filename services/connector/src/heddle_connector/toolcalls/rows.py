@@ -40,6 +40,7 @@ class Row:
         self._steps = list(zip(parts[1::2], parts[2::2], strict=True))
         self.outlook = _outlook(self._steps, format_)
         """A pattern that refuses most of what cannot follow the opener, at little cost."""
+        self.may_follow = re.compile(self.outlook).match
         self._pairs = PairReader(format_, self.opener) if format_.pairs else None
 
     def read(self, attempt: Attempt) -> Scan[bool]:

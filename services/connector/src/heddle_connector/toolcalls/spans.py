@@ -26,10 +26,10 @@ _DOUBLE = re.compile(r'"|\\.', re.DOTALL)
 _SINGLE = re.compile(r"'|\\.", re.DOTALL)
 
 JSON = Notation(
-    re.compile(r'"(?:[^"\\]|\\.)*+"|[^\s\d:,+\-.eEtrufalsn]', re.DOTALL), {'"': _DOUBLE}, 2
+    re.compile(r'"(?:[^"\\]|\\.){0,256}+"|[^\s\d:,+\-.eEtrufalsn]', re.DOTALL), {'"': _DOUBLE}, 2
 )
 PYTHON = Notation(
-    re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[][(){}'"<>`;@#$!?&|^~\\]""", re.DOTALL),
+    re.compile(r""""(?:[^"\\]|\\.){0,256}+"|'(?:[^'\\]|\\.){0,256}+'|[][(){}'"<>`;@#$!?&|^~\\]""", re.DOTALL),
     {'"': _DOUBLE, "'": _SINGLE},
     2,
 )
