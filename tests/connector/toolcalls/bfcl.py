@@ -49,7 +49,7 @@ def truths() -> Iterator[tuple[str, list[dict[str, Any]], Calls]]:
     for category in CATEGORIES:
         questions = {item["id"]: item for item in _lines(data / f"BFCL_v4_{category}.json")}
         for answer in _lines(data / "possible_answer" / f"BFCL_v4_{category}.json"):
-            calls = [
+            calls: Calls = [
                 (name, {key: _pick(options) for key, options in given.items() if _given(options)})
                 for call in answer["ground_truth"]
                 for name, given in call.items()

@@ -14,7 +14,7 @@ from heddle_connector.toolcalls.formats import FORMATS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connector.toolcalls.formats import FUNCTIONS, WRITINGS
+from connector.toolcalls.formats import FUNCTIONS, WRITINGS, Writing
 from connector.toolcalls.reading import events_of, read_pieces
 
 CALLS = (("get_weather", {"city": "Zürich", "days": 2}), ("note.add", {"text": "a <b> `c`"}))
@@ -42,8 +42,20 @@ FRAGMENTS = sorted(
         *(part for row in FORMATS for part in (row.head.split("{")[0], *row.marks, *row.closers)),
         *("<think>", "</think>", "[THINK]", "<|channel>thought", "</function>", "<parameter=a>"),
         *("</parameter>", "<arg_key>a</arg_key>", "<arg_value>", "</arg_value>", '<|"|>', "[ARGS]"),
-        *('{"name": "f", "arguments": {"a": 1}}', "[get_weather(days=1)]", '{"a": ', "get_weather\n"),
-        *(*"f \n\"'{}[]()<>=:,;`/\\|", "```json\n", "\n```\n", ' name="f">', "json<|message|>", "é🌸"),
+        *(
+            '{"name": "f", "arguments": {"a": 1}}',
+            "[get_weather(days=1)]",
+            '{"a": ',
+            "get_weather\n",
+        ),
+        *(
+            *"f \n\"'{}[]()<>=:,;`/\\|",
+            "```json\n",
+            "\n```\n",
+            ' name="f">',
+            "json<|message|>",
+            "é🌸",
+        ),
         *("f>", "call:f{a:1}", "<tool_sep>", '<parameter name="a">', "</invoke>", "analysis"),
     }
 )
@@ -90,7 +102,7 @@ def test_what_holds_no_mark_is_passed_on_unchanged(text: str) -> None:
 
 
 @pytest.mark.parametrize("writing", WRITINGS, ids=lambda writing: writing.id)
-def test_no_mark_and_no_beginning_of_one_is_ever_passed_on(writing) -> None:
+def test_no_mark_and_no_beginning_of_one_is_ever_passed_on(writing: Writing) -> None:
     message = writing.message(*CALLS)
     for end in range(len(message) + 1):
         events = events_of(message[:end], FUNCTIONS)

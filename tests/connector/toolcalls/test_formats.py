@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from heddle_connector.toolcalls import FORMATS, ToolCallReader, read_tool_calls
+from heddle_connector.toolcalls import FORMATS, read_tool_calls
 
 from connector.toolcalls.formats import FUNCTIONS, WRITINGS, Writing
 from connector.toolcalls.reading import calls_in, read_pieces
@@ -44,7 +44,9 @@ def test_prose_around_calls_is_content(writing: Writing) -> None:
 
 
 @each_format
-@pytest.mark.parametrize("begin", ["<think>\nWhich city?\n</think>\n\n", "[THINK]Which city?[/THINK]"])
+@pytest.mark.parametrize(
+    "begin", ["<think>\nWhich city?\n</think>\n\n", "[THINK]Which city?[/THINK]"]
+)
 def test_calls_follow_reasoning(writing: Writing, begin: str) -> None:
     reading = read_tool_calls(begin + writing.message(PARIS, OSLO), FUNCTIONS)
     assert calls_in(reading) == [PARIS, OSLO]
@@ -75,9 +77,8 @@ def test_a_call_that_is_cut_off_is_no_call_and_none_is_invented(writing: Writing
 
 @each_format
 def test_a_format_can_be_chosen(writing: Writing) -> None:
-    reader = ToolCallReader(FUNCTIONS, formats=[writing.format])
-    events = [*reader.feed(writing.message(PARIS)), *reader.finish()]
-    assert [(event.name, event.arguments) for event in events if hasattr(event, "name")] == [PARIS]
+    reading = read_tool_calls(writing.message(PARIS), FUNCTIONS, formats=[writing.format])
+    assert calls_in(reading) == [PARIS]
 
 
 def test_every_row_of_the_table_has_an_example() -> None:
@@ -91,7 +92,9 @@ def test_what_is_not_chosen_is_text() -> None:
 
 
 def test_an_unknown_format_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="There is no tool-call format 'qwen9'; there are: apertus"):
+    with pytest.raises(
+        ValueError, match="There is no tool-call format 'qwen9'; there are: apertus"
+    ):
         read_tool_calls("", formats=["qwen9"])
 
 

@@ -14,7 +14,6 @@ SMALLEST = 0.005  # seconds; below it, what memory costs is more than what readi
 each_text = pytest.mark.parametrize("name", TEXTS)
 
 
-
 def holds(measured: Callable[[], bool]) -> bool:
     """Whether it holds in one of a few measurements: other work on the machine only adds time."""
     return any(measured() for _ in range(5))

@@ -54,7 +54,12 @@ def test_it_is_no_call(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in NO_CALLS if not name.startswith(("a cut", "a value", "a call", "a mark alone"))]
+    "name",
+    [
+        name
+        for name in NO_CALLS
+        if not name.startswith(("a cut", "a value", "a call", "a mark alone"))
+    ],
 )
 def test_what_is_no_call_is_content_word_for_word(name: str) -> None:
     assert read_tool_calls(NO_CALLS[name], FUNCTIONS).content == NO_CALLS[name]
@@ -78,7 +83,9 @@ ONE_CALL = {
     "with other keys": '{"id": "1", "type": "function", "name": "get_weather", "arguments": {"city": "Paris"}}',
     "with arguments first": '[{"arguments": {"city": "Paris"}, "name": "get_weather"}]',
     "with parameters": '<tool_call>{"name": "get_weather", "parameters": {"city": "Paris"}}</tool_call>',
-    "with arguments as text": json.dumps([{"name": "get_weather", "arguments": '{"city": "Paris"}'}]),
+    "with arguments as text": json.dumps(
+        [{"name": "get_weather", "arguments": '{"city": "Paris"}'}]
+    ),
     "Python": "[get_weather(city='Paris')]",
     "a real line end in a value": '<tool_call>{"name": "get_weather", "arguments":\n{"city":\n"Paris"}}</tool_call>',
 }
@@ -118,7 +125,11 @@ def test_a_call_inside_of_a_call_that_is_cut_off_does_not_run() -> None:
 def test_drafts_in_closed_reasoning_are_reasoning(begin: str) -> None:
     end = begin.replace("<", "</").replace("[", "[/")
     reading = read_tool_calls(f"{begin}Maybe {TAGGED}?{end}\nNo need.", FUNCTIONS)
-    assert (reading.calls, reading.reasoning, reading.content) == ([], f"Maybe {TAGGED}?", "No need.")
+    assert (reading.calls, reading.reasoning, reading.content) == (
+        [],
+        f"Maybe {TAGGED}?",
+        "No need.",
+    )
 
 
 def test_reasoning_without_an_end_yields_its_complete_calls() -> None:
@@ -171,7 +182,12 @@ def test_content_around_calls_is_joined_word_for_word() -> None:
 
 def test_several_formats_in_one_message_are_read() -> None:
     text = f"[TOOL_CALLS]f[ARGS]{{}}\n{TAGGED}\n<function=g>\n</function>\n[{CALL}]"
-    assert [name for name, _ in calls_in(read_tool_calls(text))] == ["f", "get_weather", "g", "get_weather"]
+    assert [name for name, _ in calls_in(read_tool_calls(text))] == [
+        "f",
+        "get_weather",
+        "g",
+        "get_weather",
+    ]
 
 
 def test_what_harmony_says_to_the_person_holds_no_calls() -> None:
@@ -180,5 +196,7 @@ def test_what_harmony_says_to_the_person_holds_no_calls() -> None:
 
 
 def test_what_is_meant_for_a_tool_that_is_none_is_not_shown() -> None:
-    reading = read_tool_calls("<|channel|>commentary to=python<|message|>print(1)<|call|>", FUNCTIONS)
+    reading = read_tool_calls(
+        "<|channel|>commentary to=python<|message|>print(1)<|call|>", FUNCTIONS
+    )
     assert (reading.calls, reading.content) == ([], "")

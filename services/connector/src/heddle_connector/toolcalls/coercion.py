@@ -1,7 +1,7 @@
 """Values that are written as bare text, given the type that the schema says."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from heddle_connector.toolcalls.literals import PYTHON, LiteralError, number, read_literal
@@ -11,12 +11,16 @@ from heddle_connector.toolcalls.objects import read_json
 _ORDER = ("null", "integer", "number", "boolean", "object", "array", "any", "string")
 _ALIASES = {
     "null": ("none", "nil", "nonetype", "undefined", "void"),
-    "integer": ("int", "long", "short", "byte", "bigint", "int8", "int16", "int32", "int64")
-    + ("uint", "uint8", "uint16", "uint32", "uint64", "biginteger", "timestamp"),
+    "integer": (
+        *("int", "long", "short", "byte", "bigint", "int8", "int16", "int32", "int64"),
+        *("uint", "uint8", "uint16", "uint32", "uint64", "biginteger", "timestamp"),
+    ),
     "number": ("float", "double", "decimal", "float32", "float64", "numeric", "real", "bigdecimal"),
     "boolean": ("bool",),
-    "object": ("dict", "dictionary", "map", "mapping", "hashmap", "hashtable", "struct", "json")
-    + ("linkedhashmap", "treemap"),
+    "object": (
+        *("dict", "dictionary", "map", "mapping", "hashmap", "hashtable", "struct", "json"),
+        *("linkedhashmap", "treemap"),
+    ),
     "array": ("list", "tuple", "set", "arraylist", "linkedlist", "vector", "sequence", "hashset"),
     "any": ("unknown", "mixed", "variant"),
     "string": ("str", "text", "varchar", "char", "character", "enum", "date", "datetime", "uuid"),
@@ -24,6 +28,7 @@ _ALIASES = {
 _TYPES = {alias: name for name, aliases in _ALIASES.items() for alias in (name, *aliases)}
 _INTEGER = re.compile(r"[+-]?\d+(?:\.0+)?\Z", re.ASCII)
 _HEAD = re.compile(r"[a-z]\w*")
+_LONGEST_CONSTANT = 8  # characters, more than any has
 _DEEPEST = 8  # references and unions inside of each other
 
 
@@ -116,26 +121,43 @@ def _infer(schema: Mapping[str, Any], types: set[str]) -> None:
 
 def _read(text: str, kind: str) -> tuple[bool, Any]:
     """Return whether `text` is of the type `kind`, and its value."""
-    lowered = text.lower() if len(text) <= len("false") else ""
+    reader = _READERS.get(kind)
     try:
-        match kind:
-            case "null":
-                return lowered in ("null", "none"), None
-            case "boolean":
-                return lowered in ("true", "false", "1", "0"), lowered in ("true", "1")
-            case "integer":
-                return bool(_INTEGER.match(text)), int(text.partition(".")[0] or 0)
-            case "number":
-                return "_" not in text, number(text)
-            case "object" | "array":
-                value = _structure(text)
-                return isinstance(value, dict if kind == "object" else list), value
-            case "any":
-                return True, read_json(text)
-            case _:
-                return False, None  # a string keeps the space around it
+        return (True, reader(text)) if reader else (False, None)
     except ValueError:
         return False, None
+
+
+def _constant(values: Mapping[str, Any]) -> Callable[[str], Any]:
+    def read(text: str) -> Any:  # noqa: ANN401 - any JSON value
+        word = text[:_LONGEST_CONSTANT].lower()
+        if word not in values:
+            raise LiteralError(word)
+        return values[word]
+
+    return read
+
+
+def _integer(text: str) -> int:
+    if not _INTEGER.match(text):
+        raise LiteralError(text[:40])
+    return int(text.partition(".")[0])
+
+
+def _number(text: str) -> int | float:
+    if "_" in text:
+        raise LiteralError(text[:40])
+    return number(text)
+
+
+def _of(kind: type) -> Callable[[str], Any]:
+    def read(text: str) -> Any:  # noqa: ANN401 - any JSON value
+        value = _structure(text)
+        if not isinstance(value, kind):
+            raise LiteralError(text[:40])
+        return value
+
+    return read
 
 
 def _structure(text: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -147,3 +169,15 @@ def _structure(text: str) -> Any:  # noqa: ANN401 - any JSON value
         if text[end:].strip():
             raise LiteralError(text[end : end + 40]) from None
         return value
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "null": _constant({"null": None, "none": None}),
+    "integer": _integer,
+    "number": _number,
+    "boolean": _constant({"true": True, "1": True, "false": False, "0": False}),
+    "object": _of(dict),
+    "array": _of(list),
+    "any": read_json,
+}
+"""How a text is read as a type. A string is not: it keeps the space around it."""

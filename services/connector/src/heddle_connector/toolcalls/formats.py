@@ -86,8 +86,10 @@ _FRAMES = (
 )
 _KIMI = ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", "<|tool_call_end|>")
 _DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>")
-_STEP3 = ("<｜tool_calls_begin｜>", "<｜tool_call_begin｜>function<｜tool_sep｜>")
-_STEP3 += ("<｜tool_call_end｜>", "<｜tool_calls_end｜>")
+_STEP3 = (
+    *("<｜tool_calls_begin｜>", "<｜tool_call_begin｜>function<｜tool_sep｜>"),
+    *("<｜tool_call_end｜>", "<｜tool_calls_end｜>"),
+)
 _K2 = ("<ifm|tool_calls>", "</ifm|tool_calls>")
 _M3 = ("]<]minimax[>[<tool_call>", "]<]minimax[>[</tool_call>")
 _XTML = tuple(
@@ -97,8 +99,11 @@ _XTML = tuple(
 )
 _PLAMO = tuple(
     f"<|plamo:{part}:plamo|>"
-    for part in ("begin_tool_requests", "end_tool_requests", "end_tool_request")
-) + ("<|plamo:end_tool_arguments:plamo|>",)
+    for part in (
+        *("begin_tool_requests", "end_tool_requests", "end_tool_request"),
+        "end_tool_arguments",
+    )
+)
 _PLAMO_HEAD = (
     "<|plamo:begin_tool_request:plamo|>{}<|plamo:begin_tool_name:plamo|>{name}"
     "<|plamo:end_tool_name:plamo|>{}<|plamo:begin_tool_arguments:plamo|>{}"
@@ -196,7 +201,10 @@ FORMATS: tuple[Format, ...] = (
     Format("gpt_oss", "<|channel|>{channel}", marks=_FRAMES),
     Format("gpt_oss", "<|start|>{role}"),
     Format("gpt_oss", " to={recipient}"),
-    Format("inkling", "<|content_invoke_tool_json|>{calls}", marks=("<|message_model|>", "<|end_message|>")),
+    Format(
+        "inkling", "<|content_invoke_tool_json|>{calls}",
+        marks=("<|message_model|>", "<|end_message|>"),
+    ),
     Format("muse", "<|start|>{role}", marks=_FRAMES),
     Format("muse", " to={recipient}"),
     _invoke("muse", "atem:", *_both("atem:function_calls"), decode=True),

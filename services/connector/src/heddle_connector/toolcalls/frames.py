@@ -21,7 +21,7 @@ _PARTS = ("to=", "<|channel|>", "<|constrain|>", "<|message|>")
 def header(first: str) -> Callable[[Attempt, str], Scan[bool]]:
     """Return a reader of a header of which the part `first` has begun, and of a call after it."""
 
-    def read(attempt: Attempt, called: str) -> Scan[bool]:
+    def read(attempt: Attempt, _called: str) -> Scan[bool]:
         source = attempt.source
         parts = {}
         part: str | None = first

@@ -5,6 +5,7 @@ Nothing here calls itself, so that nesting costs memory and no stack.
 
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,14 +17,17 @@ from heddle_connector.toolcalls.spans import PYTHON as PYTHON_SPANS
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d[\d_]*\Z", re.ASCII)
 _CONSTANTS = {
-    **{"True": True, "true": True, "False": False, "false": False},
-    **{"None": None, "null": None, "none": None},
+    **dict.fromkeys(("True", "true"), True),
+    **dict.fromkeys(("False", "false"), False),
+    **dict.fromkeys(("None", "none", "null"), None),
 }
 _ESCAPE = re.compile(r"\\(x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|[0-7]{1,3}|.)", re.DOTALL)
 _ESCAPES = {
-    **{"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v"},
-    **{"\n": "", "\\": "\\", "'": "'", '"': '"'},
+    **dict(zip("ntrbfav", "\n\t\r\b\f\a\v", strict=True)),
+    **{character: character for character in "\\'\""},
+    "\n": "",
 }
+_SURROGATES = range(0xD800, 0xE000)
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
 
 
@@ -75,7 +79,7 @@ def _unescaped(match: re.Match[str]) -> str:
         return _ESCAPES[escape]
     if escape[0] in "xuU" and len(escape) > 1:
         code = int(escape[1:], 16)
-        return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+        return "\ufffd" if code > sys.maxunicode or code in _SURROGATES else chr(code)
     if escape[0] in "01234567":
         return chr(int(escape, 8))
     return "\\" + escape
@@ -95,6 +99,10 @@ def _field_word(text: str) -> Any:  # noqa: ANN401 - any JSON value
         return word
 
 
+def _field_string(_quote: str, text: str) -> str:
+    return text
+
+
 PYTHON = Grammar(
     re.compile(
         r"""\s*+(?:(?P<mark>[][(){},:])"""
@@ -108,10 +116,10 @@ PYTHON = Grammar(
 
 FIELDS = Grammar(
     re.compile(
-        r'''\s*+(?:(?P<mark>[][{},:])|(?P<quote><\|"\|>|<escape>)|(?P<word>[^][{},:<]++))'''
+        r"""\s*+(?:(?P<mark>[][{},:])|(?P<quote><\|"\|>|<escape>)|(?P<word>[^][{},:<]++))"""
     ),
     FIELD_SPANS.strings,
-    lambda quote, text: text,
+    _field_string,
     _field_word,
 )
 

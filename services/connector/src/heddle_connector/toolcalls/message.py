@@ -197,16 +197,7 @@ class Message:
             return
         if self._marks.may_grow(source) and len(source.text) - source.position >= _SHORTEST_CUT:
             return  # the end of the message cut a mark off
-        read: Callable[[Attempt], Scan[bool]] | None = None
-        if "{calls}" in self._marks.bare and (yield from bare.json_begins(source)):
-            read = bare.json_calls
-        elif (
-            bracket == "["
-            and self._voice.blank
-            and "{python}" in self._marks.bare
-            and (yield from bare.python_begins(source, self._functions, first=not self._voice.said))
-        ):
-            read = bare.python_calls
+        read = yield from self._unmarked(bracket)
         if read is None:
             self._voice.say(source.take(source.position + 1))
             return
@@ -218,6 +209,17 @@ class Message:
             return
         denied = source.put_back()
         self._voice.say(denied or source.take(source.position + 1))
+
+    def _unmarked(self, bracket: str) -> Scan[Callable[[Attempt], Scan[bool]] | None]:
+        """Return how to read calls without a mark that seem to be next, if any do."""
+        heads = self._marks.bare
+        if "{calls}" in heads and (yield from bare.json_begins(self._source)):
+            return bare.json_calls
+        if "{python}" in heads and bracket == "[" and self._voice.blank:
+            first = not self._voice.said
+            if (yield from bare.python_begins(self._source, self._functions, first=first)):
+                return bare.python_calls
+        return None
 
     def _attempt(self, opener: str) -> Scan[None]:
         """Read what a mark promises, or pass the mark on."""
@@ -232,12 +234,7 @@ class Message:
             attempt = Attempt(source, self._functions, self._found)
             complete = yield from row.read(attempt)
             if complete or attempt.count:
-                if attempt.count:
-                    self._after_calls(complete=complete)
-                if attempt.reasons:
-                    yield from self._reasoning(FRAMED)
-                if attempt.speaks:
-                    yield from self._speech()
+                yield from self._after(attempt, complete=complete)
                 return
             at_end = source.ended and source.position == len(source.text)
             reached_end = reached_end or at_end
@@ -253,11 +250,18 @@ class Message:
                 yield from self._broken(opener)
                 return
         if reached_end and strong(opener):
-            source.keep()
-            source.take(len(source.text))
-            self.cut_off = source.kept()
+            self.cut_off = source.take(len(source.text))
         else:
-            self._voice.say(source.take(source.position + len(opener)))
+            self._voice.say(source.take(end))
+
+    def _after(self, attempt: Attempt, *, complete: bool) -> Scan[None]:
+        """Go on after what a mark promised, and kept."""
+        if attempt.count:
+            self._after_calls(complete=complete)
+        if attempt.reasons:
+            yield from self._reasoning(FRAMED)
+        if attempt.speaks:
+            yield from self._speech()
 
     def _speech(self) -> Scan[None]:
         """Pass a message to the person on as it is."""

@@ -102,43 +102,63 @@ class PairReader:
             the next pair, if that was read because the end tag was missing.
         """
         source = attempt.source
-        parts: list[str] = []
-        inner = 0  # calls that are written inside of the value and have not ended
+        value = _Value()
         while True:
             text, stop = yield from until(source, self._stop, self._longest)
-            parts.append(text)
+            value.parts.append(text)
             if stop is None:
                 return None, False, None
             if stop == self._pairs.open:
-                beside = self._bare_keys and not inner and _beside(parts)
-                if not beside:
-                    parts.append(stop)
-                    continue
-                key = yield from within(source, WIDE, LONGEST_NAME)
-                closed = source.text.startswith(self._pairs.key_end, source.position)
-                if closed and self._expected(attempt, called, key.strip(), given):
-                    return "".join(parts), False, key.strip()
-                parts += [stop, key]
+                key = yield from self._next_key(attempt, value, called, given)
+                if key is not None:
+                    return value.text(), False, key
             elif stop == self._opener:
-                head = yield from within(source, WIDE, LONGEST_NAME)
-                end = yield from literal(source, (">", "<|sep|>"))
-                between = yield from blank(source)
-                if head.strip() and (yield from self._follows(source, self._after_value)):
-                    inner += 1
-                parts += [stop, head, end or "", between]
-            else:
-                between = yield from blank(source)
-                if stop == self._pairs.end:
-                    if not inner and (yield from self._follows(source, self._after_value)):
-                        return "".join(parts), False, None
-                elif inner:
-                    inner -= 1
-                elif _beside(parts) and (
-                    (yield from self._follows(source, self._after_end))
-                    or source.position == len(source.text)
-                ):
-                    return "".join(parts), True, None
-                parts += [stop, between]
+                head = yield from self._head(source)
+                value.parts += [stop, head]
+                value.inner += yield from self._follows(source, self._after_value)
+            elif (yield from self._ends(source, value, stop)):
+                return value.text(), stop != self._pairs.end, None
+
+    def _next_key(
+        self, attempt: Attempt, value: "_Value", called: str, given: set[str]
+    ) -> Scan[str | None]:
+        """Return the key of the next pair, if one begins here although the value has no end tag."""
+        source = attempt.source
+        if not self._bare_keys or value.inner or not value.is_beside():
+            value.parts.append(self._pairs.open)
+            return None
+        key = yield from within(source, WIDE, LONGEST_NAME)
+        closed = source.text.startswith(self._pairs.key_end, source.position)
+        if closed and self._expected(attempt, called, key.strip(), given):
+            return key.strip()
+        value.parts += [self._pairs.open, key]
+        return None
+
+    def _ends(self, source: Source, value: "_Value", stop: str) -> Scan[bool]:
+        """Whether an end tag that was taken ends the value; else add it to the value."""
+        between = yield from blank(source)
+        ends = False
+        if stop == self._pairs.end:
+            ends = not value.inner and (yield from self._follows(source, self._after_value))
+        elif value.inner:
+            value.inner -= 1
+        elif value.is_beside():
+            ends = yield from self._call_ends(source)
+        if not ends:
+            value.parts += [stop, between]
+        return ends
+
+    def _call_ends(self, source: Source) -> Scan[bool]:
+        """Whether what follows the end of a call is next."""
+        follows = yield from self._follows(source, self._after_end)
+        return follows or source.position == len(source.text)
+
+    @staticmethod
+    def _head(source: Source) -> Scan[str]:
+        """Take what may be the rest of the head of a call inside of a value."""
+        head = yield from within(source, WIDE, LONGEST_NAME)
+        end = yield from literal(source, (">", "<|sep|>"))
+        return head + (end or "") + (yield from blank(source))
 
     @staticmethod
     def _follows(source: Source, options: tuple[str, ...]) -> Scan[bool]:
@@ -173,11 +193,24 @@ class PairReader:
         return coerce(text, schema, functions.schema(called))
 
 
-def _beside(parts: list[str]) -> bool:
-    """Whether a tag after this text stands as tags do: at the beginning of a line, or directly.
+class _Value:
+    """The text of a value that is being read."""
 
-    A value that begins with a line end has its tags on lines of their own.
-    """
-    first = next((part for part in parts if part), "")
-    last = next((part for part in reversed(parts) if part), "\n")
-    return last[-1] == "\n" or (first[:1] != "\n" and not last[-1].isspace())
+    __slots__ = ("inner", "parts")
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.inner = 0
+        """Calls that are written inside of it and have not ended."""
+
+    def text(self) -> str:
+        return "".join(self.parts)
+
+    def is_beside(self) -> bool:
+        """Whether a tag after this text stands as tags do: on a line of its own, or directly.
+
+        After a value that begins with a line end, tags are on lines of their own.
+        """
+        first = next((part for part in self.parts if part), "")
+        last = next((part for part in reversed(self.parts) if part), "\n")
+        return last[-1] == "\n" or (first[:1] != "\n" and not last[-1].isspace())

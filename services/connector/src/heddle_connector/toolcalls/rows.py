@@ -20,8 +20,12 @@ from heddle_connector.toolcalls.spans import JSON, bracketed
 _HOLE = re.compile(r"\{(\w*)\}")
 _HEADER = r"\s*+(?:\Z|[tj]|<(?:\Z|\|(?:\Z|[cm])))"
 _SHAPES = {
-    **{"calls": r"[\[{]", "keyed": r"[\[{]", "python": r"[\[{\w]", "wrapped": "<"},
-    **{"arguments": r"\{", "fields": r"\{", "elements": "", "attributes": "[^<>]*+", "": ""},
+    **dict.fromkeys(("calls", "keyed"), r"[\[{]"),
+    **dict.fromkeys(("arguments", "fields"), r"\{"),
+    **dict.fromkeys(("elements", ""), ""),
+    "python": r"[\[{\w]",
+    "wrapped": "<",
+    "attributes": "[^<>]*+",
     "recipient": r"[\w.\-:]++" + _HEADER,
     **dict.fromkeys(("role", "channel"), r"[\w.\-:]*+" + _HEADER),
 }
@@ -52,30 +56,42 @@ class Row:
             if hole != "recipient" and not source.skip():
                 yield from space(source)
             if hole in _LAST:
-                read = yield from _LAST[hole](attempt, called)
-                if read and following:
-                    yield from space(source)
-                    found = yield from literal(source, (following,))
-                    if found or source.position == len(source.text):
-                        attempt.passed()
-                return read
+                return (yield from self._last(attempt, called, hole, following))
             if hole == "attributes":
                 tag = yield from attributes(source)
                 called = tag.get("name", tag.get("tool", ""))
-            elif hole in ("name", "id"):
-                text = (yield from name(source, following)) or ""
-                called = called if hole == "id" else text
+            elif hole == "name":
+                called = (yield from name(source, following)) or ""
+            elif hole == "id":
+                yield from name(source, following)
             if hole and not called:
                 return False
-            if not source.skip():
-                yield from space(source)
-            if following and (yield from literal(source, (following,))) is None:
+            if not (yield from self._follows(attempt, following)):
                 return False
-        if self.format.ids:
-            called = without_number(called, attempt.functions)
         if self._pairs is None:
             return False
         return (yield from self._pairs.read(attempt, called, tag))
+
+    @staticmethod
+    def _last(attempt: Attempt, called: str, hole: str, following: str) -> Scan[bool]:
+        """Read the last hole, and what may follow it."""
+        source = attempt.source
+        read = yield from _LAST[hole](attempt, called)
+        if read and following:
+            yield from space(source)
+            found = yield from literal(source, (following,))
+            if found or source.position == len(source.text):
+                attempt.passed()
+        return read
+
+    @staticmethod
+    def _follows(attempt: Attempt, following: str) -> Scan[bool]:
+        """Take what must follow a hole; return whether it is there."""
+        if not attempt.source.skip():
+            yield from space(attempt.source)
+        if not following:
+            return True
+        return (yield from literal(attempt.source, (following,))) is not None
 
 
 def _outlook(steps: list[tuple[str, str]], format_: Format) -> str:
@@ -137,7 +153,7 @@ def _fields(attempt: Attempt, called: str) -> Scan[bool]:
     return True
 
 
-def _wrapped(attempt: Attempt, called: str) -> Scan[bool]:
+def _wrapped(attempt: Attempt, _called: str) -> Scan[bool]:
     """Whether a call of another format follows, which is not read."""
     source = attempt.source
     found = yield from literal(source, _WRAPPED)
@@ -145,15 +161,15 @@ def _wrapped(attempt: Attempt, called: str) -> Scan[bool]:
     return found is not None
 
 
-def _calls(attempt: Attempt, called: str) -> Scan[bool]:
+def _calls(attempt: Attempt, _called: str) -> Scan[bool]:
     return (yield from sequence(attempt))
 
 
-def _keyed(attempt: Attempt, called: str) -> Scan[bool]:
+def _keyed(attempt: Attempt, _called: str) -> Scan[bool]:
     return (yield from sequence(attempt, keyed=True))
 
 
-def _python(attempt: Attempt, called: str) -> Scan[bool]:
+def _python(attempt: Attempt, _called: str) -> Scan[bool]:
     return (yield from sequence(attempt, python=True))
 
 

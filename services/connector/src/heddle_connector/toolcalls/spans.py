@@ -22,14 +22,17 @@ class Notation:
     """Characters of the longest quote."""
 
 
-_DOUBLE = re.compile(r'"|\\.', re.DOTALL)
-_SINGLE = re.compile(r"'|\\.", re.DOTALL)
+_DOUBLE = re.compile(r'"|(?:\\.){1,64}+', re.DOTALL)
+_SINGLE = re.compile(r"'|(?:\\.){1,64}+", re.DOTALL)
 
 JSON = Notation(
     re.compile(r'"(?:[^"\\]|\\.){0,256}+"|[^\s\d:,+\-.eEtrufalsn]', re.DOTALL), {'"': _DOUBLE}, 2
 )
 PYTHON = Notation(
-    re.compile(r""""(?:[^"\\]|\\.){0,256}+"|'(?:[^'\\]|\\.){0,256}+'|[][(){}'"<>`;@#$!?&|^~\\]""", re.DOTALL),
+    re.compile(
+        r""""(?:[^"\\]|\\.){0,256}+"|'(?:[^'\\]|\\.){0,256}+'|[][(){}'"<>`;@#$!?&|^~\\]""",
+        re.DOTALL,
+    ),
     {'"': _DOUBLE, "'": _SINGLE},
     2,
 )
@@ -40,8 +43,7 @@ FIELDS = Notation(
     21,
 )
 
-_OPENING = frozenset("[({")
-_CLOSING = frozenset("])}")
+_STEPS = {"[": 1, "(": 1, "{": 1, "]": -1, ")": -1, "}": -1}
 
 
 def bracketed(source: Source, notation: Notation) -> Scan[str | None]:
@@ -54,33 +56,22 @@ def bracketed(source: Source, notation: Notation) -> Scan[str | None]:
     parts: list[str] = []
     depth = 0
     pattern = notation.outside
-    inside = False
     while True:
         text = source.text
         at = source.position
         while match := pattern.search(text, at):
             at = match.end()
             found = match.group()
-            if inside:
-                if found[0] != "\\":
-                    inside = False
-                    pattern = notation.outside
-            elif found in _OPENING:
-                depth += 1
-                if depth > DEEPEST:
-                    source.position = at
-                    return None
-            elif found in _CLOSING:
-                depth -= 1
-                if depth <= 0:
+            if pattern is not notation.outside:
+                pattern = pattern if found[0] == "\\" else notation.outside
+            elif found in _STEPS:
+                depth += _STEPS[found]
+                if depth <= 0 or depth > DEEPEST:
                     parts.append(source.take(at))
-                    return "".join(parts)
-            elif len(found) > 1 and found not in notation.strings and found[-1] in "\"'":
-                continue  # a whole string
+                    return None if depth else "".join(parts)
             elif found in notation.strings:
-                inside = True
                 pattern = notation.strings[found]
-            else:
+            elif found[0] not in notation.strings:  # else it is a whole string
                 source.position = at
                 return None
         if source.ended:
