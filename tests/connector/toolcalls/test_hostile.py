@@ -36,8 +36,8 @@ def test_twice_the_text_takes_about_twice_the_time(name: str, piece: int) -> Non
 
 @each_text
 def test_single_characters_cost_the_same_however_many_come(name: str) -> None:
-    once = TEXTS[name](SIZE // 8)
-    twice = TEXTS[name](SIZE // 4)
+    once = TEXTS[name](SIZE // 16)
+    twice = TEXTS[name](SIZE // 8)
     assert holds(lambda: seconds(twice) < MOST_GROWTH * max(seconds(once), SMALLEST))
 
 

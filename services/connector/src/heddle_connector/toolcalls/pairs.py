@@ -128,7 +128,7 @@ class PairReader:
             value.parts.append(self._pairs.open)
             return None
         key = yield from within(source, WIDE, LONGEST_NAME)
-        closed = source.text.startswith(self._pairs.key_end, source.position)
+        closed = yield from self._follows(source, (self._pairs.key_end,))
         if closed and self._expected(attempt, called, key.strip(), given):
             return key.strip()
         value.parts += [self._pairs.open, key]
