@@ -1,5 +1,6 @@
 """No text is slow to read, and none is slower than its length."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -10,13 +11,19 @@ from connector.toolcalls.reading import read_pieces
 PIECE = 100  # characters
 LONGEST = 0.05  # seconds for 100 kB
 MOST_GROWTH = 3.0
+TRIES = 10
+PAUSE = 0.3  # seconds until the machine may be less busy
 SMALLEST = 0.005  # seconds; below it, what memory costs is more than what reading does
 each_text = pytest.mark.parametrize("name", TEXTS)
 
 
 def holds(measured: Callable[[], bool]) -> bool:
     """Whether it holds in one of a few measurements: other work on the machine only adds time."""
-    return any(measured() for _ in range(5))
+    for _ in range(TRIES):
+        if measured():
+            return True
+        time.sleep(PAUSE)
+    return False
 
 
 @each_text
@@ -27,10 +34,10 @@ def test_a_hundred_kilobytes_take_less_than_fifty_milliseconds(name: str, piece:
 
 
 @each_text
-@pytest.mark.parametrize("piece", [2 * SIZE, PIECE])
+@pytest.mark.parametrize("piece", [SIZE, PIECE])
 def test_twice_the_text_takes_about_twice_the_time(name: str, piece: int) -> None:
-    once = pieces_of(TEXTS[name](SIZE), piece)
-    twice = pieces_of(TEXTS[name](2 * SIZE), piece)
+    once = pieces_of(TEXTS[name](SIZE // 2), piece)
+    twice = pieces_of(TEXTS[name](SIZE), piece)
     assert holds(lambda: seconds(twice) < MOST_GROWTH * max(seconds(once), SMALLEST))
 
 

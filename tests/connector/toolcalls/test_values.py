@@ -135,8 +135,13 @@ def test_python_values_are_read_by_a_grammar() -> None:
         (
             "f",
             {
-                **{"a": "Martha's", "b": "é\n", "c": [1, -2.5, 1000.0, [True, None]]},
-                **{"d": {"k": {"l": []}, "1": 2}, "e": "one two", "f": "\\d", "g": False},
+                "a": "Martha's",
+                "b": "é\n",
+                "c": [1, -2.5, 1000.0, [True, None]],
+                "d": {"k": {"l": []}, "1": 2},
+                "e": "one two",
+                "f": "\\d",
+                "g": False,
             },
         )
     ]

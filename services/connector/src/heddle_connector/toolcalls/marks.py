@@ -45,6 +45,8 @@ class Marks:
             for opener, rows in self.rows.items()
         }
         """For each opener, whether the text from an index on, after it, can be a call."""
+        self.broken_ends = {opener: _broken_ends(rows) for opener, rows in self.rows.items()}
+        """For each opener what ends a call that cannot be read, None if nothing does."""
         self.ends = {*REASONING.values()}
         """Marks that end reasoning."""
         every = {*self.rows, *self.always, *self.closers, *REASONING, *self.ends}
@@ -82,6 +84,11 @@ class Marks:
     def begins_closer(self, text: str) -> bool:
         """Whether `text` is the beginning of a mark that can be text as well."""
         return text in self._closings
+
+
+def _broken_ends(rows: list[Row]) -> Stops | None:
+    closers = {mark for row in rows for mark in (*row.format.closers, *row.format.marks)}
+    return Stops({rows[0].opener, *closers}) if closers else None
 
 
 def _beginnings(marks: Iterable[str]) -> set[str]:

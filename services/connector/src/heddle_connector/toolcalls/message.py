@@ -125,7 +125,9 @@ class Message:
                 at = end
                 continue
             voice.say(source.take(at))
-            yield from self._at(found)
+            scan = self._at(found)
+            if scan is not None:
+                yield from scan
             at = source.position
 
     def _harmless(self, found: str, at: int) -> int:
@@ -136,22 +138,22 @@ class Message:
         may_follow = self._marks.outlooks.get(found)
         return 0 if may_follow is None or may_follow(self._source.text, end) else end
 
-    def _at(self, found: str) -> Scan[None]:
-        """Read what a mark, a backquote or a bracket begins."""
+    def _at(self, found: str) -> Scan[None] | None:
+        """Return how to read what a mark, a backquote or a bracket begins, if anything."""
+        if found in self._marks.rows:
+            return self._attempt(found)
         if found == "`":
-            yield from self._code()
-        elif found in _BRACKETS:
-            yield from self._bare(found)
-        elif found in self._marks.rows:
-            yield from self._attempt(found)
-        elif found in REASONING:
-            yield from self._begin_reasoning(found)
+            return self._code()
+        if found in _BRACKETS:
+            return self._bare(found)
+        if found in REASONING:
+            return self._begin_reasoning(found)
+        self._source.take(self._source.position + len(found))
+        if self._meaningless(found):
+            self._voice.forget_space()
         else:
-            self._source.take(self._source.position + len(found))
-            if self._meaningless(found):
-                self._voice.forget_space()
-            else:
-                self._voice.say(found)
+            self._voice.say(found)
+        return None
 
     def _end(self) -> None:
         """Decide about a beginning of a mark at the end of the message."""
@@ -247,7 +249,8 @@ class Message:
             end = source.position + len(opener)
             if attempt.committed:
                 self._voice.say(source.take(end))
-                yield from self._broken(opener)
+                if stops := self._marks.broken_ends[opener]:
+                    yield from self._broken(opener, stops)
                 return
         if reached_end and strong(opener):
             self.cut_off = source.take(len(source.text))
@@ -283,17 +286,12 @@ class Message:
     def _found(self, call: CallRead) -> None:
         self._voice.call(call)
 
-    def _broken(self, opener: str) -> Scan[None]:
+    def _broken(self, opener: str, stops: Stops) -> Scan[None]:
         """Pass on what is too much like a call to look for calls inside of it.
 
         It ends with the mark that should have ended it, or before the same mark on a new line.
         """
         source = self._source
-        formats = [row.format for row in self._marks.rows[opener]]
-        closers = [mark for row in formats for mark in (*row.closers, *row.marks)]
-        if not closers:
-            return
-        stops = _stops((opener, *closers))
         while True:
             found = yield from through(source, stops, self._voice.say)
             if found == opener and self._voice.blank:

@@ -17,7 +17,10 @@ _ENTITIES = (("&quot;", '"'), ("&apos;", "'"), ("&lt;", "<"), ("&gt;", ">"), ("&
 def name(source: Source, before: str) -> Scan[str | None]:
     """Take a name; None if none is there. `before` is what follows the name in the format."""
     wide = before.startswith(">")
-    text = yield from within(source, WIDE if wide else _WORD, LONGEST_NAME)
+    allowed = WIDE if wide else _WORD
+    text = source.within(allowed, LONGEST_NAME)
+    if text is None:
+        text = yield from within(source, allowed, LONGEST_NAME)
     return text.strip().strip("\"'").strip() or None
 
 

@@ -60,17 +60,16 @@ class Row:
             if hole == "attributes":
                 tag = yield from attributes(source)
                 called = tag.get("name", tag.get("tool", ""))
-            elif hole == "name":
-                called = (yield from name(source, following)) or ""
-            elif hole == "id":
-                yield from name(source, following)
+            elif hole:
+                text = yield from name(source, following)
+                called = called if hole == "id" else text or ""
             if hole and not called:
                 return False
-            if not (yield from self._follows(attempt, following)):
+            if not source.skip():
+                yield from space(source)
+            if following and (yield from literal(source, (following,))) is None:
                 return False
-        if self._pairs is None:
-            return False
-        return (yield from self._pairs.read(attempt, called, tag))
+        return self._pairs is not None and (yield from self._pairs.read(attempt, called, tag))
 
     @staticmethod
     def _last(attempt: Attempt, called: str, hole: str, following: str) -> Scan[bool]:
@@ -83,15 +82,6 @@ class Row:
             if found or source.position == len(source.text):
                 attempt.passed()
         return read
-
-    @staticmethod
-    def _follows(attempt: Attempt, following: str) -> Scan[bool]:
-        """Take what must follow a hole; return whether it is there."""
-        if not attempt.source.skip():
-            yield from space(attempt.source)
-        if not following:
-            return True
-        return (yield from literal(attempt.source, (following,))) is not None
 
 
 def _outlook(steps: list[tuple[str, str]], format_: Format) -> str:

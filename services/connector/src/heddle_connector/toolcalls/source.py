@@ -130,6 +130,14 @@ class Source:
         self.position = len(text)  # it was cut off
         return None
 
+    def within(self, allowed: re.Pattern[str], most: int) -> str | None:
+        """Take characters that match `allowed`, at most `most`; None if more text must decide."""
+        match = allowed.match(self.text, self.position)
+        end = match.end() if match else self.position
+        if end == len(self.text) or end - self.position > most:
+            return None
+        return self.take(end)
+
     def passed(self, character: str) -> None:
         """Say what went by last, when all was taken and more went by without being fed."""
         self._taken += self.position
@@ -252,6 +260,8 @@ def through(source: Source, stops: Stops, tell: Callable[[str], None]) -> Scan[s
 
 def within(source: Source, allowed: re.Pattern[str], most: int) -> Scan[str]:
     """Take the characters that match `allowed`, at most `most` of them."""
+    if (text := source.within(allowed, most)) is not None:
+        return text
     parts: list[str] = []
     room = most
     while True:
