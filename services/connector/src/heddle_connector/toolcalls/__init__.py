@@ -1,0 +1,28 @@
+"""Tool calls that models write as text.
+
+A pure library: text and functions in, calls out. Nothing here runs a call, or knows who may.
+"""
+
+from heddle_connector.toolcalls.events import (
+    CallCutOff,
+    CallRead,
+    ContentPiece,
+    ReadEvent,
+    ReasoningPiece,
+    ToolCallReading,
+)
+from heddle_connector.toolcalls.formats import FORMATS
+from heddle_connector.toolcalls.reader import ToolCallReader, read_tool_calls, reading_of
+
+__all__ = [
+    "FORMATS",
+    "CallCutOff",
+    "CallRead",
+    "ContentPiece",
+    "ReadEvent",
+    "ReasoningPiece",
+    "ToolCallReader",
+    "ToolCallReading",
+    "read_tool_calls",
+    "reading_of",
+]

@@ -1,0 +1,212 @@
+"""The formats in which models write calls: a table, read by `heddle_connector.toolcalls.rows`.
+
+A format is its head, written as the model writes it with holes for what varies. White space may
+stand on both sides of every hole; `{}` is a hole for nothing else. The others:
+
+- `{name}`: the name of the function; `{id}`: anything short, ignored.
+- `{attributes}`: `name="f"`, with other attributes or without.
+- `{arguments}`: a JSON object.
+- `{calls}`: objects with names and arguments, alone, in an array or one after another;
+  `{keyed}`: the same, where `{"f": {"a": 1}}` is a call as well;
+  `{python}`: the same, or `f(a=1)`.
+- `{fields}`: `{a:<|"|>x<|"|>}`. `{elements}`: an XML-like element for each argument.
+- `{channel}`, `{role}`, `{recipient}`: a part of a message header that may name a function, the
+  rest of the header, and the message.
+- `{wrapped}`: nothing; the head is a mark that counts only if a call of another format follows.
+
+A head that begins with a hole has no mark of its own: `heddle_connector.toolcalls.bare` finds such
+calls. Without one of the last holes the arguments are `pairs`, up to one of `ends`.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """How arguments are written that have a tag of their own each."""
+
+    open: str
+    """What begins a pair. The key follows, as it is or as the attribute `name` or `key`."""
+    key_end: str
+    end: str
+    """What ends the value."""
+    value: str = ""
+    """What stands between the key and the value, if anything."""
+    type: tuple[str, str] = ("", "")
+    """What stands around the type of the value, if the format gives one there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One way of writing calls."""
+
+    name: str
+    head: str
+    pairs: Pairs | None = None
+    ends: tuple[str, ...] = ()
+    """What ends a call with pairs. One of them must be there: else the call was cut off."""
+    marks: tuple[str, ...] = ()
+    """What stands around calls and means nothing by itself. Never shown."""
+    closers: tuple[str, ...] = ()
+    """The same, but only directly after a call; elsewhere it is text."""
+    trim: bool = False
+    """Whether one line end on each side of a value belongs to the format."""
+    decode: bool = False
+    """Whether values without a known type are JSON if they can be."""
+    ids: bool = False
+    """Whether names may be written as `functions.NAME:0`."""
+
+
+_FUNCTION = Pairs("<parameter=", ">", "</parameter>")
+_ARG = Pairs("<arg_key>", "</arg_key>", "</arg_value>", value="<arg_value>")
+_CLOSE = ("</tool_call>",)
+
+
+def _invoke(name: str, prefix: str, *marks: str, trim: bool = True, decode: bool = False) -> Format:
+    """Return a format of `<invoke name="f"><parameter name="a">1</parameter></invoke>`."""
+    return Format(
+        name,
+        f"<{prefix}invoke{{attributes}}>",
+        Pairs(f"<{prefix}parameter", ">", f"</{prefix}parameter>"),
+        (f"</{prefix}invoke>",),
+        marks,
+        trim=trim,
+        decode=decode,
+    )
+
+
+def _both(*marks: str) -> tuple[str, ...]:
+    """Return each mark as an opening and as a closing tag."""
+    return tuple(f"<{slash}{mark}>" for mark in marks for slash in ("", "/"))
+
+
+_FRAMES = (
+    *("<|end|>", "<|call|>", "<|return|>", "<|eom|>", "<|eot|>"),
+    *("<|constrain|>", "<|message|>"),
+)
+_KIMI = ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", "<|tool_call_end|>")
+_DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>")
+_STEP3 = (
+    *("<｜tool_calls_begin｜>", "<｜tool_call_begin｜>function<｜tool_sep｜>"),
+    *("<｜tool_call_end｜>", "<｜tool_calls_end｜>"),
+)
+_K2 = ("<ifm|tool_calls>", "</ifm|tool_calls>")
+_M3 = ("]<]minimax[>[<tool_call>", "]<]minimax[>[</tool_call>")
+_XTML = tuple(
+    f"<|{verb}|>{noun}<|sep|>"
+    for noun in ("tools", "response", "message")
+    for verb in ("open", "close")
+)
+_PLAMO = tuple(
+    f"<|plamo:{part}:plamo|>"
+    for part in (
+        *("begin_tool_requests", "end_tool_requests", "end_tool_request"),
+        "end_tool_arguments",
+    )
+)
+_PLAMO_HEAD = (
+    "<|plamo:begin_tool_request:plamo|>{}<|plamo:begin_tool_name:plamo|>{name}"
+    "<|plamo:end_tool_name:plamo|>{}<|plamo:begin_tool_arguments:plamo|>{}"
+    "<|plamo:constrain|>json{}<|plamo:msg|>{arguments}"
+)
+
+FORMATS: tuple[Format, ...] = (
+    Format(
+        "qwen3_coder", "<function={name}>", _FUNCTION, ("</function>", *_CLOSE), trim=True,
+        closers=_CLOSE,
+    ),
+    Format("qwen3_coder", "<tool_call>{wrapped}"),
+    Format("hermes", "<tool_call>{calls}", closers=_CLOSE),
+    Format("xlam", "{calls}"),
+    Format(
+        "seed_oss", "<function={name}>", _FUNCTION, ("</function>", *_CLOSE), trim=True,
+        marks=_both("seed:tool_call"),
+    ),
+    Format("functionary_v3.1", "<function={name}>{arguments}", closers=("</function>",)),
+    Format("functionary_v3.2", "{name}{arguments}"),
+    Format("functionary_v3.2", ">>>{name}{arguments}"),
+    Format("granite", "<|tool_call|>{calls}"),
+    Format("granite_20b_fc", "<function_call>{calls}", closers=("</function_call>",)),
+    Format("jamba", "<tool_calls>{calls}", closers=("</tool_calls>",)),
+    Format("phi4_mini", "functools{calls}"),
+    Format("nemotron_v2", "<TOOLCALL>{calls}", closers=("</TOOLCALL>",)),
+    Format(
+        "internlm", "<|action_start|>{}<|plugin|>{calls}",
+        marks=("<|action_end|>",),
+    ),
+    Format("longcat", "<longcat_tool_call>{calls}", marks=("</longcat_tool_call>",)),
+    Format("iquest_q1", "<iquest_tool_call>{calls}", marks=("</iquest_tool_call>",)),
+    Format("llama_json", "{calls}"),
+    Format("llama_json", "<|python_tag|>{calls}"),
+    Format("llama_pythonic", "{python}"),
+    Format("llama_pythonic", "<|python_start|>{python}", marks=("<|python_end|>",)),
+    Format("olmo3", "<function_calls>{python}", closers=("</function_calls>",)),
+    Format("lfm2", "<|tool_call_start|>{python}", marks=("<|tool_call_end|>",)),
+    Format("mistral", "[TOOL_CALLS]{calls}"),
+    Format("mistral_v11", "[TOOL_CALLS]{name}[ARGS]{arguments}"),
+    Format("mistral_v11", "[TOOL_CALLS]{name}[CALL_ID]{id}[ARGS]{arguments}"),
+    Format(
+        "deepseek_v3",
+        "<｜tool▁call▁begin｜>{}function<｜tool▁sep｜>{name}```json{arguments}```",
+        marks=_DEEPSEEK,
+    ),
+    Format("deepseek_v31", "<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{arguments}", marks=_DEEPSEEK),
+    _invoke(
+        "deepseek_dsml", "｜DSML｜",
+        *_both("｜DSML｜tool_calls", "｜DSML｜function_calls"),
+        trim=False,
+    ),
+    _invoke("deepseek_dsml", "｜DSML｜ ", "<｜DSML｜ calls>", "</｜DSML｜ calls>", trim=False),
+    Format("glm", "<tool_call>{name}", _ARG, _CLOSE, closers=_CLOSE),
+    Format("hunyuan_v3", "<tool_calls>{wrapped}", closers=("</tool_calls>",)),
+    Format("hunyuan_v3", "<tool_call>{name}<tool_sep>", _ARG, _CLOSE),
+    Format(
+        "k2_horizon", "<ifm|tool_call>{name}",
+        Pairs(
+            "<ifm|arg_key>", "</ifm|arg_key>", "</ifm|arg_value>", "<ifm|arg_value>",
+            ("<ifm|arg_type>", "</ifm|arg_type>"),
+        ),
+        ("</ifm|tool_call>",),
+        _K2,
+    ),
+    Format("k2_horizon", "<ifm|tool_call>{calls}", marks=(*_K2, "</ifm|tool_call>")),
+    Format(
+        "kimi_k2", "<|tool_call_begin|>{name}<|tool_call_argument_begin|>{arguments}",
+        marks=_KIMI, ids=True,
+    ),
+    Format(
+        "kimi_k3", "<|open|>call{attributes}<|sep|>",
+        Pairs("<|open|>argument", "<|sep|>", "<|close|>argument<|sep|>"),
+        ("<|close|>call<|sep|>",),
+        _XTML,
+    ),
+    _invoke("minimax_m2", "", *_both("minimax:tool_call")),
+    Format("minimax_m3", "]<]minimax[>[<invoke{attributes}>{elements}", marks=_M3),
+    _invoke("dots", "", *_both("dots_function_call")),
+    _invoke("step3", "steptml:", *_STEP3),
+    Format(
+        "minicpm5", "<function name={name}>", Pairs("<param", ">", "</param>"), ("</function>",),
+        trim=True,
+    ),
+    Format(
+        "functiongemma", "<start_function_call>{}call:{name}{fields}",
+        marks=("<end_function_call>",),
+    ),
+    Format("gemma4", "<|tool_call>{}call:{name}{fields}", marks=("<tool_call|>",)),
+    Format("apertus", "<|tools_prefix|>{keyed}", marks=("<|tools_suffix|>",)),
+    Format("gigachat3", "function call<|role_sep|>{calls}"),
+    Format("gigachat3", "<|function_call|>{calls}"),
+    _invoke("gigachat3", "｜GCML｜", *_both("｜GCML｜tool_calls"), trim=False),
+    Format("cohere", "<|START_ACTION|>{calls}", marks=("<|END_ACTION|>",)),
+    Format("gpt_oss", "<|channel|>{channel}", marks=_FRAMES),
+    Format("gpt_oss", "<|start|>{role}"),
+    Format("gpt_oss", " to={recipient}"),
+    Format(
+        "inkling", "<|content_invoke_tool_json|>{calls}",
+        marks=("<|message_model|>", "<|end_message|>"),
+    ),
+    Format("muse", "<|start|>{role}", marks=_FRAMES),
+    Format("muse", " to={recipient}"),
+    _invoke("muse", "atem:", *_both("atem:function_calls"), decode=True),
+    Format("plamo3", _PLAMO_HEAD, marks=_PLAMO),
+)  # fmt: skip

@@ -1,0 +1,259 @@
+"""Values as Python and as some models write them, read by a grammar and never evaluated.
+
+Nothing here calls itself, so that nesting costs memory and no stack.
+"""
+
+import math
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heddle_connector.toolcalls.spans import DEEPEST
+from heddle_connector.toolcalls.spans import FIELDS as FIELD_SPANS
+from heddle_connector.toolcalls.spans import PYTHON as PYTHON_SPANS
+
+_NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d[\d_]*\Z", re.ASCII)
+_CONSTANTS = {
+    **dict.fromkeys(("True", "true"), True),
+    **dict.fromkeys(("False", "false"), False),
+    **dict.fromkeys(("None", "none", "null"), None),
+}
+_ESCAPE = re.compile(r"\\(x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|[0-7]{1,3}|.)", re.DOTALL)
+_ESCAPES = {
+    **dict(zip("ntrbfav", "\n\t\r\b\f\a\v", strict=True)),
+    **{character: character for character in "\\'\""},
+    "\n": "",
+}
+_SURROGATES = range(0xD800, 0xE000)
+_CLOSING = {"[": "]", "(": ")", "{": "}"}
+
+
+class LiteralError(ValueError):
+    """The text is not a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """How the parts of a value are written."""
+
+    token: re.Pattern[str]
+    """Groups: `mark` for brackets, commas and colons; `quote`, which begins a string; `word`."""
+    ends: Mapping[str, re.Pattern[str]]
+    """For each quote what counts inside of the string: its end, and escapes."""
+    string: Callable[[str, str], str]
+    """Turns a quote, with what stands directly before it, and the text inside into a string."""
+    word: Callable[[str], Any]
+    """Turns a `word` into what it means.
+
+    Raises:
+        LiteralError: It means nothing.
+    """
+
+
+def number(text: str) -> int | float:
+    """Return the finite number that `text` writes.
+
+    Raises:
+        LiteralError: It writes none.
+    """
+    try:
+        if _INTEGER.match(text):
+            return int(text)
+        if _NUMBER.match(text) and math.isfinite(value := float(text)):
+            return value
+    except ValueError:
+        pass  # more digits than Python converts
+    raise LiteralError(text[:40])
+
+
+def _python_string(quote: str, text: str) -> str:
+    return text if "\\" not in text or "r" in quote.lower() else _ESCAPE.sub(_unescaped, text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escape = match.group(1)
+    if escape in _ESCAPES:
+        return _ESCAPES[escape]
+    if escape[0] in "xuU" and len(escape) > 1:
+        code = int(escape[1:], 16)
+        return "\ufffd" if code > sys.maxunicode or code in _SURROGATES else chr(code)
+    if escape[0] in "01234567":
+        return chr(int(escape, 8))
+    return "\\" + escape
+
+
+def _python_word(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    return _CONSTANTS[text] if text in _CONSTANTS else number(text)
+
+
+def _field_word(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    word = text.strip()
+    if word in _CONSTANTS:
+        return _CONSTANTS[word]
+    try:
+        return number(word)
+    except LiteralError:
+        return word
+
+
+def _field_string(_quote: str, text: str) -> str:
+    return text
+
+
+PYTHON = Grammar(
+    re.compile(
+        r"""\s*+(?:(?P<mark>[][(){},:])"""
+        r"""|(?P<quote>[rRbBuU]{0,2}['"])"""
+        r"""|(?P<word>[+-]?\d[\w.]*+(?:(?<=[eE])[+-]\d++)?|[+-]?\.\d\w*+|[^\W\d]\w*+))"""
+    ),
+    PYTHON_SPANS.strings,
+    _python_string,
+    _python_word,
+)
+
+FIELDS = Grammar(
+    re.compile(
+        r"""\s*+(?:(?P<mark>[][{},:])|(?P<quote><\|"\|>|<escape>)|(?P<word>[^][{},:<]++))"""
+    ),
+    FIELD_SPANS.strings,
+    _field_string,
+    _field_word,
+)
+
+
+class _Container:
+    """A list, or an object, that is being read."""
+
+    __slots__ = ("bracket", "items", "key", "keyed", "pairs")
+
+    def __init__(self, bracket: str) -> None:
+        self.bracket = bracket
+        self.items: list[Any] = []
+        self.pairs: dict[str, Any] = {}
+        self.keyed = False
+        self.key = ""
+
+    def add(self, value: Any) -> None:  # noqa: ANN401 - any JSON value
+        if self.bracket != "{":
+            self.items.append(value)
+        elif self.keyed:
+            self.pairs[self.key] = value
+            self.keyed = False
+        else:
+            raise LiteralError("a value without a key")
+
+    def result(self) -> Any:  # noqa: ANN401 - any JSON value
+        return self.pairs if self.bracket == "{" else self.items
+
+
+class _Reading:
+    """A value that is being read."""
+
+    __slots__ = ("_at", "_full", "_grammar", "_stack", "_text", "_value", "_written")
+
+    def __init__(self, text: str, at: int, grammar: Grammar) -> None:
+        self._text = text
+        self._at = at
+        self._grammar = grammar
+        self._stack: list[_Container] = []
+        self._full = False  # whether there is a value that has no place yet
+        self._value: Any = None
+        self._written = ""
+
+    def read(self) -> tuple[Any, int]:
+        token = self._grammar.token.match
+        while True:
+            match = token(self._text, self._at)
+            if match is None or match.lastgroup is None:
+                raise LiteralError(self._text[self._at : self._at + 40])
+            self._at = match.end()
+            part = match[match.lastgroup]
+            if match.lastgroup == "mark":
+                self._mark(part)
+            elif match.lastgroup == "quote":
+                self._string(part)
+            else:
+                self._word(part)
+            if not self._full:
+                continue
+            if not self._stack:
+                following = token(self._text, self._at) if isinstance(self._value, str) else None
+                if following is None or following.lastgroup != "quote":
+                    return self._value, self._at
+            elif self._text.startswith(",", self._at):  # what most often follows
+                self._at += 1
+                self._mark(",")
+
+    def _string(self, quote: str) -> None:
+        ends = self._grammar.ends
+        search = (ends.get(quote) or ends[quote[-1]]).search
+        start = self._at
+        while end := search(self._text, self._at):
+            self._at = end.end()
+            if not end.group().startswith("\\"):
+                break
+        else:
+            raise LiteralError(self._text[start : start + 40])
+        value = self._grammar.string(quote, self._text[start : end.start()])
+        if not self._full:
+            self._value = self._written = value
+            self._full = True
+        elif isinstance(self._value, str):  # strings side by side are one, as in Python
+            self._value += value
+        else:
+            raise LiteralError("a string after a value")
+
+    def _word(self, part: str) -> None:
+        if self._full:
+            raise LiteralError("a value after a value")
+        self._written = part.strip()
+        inside = self._stack[-1] if self._stack else None
+        is_key = inside and inside.bracket == "{" and not inside.keyed
+        if is_key and self._text.startswith(":", self._at):
+            self._value = self._written
+        else:
+            self._value = self._grammar.word(part)
+        self._full = True
+
+    def _mark(self, mark: str) -> None:
+        if mark in _CLOSING:
+            if self._full or len(self._stack) >= DEEPEST:
+                raise LiteralError("a bracket after a value, or too many")
+            self._stack.append(_Container(mark))
+        elif not self._stack:
+            raise LiteralError("a mark where a value should be")
+        elif mark in _CLOSING.values():
+            self._close(mark)
+        elif not self._full:
+            raise LiteralError("a mark after no value")
+        elif mark == ",":
+            self._stack[-1].add(self._value)
+            self._full = False
+        else:
+            inside = self._stack[-1]
+            if inside.keyed or inside.bracket != "{":
+                raise LiteralError("a colon that ends no key")
+            inside.key = self._value if isinstance(self._value, str) else self._written
+            inside.keyed, self._full = True, False
+
+    def _close(self, mark: str) -> None:
+        inside = self._stack.pop()
+        if _CLOSING[inside.bracket] != mark or (inside.keyed and not self._full):
+            raise LiteralError("a bracket that closes another")
+        if self._full:
+            inside.add(self._value)
+        self._value, self._full = inside.result(), True
+
+
+def read_literal(text: str, at: int, grammar: Grammar) -> tuple[Any, int]:
+    """Read the value that begins at the index `at`; return it and the index after it.
+
+    Tuples are lists. Keys are strings, also where numbers were written.
+
+    Raises:
+        LiteralError: There is no value, or one that is nested too deeply.
+    """
+    return _Reading(text, at, grammar).read()

@@ -1,0 +1,46 @@
+"""Names of functions, as models write them."""
+
+import re
+
+from heddle_connector.toolcalls.functions import Functions
+from heddle_connector.toolcalls.source import Scan, Source, within
+
+LONGEST_NAME = 256
+_WORD = re.compile(r"[^\s<>()\[\]{}\"'`|｜,;=]*+")
+WIDE = re.compile(r"[^<>{}\n]*+")  # where a bracket ends the name, it may hold blanks
+_NUMBERED = re.compile(r"(?:functions\.)?(.+?):\d{1,9}\Z")
+_ATTRIBUTES = re.compile(r"[^<>]*+")
+_ATTRIBUTE = re.compile(r"""([\w-]+)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>/]++))""")
+_ENTITIES = (("&quot;", '"'), ("&apos;", "'"), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
+
+
+def name(source: Source, before: str) -> Scan[str | None]:
+    """Take a name; None if none is there. `before` is what follows the name in the format."""
+    wide = before.startswith(">")
+    allowed = WIDE if wide else _WORD
+    text = source.within(allowed, LONGEST_NAME)
+    if text is None:
+        text = yield from within(source, allowed, LONGEST_NAME)
+    return text.strip().strip("\"'").strip() or None
+
+
+def attributes(source: Source) -> Scan[dict[str, str]]:
+    """Take attributes up to the end of the tag; a self-closing tag has one with the name `/`."""
+    text = yield from within(source, _ATTRIBUTES, 4 * LONGEST_NAME)
+    found = {}
+    for key, double, single, bare in _ATTRIBUTE.findall(text):
+        value = double or single or bare
+        for entity, character in _ENTITIES:
+            value = value.replace(entity, character)
+        found[key] = value
+    if text.rstrip().endswith("/"):
+        found["/"] = ""
+    return found
+
+
+def without_number(text: str, functions: Functions) -> str:
+    """Return NAME of `functions.NAME:0`."""
+    if text in functions:
+        return text
+    match = _NUMBERED.match(text)
+    return match.group(1) if match else text.removeprefix("functions.")
