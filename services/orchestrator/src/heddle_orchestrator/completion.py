@@ -1,16 +1,23 @@
 """One answer: the assistant, its tools, its prompt, its model; streamed or whole."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import grpc
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.boundary import Context
 from heddle_runtime.calls import Stopwatch, onward
 from heddle_runtime.client import streaming
-from heddle_runtime.errors import InvalidRequestError, ProviderGarbledError, Violation
+from heddle_runtime.errors import (
+    HeddleError,
+    InvalidRequestError,
+    ProviderGarbledError,
+    Violation,
+    from_rpc,
+)
 
 from heddle_orchestrator.assistants import Assistants, owned_by_caller
 from heddle_orchestrator.execution import Events, ToolRun
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from heddle_orchestrator.forwarding import Events as Happened
 
 MERGING = "merging tool outputs"
+TOOLS_RAN = "tools_ran"
 _CUT_OFF = "The connector's answer was cut off."
 
 
@@ -65,27 +73,32 @@ class Completions:
                 yield response
 
     async def whole(
-        self, request: pb.RunCompletionRequest, context: Context, happened: "Happened"
-    ) -> None:
-        """Add to `happened` what happens, to be read when it is over, or that far when it fails.
+        self, request: pb.RunCompletionRequest, context: Context
+    ) -> pb.RunWholeCompletionResponse:
+        """Return what happened when it is over.
 
         Raises:
-            HeddleError: As of `stream`.
+            HeddleError: As of `stream`; its metadata has `tools_ran` if tools have done their work.
         """
-        planned = await self._plan(request, context)
-        if planned.bound:
-            async with aclosing(self._run_tools(planned, context, watched=False)) as told:
-                async for events in told:
-                    happened.extend(events)
-        order = planned.order(self.max_prompt_chars)
-        watch = Stopwatch()
-        response = await self.connectors.GenerateWholeMessage(order, **onward(context))
-        earlier = len(happened)
-        if not forward(response.events[:], happened):
-            del happened[earlier:]
-            raise ProviderGarbledError(_CUT_OFF)
+        response = pb.RunWholeCompletionResponse()
+        happened = response.events
+        try:
+            planned = await self._plan(request, context)
+            if planned.bound:
+                async with aclosing(self._run_tools(planned, context, watched=False)) as told:
+                    async for events in told:
+                        happened.extend(events)
+            order = planned.order(self.max_prompt_chars)
+            watch = Stopwatch()
+            generated = await self.connectors.GenerateWholeMessage(order, **onward(context))
+        except (HeddleError, grpc.aio.AioRpcError) as error:
+            raise _lost(error, happened) from error
+        before = len(happened)
+        if not forward(generated.events[:], happened):
+            raise _lost(ProviderGarbledError(_CUT_OFF), happened[:before])
         if planned.traced:
             _tell(planned.trace(watch.seconds(), _chars(happened)), happened)
+        return response
 
     async def _plan(self, request: pb.RunCompletionRequest, context: Context) -> Plan:
         match request.WhichOneof("target"):
@@ -127,6 +140,16 @@ class Completions:
                     yield made, done
         if not done:
             raise ProviderGarbledError(_CUT_OFF)
+
+
+def _lost(
+    error: HeddleError | grpc.aio.AioRpcError, happened: Sequence[pb.RunEvent]
+) -> HeddleError:
+    """Return the failure of a run whose events nobody gets to see."""
+    known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
+    if happened:  # whoever asks again must know that tools run again
+        known.metadata[TOOLS_RAN] = "true"
+    return known
 
 
 def _chars(events: "Happened") -> int:
