@@ -59,11 +59,12 @@ class Relay(pb_grpc.OrchestratorServiceServicer):
 
 
 def stack(seconds: float, *, apart: bool = False) -> tuple[Any, Relay, Model]:
-    channel, model = LocalChannel(), Model(seconds)
-    connector_pb2_grpc.add_ConnectorServiceServicer_to_server(model, channel)  # type: ignore[arg-type] # stands for a server
-    relay = Relay(connector_pb2_grpc.ConnectorServiceStub(channel), apart=apart)  # type: ignore[arg-type] # stands for a channel
-    pb_grpc.add_OrchestratorServiceServicer_to_server(relay, channel)  # type: ignore[arg-type] # as above
-    return pb_grpc.OrchestratorServiceStub(channel), relay, model  # type: ignore[arg-type] # as above
+    model = Model(seconds)  # type: ignore[abstract] # what is not asked for is not there
+    channel: Any = LocalChannel()  # stands for a server, and for a channel
+    connector_pb2_grpc.add_ConnectorServiceServicer_to_server(model, channel)
+    relay = Relay(connector_pb2_grpc.ConnectorServiceStub(channel), apart=apart)  # type: ignore[abstract] # as above
+    pb_grpc.add_OrchestratorServiceServicer_to_server(relay, channel)
+    return pb_grpc.OrchestratorServiceStub(channel), relay, model
 
 
 def request() -> pb.RunWholeCompletionRequest:
