@@ -39,12 +39,12 @@ _KNOWN_BUT_CALLS = _KNOWN - {"tool_calls"}
 
 def fill_conversation(messages: "Turns", value: object, place: Place) -> None:
     """Add the turns of `messages`."""
-    found = fields.items(value, place, most=MAX_MESSAGES)
+    found = fields.items(value, place, "messages", most=MAX_MESSAGES)
     if not found:
-        raise place.wrong("must have at least one message")
+        raise (place / "messages").wrong("must have at least one message")
     for index, item in enumerate(found):
         if not _fill_usual(messages, item):
-            _fill(messages, item, place / index)
+            _fill(messages, item, place.at("messages", index))
 
 
 def fill_question(messages: "Turns", prompt: str) -> None:

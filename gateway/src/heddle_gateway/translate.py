@@ -90,7 +90,7 @@ def _fill_messages(messages: "Turns", given: dict[str, Any], place: Place) -> fr
     LAMB's older clients send one `prompt`, alone or among `params`.
     """
     if (value := given.get("messages")) is not None:
-        fill_conversation(messages, value, place / "messages")
+        fill_conversation(messages, value, place)
         return _NONE
     if (value := given.get("prompt")) is not None:
         fill_question(messages, fields.text(value, place, "prompt"))

@@ -11,7 +11,7 @@ from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress, EgressSettings
 from heddle_runtime.owner_settings import ACCOUNTS, Channel, OwnerSettings, account_stub
 from heddle_runtime.server import Binding, bind
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from heddle_connector.catalog import Catalog
@@ -19,6 +19,7 @@ from heddle_connector.http import http_client
 from heddle_connector.owners import Owners
 from heddle_connector.registry import installed, opened
 from heddle_connector.servicer import ConnectorServicer
+from heddle_connector.written_calls import CallFormats
 
 
 class ConnectorSettings(EgressSettings):
@@ -46,6 +47,19 @@ class ConnectorSettings(EgressSettings):
         description="Let organisations that have set up no provider use those of this "
         "environment, at the operator's expense.",
     )
+    call_formats: dict[str, list[str]] = Field(
+        default={},
+        description="In which formats models write calls of functions into their text, if they "
+        'do: a JSON object of patterns of connector/model, such as {"openai/qwen3-coder*": '
+        '["qwen3_coder"], "openai/gpt-*": []}. The first that fits counts; without one, every '
+        "format is read.",
+    )
+
+    @field_validator("call_formats")
+    @classmethod
+    def _check_formats(cls, value: dict[str, list[str]]) -> dict[str, list[str]]:
+        CallFormats(value)
+        return value
 
 
 @asynccontextmanager
@@ -73,6 +87,8 @@ async def app(
         )
         owners = Owners(registry, http, guarded, known, shared=settings.share_providers)
         resources.push_async_callback(owners.close)
-        servicer = ConnectorServicer(registry, Catalog(), owners)
+        servicer = ConnectorServicer(
+            registry, Catalog(), owners, CallFormats(settings.call_formats)
+        )
         contract = pb.DESCRIPTOR.services_by_name["ConnectorService"]
         yield [bind(contract, pb_grpc.add_ConnectorServiceServicer_to_server, servicer)]

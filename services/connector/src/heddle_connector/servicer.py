@@ -18,6 +18,7 @@ from heddle_connector.owners import Owners
 from heddle_connector.registry import Registry
 from heddle_connector.responses import add_events
 from heddle_connector.sdk import Model
+from heddle_connector.written_calls import CallFormats, WrittenCalls
 
 _KINDS = {
     "image": pb.INPUT_KIND_IMAGE,
@@ -29,10 +30,13 @@ _KINDS = {
 class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     """Translates between the contract and the connectors."""
 
-    def __init__(self, registry: Registry, catalog: Catalog, owners: Owners) -> None:
+    def __init__(
+        self, registry: Registry, catalog: Catalog, owners: Owners, formats: CallFormats
+    ) -> None:
         self._registry = registry
         self._catalog = catalog
         self._owners = owners
+        self._formats = formats
 
     async def ListConnectors(
         self, request: pb.ListConnectorsRequest, context: Context
@@ -88,10 +92,13 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         """Stream what the connector yields."""
         call = Call(request, context)
         first, batches = await begin(self._owners, call)
-        ending = _Ending()
+        ending = _Ending(self._formats.reader(call))
         try:
+            if call.replaced is not None:
+                replaced = pb.GenerationEvent(model_replaced=call.replaced)
+                yield pb.GenerateMessageResponse(events=[replaced])
             if taken := ending.take(first):
-                yield _response(call, taken, first=True)
+                yield _response(call, taken)
             async for events in batches:
                 if taken := ending.take(events):
                     yield _response(call, taken)
@@ -107,9 +114,10 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     ) -> pb.GenerateWholeMessageResponse:
         """Return all that the connector yields when it is over."""
         call = Call(request.generation, context, whole=True)
-        ending = _Ending()
         try:
-            events = ending.take(await whole(self._owners, call))
+            found = await whole(self._owners, call)
+            ending = _Ending(self._formats.reader(call))
+            events = ending.take(found)
             ending.check()
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
@@ -125,20 +133,22 @@ class _Ending:
     """Sees that an answer ends as the contract says: with one `Done`, and nothing after it."""
 
     # No generator: a layer of those costs every token more than all that is done here.
-    __slots__ = ("_done",)
+    __slots__ = ("_done", "_written")
 
-    def __init__(self) -> None:
+    def __init__(self, written: WrittenCalls | None) -> None:
         self._done = False
+        self._written = written
 
     def take(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return what of `events` belongs to the answer."""
+        """Return what of `events` belongs to the answer, written calls as calls."""
         if self._done:
             return ()
         for number, event in enumerate(events):
             if type(event) is Done:
                 self._done = True
-                return events[: number + 1]
-        return events
+                events = events[: number + 1]
+                break
+        return events if self._written is None else self._written.take(events)
 
     def check(self) -> None:
         """Raise an error if the end did not come."""
@@ -146,13 +156,8 @@ class _Ending:
             raise ProviderGarbledError("The provider's answer ended before it was complete.")
 
 
-def _response(
-    call: Call, events: Sequence[Event], *, first: bool = False
-) -> pb.GenerateMessageResponse:
-    """Return events; the first ones are led by what is told if another model gives the answer."""
+def _response(call: Call, events: Sequence[Event]) -> pb.GenerateMessageResponse:
     response = pb.GenerateMessageResponse()
-    if first and call.replaced is not None:
-        response.events.add(model_replaced=call.replaced)
     add_events(response.events, events, call.substitute)
     return response
 

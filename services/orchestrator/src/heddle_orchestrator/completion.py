@@ -1,18 +1,25 @@
 """One answer: the assistant, its tools, its prompt, its model; streamed or whole."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+import grpc
 from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.boundary import Context
 from heddle_runtime.calls import onward
 from heddle_runtime.client import streaming
-from heddle_runtime.errors import InvalidRequestError, ProviderGarbledError, Violation
+from heddle_runtime.errors import (
+    HeddleError,
+    InvalidRequestError,
+    ProviderGarbledError,
+    Violation,
+    from_rpc,
+)
 
 from heddle_orchestrator.assistants import BY_ID, Assistants, owned_by_caller
 from heddle_orchestrator.execution import Events, ToolRun
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     from heddle_orchestrator.forwarding import Events as Happened
 
 MERGING = "merging tool outputs"
+TOOLS_RAN = "tools_ran"
 _CUT_OFF = "The connector's answer was cut off."
 Order = connector_pb2.GenerateWholeMessageRequest
 
@@ -73,13 +81,24 @@ class Completions:
                     yield response
 
     async def whole(
-        self, request: pb.RunCompletionRequest, context: Context, happened: "Happened"
-    ) -> None:
-        """Add to `happened` what happens, to be read when it is over, or that far when it fails.
+        self, request: pb.RunCompletionRequest, context: Context
+    ) -> pb.RunWholeCompletionResponse:
+        """Return what happened when it is over.
 
         Raises:
-            HeddleError: As of `stream`.
+            HeddleError: As of `stream`; its metadata has `tools_ran` if tools have done their work.
         """
+        response = pb.RunWholeCompletionResponse()
+        try:
+            await self._answer(request, context, response.events)
+        except (HeddleError, grpc.aio.AioRpcError) as error:
+            raise _lost(error, response.events) from error
+        return response
+
+    async def _answer(
+        self, request: pb.RunCompletionRequest, context: Context, happened: "Happened"
+    ) -> None:
+        """Add to `happened` what happens, that far when it fails."""
         planned = await self._plan(request, context)
         if planned.bound:
             async with aclosing(self._run_tools(planned, context, watched=False)) as told:
@@ -180,3 +199,13 @@ class Completions:
         async with aclosing(self._generate(planned, order, context)) as generated:
             async for response in generated:
                 yield response.events[:]
+
+
+def _lost(
+    error: HeddleError | grpc.aio.AioRpcError, happened: Sequence[pb.RunEvent]
+) -> HeddleError:
+    """Return the failure of a run whose events nobody gets to see."""
+    known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
+    if happened:  # whoever asks again must know that tools run again
+        known.metadata[TOOLS_RAN] = "true"
+    return known

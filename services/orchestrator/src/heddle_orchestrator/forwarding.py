@@ -28,7 +28,7 @@ def forward(events: "Iterable[GenerationEvent]", run: "Events") -> bool:
             case "tool_call":
                 run.add(tool_call=event.tool_call)
             case "done":
-                run.add(done=event.done)
+                run.add().done.CopyFrom(event.done)
             case "logprobs_json":
                 run.add(logprobs_json=event.logprobs_json)
             case "model_replaced":

@@ -68,7 +68,8 @@ class Plan:
         # Filled in where it will be sent from: a prompt can be long.
         generation = order.generation
         generation.model.CopyFrom(assistant.model)
-        generation.messages.extend(prompt)
+        for turn in prompt:  # `extend` would write and read each
+            generation.messages.add().CopyFrom(turn)
         generation.options.CopyFrom(self.request.options)
         if functions := self.request.functions[:]:
             generation.functions.extend(functions)

@@ -1,19 +1,16 @@
 """`heddle.orchestrator.v1.OrchestratorService`."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
+from typing import Any
 
-import grpc
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
-from heddle_runtime.errors import HeddleError, from_rpc
 from heddle_runtime.paging import page
 
 from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS
 from heddle_orchestrator.strategies import STRATEGIES
-
-TOOLS_RAN = "tools_ran"
 
 
 class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
@@ -57,17 +54,8 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
         """Stream everything that happens while an assistant answers."""
         return self._completions.stream(request, context)
 
-    async def RunWholeCompletion(
+    def RunWholeCompletion(
         self, request: pb.RunWholeCompletionRequest, context: Context
-    ) -> pb.RunWholeCompletionResponse:
+    ) -> Coroutine[Any, Any, pb.RunWholeCompletionResponse]:
         """Return everything that happened when it is over."""
-        response = pb.RunWholeCompletionResponse()
-        try:
-            await self._completions.whole(request.run, context, response.events)
-        except (HeddleError, grpc.aio.AioRpcError) as error:
-            known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
-            if response.events:
-                # They are lost, but whoever asks again must know that tools run again.
-                known.metadata[TOOLS_RAN] = "true"
-            raise known from error
-        return response
+        return self._completions.whole(request.run, context)

@@ -57,12 +57,17 @@ class LocalChannel:
         async def call(request: Message, timeout: float | None = None, **_: Any) -> Message:  # noqa: ANN401, ASYNC109 - a stub's signature
             behavior = self._unary.get(path) or _absent(path)
             around = _AROUND.get()
-            context = LocalContext(timeout, around)
+            if timeout is not None and around is not None and around.covers(timeout):
+                try:
+                    return await behavior(request, around)  # type: ignore[no-any-return] # handlers are untyped
+                except Exception as error:
+                    raise to_rpc(foreseen(path, error)) from error
+            context = LocalContext(timeout)
             token = _AROUND.set(context)
             try:
                 if around is None or timeout is None:
                     check(request, limited=timeout is not None)
-                return await behavior(request, context)  # type: ignore[no-any-return] # handlers are untyped
+                return await behavior(request, context)  # type: ignore[no-any-return] # as above
             except Exception as error:
                 raise to_rpc(foreseen(path, error)) from error
             except asyncio.CancelledError:
@@ -145,13 +150,7 @@ class LocalContext:
 
     __slots__ = ("_deadline", "_expired", "_timer", "_worker")
 
-    def __init__(self, timeout: float | None, around: "LocalContext | None" = None) -> None:
-        """Start the time of a call.
-
-        Args:
-            timeout: Its seconds.
-            around: The call that it serves, if that is one of this process.
-        """
+    def __init__(self, timeout: float | None) -> None:
         loop = asyncio.get_running_loop()
         self._expired = False
         self._worker = asyncio.current_task(loop)
@@ -159,15 +158,18 @@ class LocalContext:
         self._timer: asyncio.TimerHandle | None = None
         if timeout is not None:
             self._deadline = time.monotonic() + timeout
-            if around is None or not around.covers(self._worker, self._deadline):
-                self._timer = loop.call_later(timeout, self._expire)
+            self._timer = loop.call_later(timeout, self._expire)
 
-    def covers(self, worker: "asyncio.Task[Any] | None", deadline: float) -> bool:
-        """Return whether this call's timer ends the `worker` of a call within it by `deadline`."""
+    def covers(self, timeout: float) -> bool:
+        """Return whether this call's deadline serves for one that is made now as well.
+
+        It does for a call of the same task that may take all the time that is left, or more.
+        """
         return (
-            worker is self._worker is not None
-            and self._deadline is not None
-            and self._deadline <= deadline
+            self._deadline is not None
+            and self._deadline <= time.monotonic() + timeout
+            and self._worker is not None
+            and self._worker is asyncio.current_task()
         )
 
     def time_remaining(self) -> float | None:

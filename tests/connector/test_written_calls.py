@@ -1,0 +1,130 @@
+"""Calls that a model writes into its text come out as calls, streamed and whole."""
+
+import json
+from typing import Any
+
+import pytest
+from heddle.chat.v1 import chat_pb2 as chat
+from heddle.connector.v1 import connector_pb2 as pb
+from heddle_connector.app import ConnectorSettings
+from heddle_connector.written_calls import CallFormats
+from pydantic import ValidationError
+
+from connector.provider import DONE, Exchange, chunk, provider, streaming, text
+from connector.service import answer, as_whole, asked, events, openai_at, service
+
+WEATHER = chat.FunctionDeclaration(
+    name="get_weather",
+    description="Tells the weather.",
+    parameters_schema_json='{"type":"object","properties":{"city":{"type":"string"}}}',
+)
+HERMES = '<tool_call>{"name": "get_weather", "arguments": {"city": "Größe"}}</tool_call>'
+CODER = "<function=get_weather><parameter=city>Paris</parameter></function>"
+
+
+def pieces(words: str, finish: str = "stop") -> list[bytes]:
+    return [*map(text, words), chunk({}, finish), DONE]
+
+
+def called(found: list[pb.GenerationEvent]) -> list[tuple[str, Any]]:
+    return [
+        (event.tool_call.name, json.loads(event.tool_call.arguments_json))
+        for event in found
+        if event.HasField("tool_call")
+    ]
+
+
+@pytest.mark.parametrize("written", [HERMES, CODER], ids=["hermes", "coder"])
+async def test_a_written_call_is_told_as_one_and_no_mark_leaks(
+    monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    script = streaming(*pieces(f"Let me look.\n{written}"))
+    async with openai_at(script, monkeypatch) as (stub, _):
+        found = await events(stub, asked(functions=[WEATHER]))
+
+    [(name, arguments)] = called(found)
+    assert name == "get_weather"
+    assert arguments in ({"city": "Größe"}, {"city": "Paris"})
+    assert answer(found).strip() == "Let me look."
+    assert found[-1].done.finish_reason == chat.FINISH_REASON_TOOL_CALLS
+
+
+async def test_a_whole_answer_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def script(exchange: Exchange) -> None:
+        message = {"role": "assistant", "content": f"{CODER}\n{HERMES}"}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        await exchange.reply(200, json.dumps({"model": "m", "choices": [choice]}))
+
+    async with openai_at(script, monkeypatch) as (stub, _):
+        found = await events(stub, as_whole(asked(functions=[WEATHER])))
+
+    assert called(found) == [
+        ("get_weather", {"city": "Paris"}),
+        ("get_weather", {"city": "Größe"}),
+    ]
+    identifiers = [event.tool_call.id for event in found if event.HasField("tool_call")]
+    assert len(set(identifiers)) == len(identifiers) == 2
+    assert found[-1].done.finish_reason == chat.FINISH_REASON_TOOL_CALLS
+
+
+async def test_without_functions_or_with_none_chosen_the_text_stays_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    none = chat.GenerationOptions(extra_json='{"tool_choice":"none"}')
+    async with openai_at(streaming(*pieces(HERMES)), monkeypatch) as (stub, _):
+        plain = await events(stub, asked())
+        declined = await events(stub, asked(functions=[WEATHER], options=none))
+
+    assert answer(plain) == answer(declined) == HERMES
+    assert plain[-1].done.finish_reason == chat.FINISH_REASON_STOP
+
+
+async def test_a_call_that_the_limit_cuts_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = streaming(*pieces(f"Yes. {HERMES[:50]}", "length"))
+    async with openai_at(script, monkeypatch) as (stub, _):
+        found = await events(stub, asked(functions=[WEATHER]))
+
+    assert called(found) == []
+    assert answer(found).strip() == "Yes."
+    assert found[-1].done.finish_reason == chat.FINISH_REASON_LENGTH
+
+
+async def test_native_calls_and_reasoning_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = {"name": "get_weather", "arguments": '{"city": "Rome"}'}
+    native = {"index": 0, "id": "c1", "type": "function", "function": function}
+    script = streaming(
+        chunk({"reasoning_content": "Hm."}),
+        text("Ok."),
+        chunk({"tool_calls": [native]}),
+        chunk({}, "tool_calls"),
+        DONE,
+    )
+    async with openai_at(script, monkeypatch) as (stub, _):
+        found = await events(stub, asked(functions=[WEATHER]))
+
+    assert called(found) == [("get_weather", {"city": "Rome"})]
+    assert "".join(event.reasoning_delta for event in found) == "Hm."
+    assert answer(found) == "Ok."
+
+
+async def test_the_formats_of_a_model_can_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    formats = {"openai/coder*": ["qwen3_coder"], "openai/gpt-*": []}
+    async with provider(streaming(*pieces(HERMES + CODER))) as made:
+        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", f"{made.url}/v1")
+        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", "sk-test-0123456789abcdef")
+        async with service(call_formats=formats) as stub:
+            coder = await events(stub, asked(model="coder-30b", functions=[WEATHER]))
+            plain = await events(stub, asked(model="gpt-9", functions=[WEATHER]))
+            other = await events(stub, asked(model="m", functions=[WEATHER]))
+
+    assert called(coder) == [("get_weather", {"city": "Paris"})]
+    assert called(plain) == []
+    assert answer(plain) == HERMES + CODER
+    assert len(called(other)) == 2
+
+
+def test_a_format_that_nobody_knows_is_refused_at_the_start() -> None:
+    with pytest.raises(ValidationError, match="There is no format 'klingon' for 'openai/x'"):
+        ConnectorSettings(call_formats={"openai/x": ["klingon"]})
+    with pytest.raises(ValueError, match=r"there are .*hermes"):
+        CallFormats({"*": ["klingon"]})
