@@ -1,7 +1,6 @@
 """Every format of the table is read, whatever stands in it and around it."""
 
 import json
-from pathlib import Path
 
 import pytest
 from heddle_connector.toolcalls import FORMATS, read_tool_calls
@@ -96,21 +95,3 @@ def test_an_unknown_format_is_refused_by_name() -> None:
         ValueError, match="There is no tool-call format 'qwen9'; there are: apertus"
     ):
         read_tool_calls("", formats=["qwen9"])
-
-
-def test_the_library_knows_nothing_of_the_services() -> None:
-    folder = Path(read_tool_calls.__code__.co_filename).parent
-    imports = [
-        line.split()[1]
-        for file in folder.glob("*.py")
-        for line in file.read_text().splitlines()
-        if line.startswith(("from ", "import "))
-    ]
-    assert {name.split(".")[0] for name in imports} - {"heddle_connector"} <= {
-        *("collections", "dataclasses", "functools", "json", "math", "re", "sys", "typing"),
-    }
-    assert all(
-        name.startswith("heddle_connector.toolcalls")
-        for name in imports
-        if name.startswith("heddle")
-    )

@@ -160,6 +160,11 @@ def test_a_stray_end_of_reasoning_is_not_shown() -> None:
     assert read_tool_calls("\n</think>\n\nHello.").content == "Hello."
 
 
+def test_reasoning_may_begin_directly_after_content() -> None:
+    reading = read_tool_calls("Sure.<think>Hm.</think>Yes.")
+    assert (reading.content, reading.reasoning) == ("Sure.Yes.", "Hm.")
+
+
 def test_a_mention_of_reasoning_marks_stays() -> None:
     text = "Models use <think> and </think> around it."
     assert read_tool_calls(text).content == text
@@ -173,6 +178,12 @@ def test_tagged_calls_of_unknown_functions_are_returned() -> None:
 def test_bare_calls_count_when_no_functions_are_known() -> None:
     assert calls_in(read_tool_calls(f"[{CALL}]")) == [PARIS]
     assert calls_in(read_tool_calls("[get_weather(city='Paris')]")) == [PARIS]
+
+
+def test_a_name_and_an_object_count_without_known_functions_only_if_nothing_follows() -> None:
+    assert calls_in(read_tool_calls('get_weather\n{"city": "Paris"}\n')) == [PARIS]
+    text = 'Result\n{"city": "Paris"}\nThat is it.'
+    assert (read_tool_calls(text).calls, read_tool_calls(text).content) == ([], text)
 
 
 def test_content_around_calls_is_joined_word_for_word() -> None:

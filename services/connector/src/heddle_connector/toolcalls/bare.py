@@ -4,10 +4,12 @@ They are looked for where a sentence does not put such things, and only if they 
 """
 
 import re
+from typing import Any
 
 from heddle_connector.toolcalls.attempt import Attempt
 from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.functions import Functions
+from heddle_connector.toolcalls.names import LONGEST_NAME
 from heddle_connector.toolcalls.objects import ARGUMENTS, NAMES, read_json
 from heddle_connector.toolcalls.sequences import sequence
 from heddle_connector.toolcalls.source import Scan, Source, literal, peek, space, within
@@ -22,6 +24,7 @@ _PYTHON_BEGINS = re.compile(
 _PYTHON_MAY_BEGIN = re.compile(
     r"\[\s{0,64}(?:[^\W\d][\w.\-]{0,64}(?:\(\s{0,64}(?:[^\W\d]\w{0,64}\s{0,8})?)?)?"
 )
+_NAME = re.compile(r"[\w.\-]*+")
 _INFO = re.compile(r"[^\n`]*+")
 _LONGEST_INFO = 40
 
@@ -71,27 +74,47 @@ def python_calls(attempt: Attempt) -> Scan[bool]:
 
 
 def named_object(attempt: Attempt) -> Scan[bool]:
-    """Read a known name on a line of its own, and an object: the arguments."""
+    """Read a known name on a line of its own, and an object: the arguments.
+
+    If no names are known, any will do, but nothing may follow.
+    """
     source = attempt.source
-    named = yield from literal(source, [f"{name}\n" for name in attempt.functions.names])
-    yield from space(source)
-    if named is None or (yield from peek(source)) != "{":
+    known = bool(attempt.functions)
+    if known:
+        named = yield from literal(source, [f"{name}\n" for name in attempt.functions.names])
+    else:
+        named = yield from within(source, _NAME, LONGEST_NAME)
+    if not named or (not known and (yield from literal(source, ("\n",))) is None):
         return False
-    text = yield from bracketed(source, JSON)
-    try:
-        arguments = read_json(text) if text else None
-    except ValueError:
+    arguments = yield from _object(source)
+    if arguments is None:
         return False
-    if not isinstance(arguments, dict):
-        return False
-    attempt.found(CallRead(named[:-1], arguments))
+    if not known:
+        yield from space(source)
+        if (yield from peek(source)):
+            return False
+    attempt.found(CallRead(named.removesuffix("\n"), arguments))
     return True
 
 
+def _object(source: Source) -> Scan[dict[str, Any] | None]:
+    """Read a JSON object; None if there is none."""
+    yield from space(source)
+    if (yield from peek(source)) != "{":
+        return None
+    text = yield from bracketed(source, JSON)
+    try:
+        value = read_json(text) if text else None
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def fenced_calls(source: Source, functions: Functions) -> Scan[list[CallRead]]:
-    """Take code fences up to the end of the message; return their calls, none if anything else
-    is in the message.
-    """  # noqa: D205 - one sentence
+    """Take code fences up to the end of the message and return their calls.
+
+    There are none if anything else is in the message: then the fences are examples.
+    """
     calls: list[CallRead] = []
     while True:
         if (yield from literal(source, ("```",))) is None:

@@ -15,7 +15,7 @@ class Functions:
         for item in functions:
             function = item.get("function", item)
             parameters = function.get("parameters")
-            self._parameters[str(function["name"])] = (
+            self._parameters[str(function.get("name", ""))] = (
                 parameters if isinstance(parameters, Mapping) else {}
             )
 

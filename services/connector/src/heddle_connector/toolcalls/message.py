@@ -94,9 +94,13 @@ class Message:
                 self._voice.call(call)
             if calls:
                 source.keep()
-        elif first in self._initials and "{name}{arguments}" in self._marks.bare:
+        elif self._may_name(first) and "{name}{arguments}" in self._marks.bare:
             yield from bare.named_object(Attempt(source, self._functions, self._voice.call))
         self._voice.say(source.put_back())
+
+    def _may_name(self, first: str) -> bool:
+        """Whether a message that begins with this character may begin with a function's name."""
+        return first in self._initials if self._functions else first.isalpha()
 
     def _content(self) -> Scan[None]:
         source = self._source
@@ -303,8 +307,9 @@ class Message:
 
     def _begin_reasoning(self, mark: str) -> Scan[None]:
         source = self._source
+        beside = self._voice.blank or not source.before().isspace()
         source.take(source.position + len(mark))
-        if "|" in mark or "[" in mark or self._voice.blank:
+        if beside or "|" in mark or "[" in mark:
             yield from self._reasoning((REASONING[mark],))
             if not self._voice.said:
                 yield from self._opening()

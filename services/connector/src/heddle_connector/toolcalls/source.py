@@ -60,14 +60,10 @@ class Source:
         return self.text[self.position - 1] if self.position else ""
 
     def keep(self) -> None:
-        """Remember what is taken from here on, until `drop`, `kept` or `put_back`."""
+        """Remember what is taken from here on, until `kept` or `put_back`."""
         self._kept = []
         self._from = self.position
         self._before = self.before()
-
-    def drop(self) -> None:
-        """Remember no longer."""
-        self._kept = None
 
     def kept(self) -> str:
         """Return what was taken since `keep`, and remember no longer."""
