@@ -29,8 +29,9 @@ def test_the_tool_of_the_guide_is_a_file_of_under_forty_lines_that_loads() -> No
 
 
 def test_the_assistant_of_the_guide_is_one() -> None:
-    [document] = blocks("yaml")
+    document, binding = blocks("yaml")
 
+    assert yaml.safe_load(binding)["tools"][0]["mode"] == "function"
     assert AssistantDocument.model_validate(yaml.safe_load(document)).tools[0].slot == "context"
 
 

@@ -119,22 +119,19 @@ async def test_users_who_cannot_be_checked_are_not_let_in(tmp_path: Path, transp
         assert (await bench.chat(KEY, NAMED)).status_code == 200
 
 
-async def test_an_id_without_an_address_names_somebody_and_gives_no_rights(
-    start: Start, tmp_path: Path
-) -> None:
+async def test_an_id_without_an_address_names_somebody_and_gives_no_rights(tmp_path: Path) -> None:
     keys = tmp_path / "keys.yaml"
     plain = "another-key-of-16-characters"
     keys.write_text(
         f"'{KEY}': {{subject: webui, organization: uni, trusted: true}}\n"
         f"'{plain}': {{subject: script, organization: uni}}\n"
     )
-    named = {"X-OpenWebUI-User-Id": "5f0c"}
-    async with start(api_key=None, api_keys=keys) as bench:
-        assert (await bench.chat(named)).status_code == 200
-        assert (await bench.chat(dict(NAMED))).status_code == 200
-        key = {"authorization": f"Bearer {plain}"}
-        assert (await bench.chat({**named, **key})).status_code == 200
-    assert [caller.identity for caller in bench.orchestrator.callers] == [
+    named = [("X-OpenWebUI-User-Id", "5f0c")]
+    async with gateway(tmp_path, "local", api_key=None, api_keys=keys) as bench:
+        assert (await bench.chat(KEY, named)).status_code == 200
+        assert (await bench.chat(KEY, NAMED)).status_code == 200
+        assert (await bench.chat(plain, named)).status_code == 200
+    assert bench.callers == [
         Identity("webui", "uni", client_user="5f0c"),
         Identity(BEN, "uni"),
         Identity("script", "uni"),

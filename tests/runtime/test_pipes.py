@@ -41,7 +41,7 @@ from runtime.pipes import (
     until,
 )
 
-SOON = 0.25
+SOON = 1.0
 AT_ONCE = ServiceSettings(drain_wait=0, shutdown_grace=0)
 PATIENT = ServiceSettings(drain_wait=0, shutdown_grace=10)
 Channel = grpc.aio.Channel

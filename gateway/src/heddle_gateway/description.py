@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 _PROBLEM = {"$ref": "#/components/responses/Problem"}
 # By what a route has, the statuses of the problems that come with it.
 _WITH_GATE = ("401", "403", "429", "500", "501", "503", "504")
+_WITH_BODY = ("400", "408", "413")
 _PARTS = (
-    *("completions.yaml", "assistants.yaml", "rubrics.yaml"),
+    *("completions.yaml", "assistants.yaml", "usage.yaml", "rubrics.yaml"),
     *("creator.yaml", "catalog.yaml"),
 )
-_WITH_BODY = ("400", "408", "413")
-_PARTS = ("completions.yaml", "assistants.yaml", "usage.yaml", "creator.yaml", "catalog.yaml")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

@@ -9,7 +9,6 @@ who is let in no more is refused; behind a key of the operator's organisation, a
 """
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import grpc
@@ -26,6 +25,7 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity import Identity, home
 from heddle_runtime.remembered import Remembered
+from msgspec.structs import replace
 
 from heddle_gateway.exchange import Exchange
 from heddle_gateway.issued_keys import REMEMBERED

@@ -13,6 +13,7 @@ import pytest
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc
 from heddle_runtime.calls import AUTHORIZATION
+from heddle_runtime.egress import SETTING
 from heddle_runtime.identity import Identity, TokenSigner
 from integration.provider import Provider, providing
 from integration.whole import whole
@@ -120,6 +121,7 @@ async def heddle(
         "HEDDLE_MIGRATION_KEY_PEPPER": SECRET,
         "HEDDLE_MIGRATION_ENCRYPTION_KEY": SECRET,
         "HEDDLE_MIGRATION_LAMB_DATABASE": str(lamb.path),
+        SETTING: "127.0.0.0/8",
     }.items():
         monkeypatch.setenv(name, value)
     notes = tmp_path / "files" / "1" / "notes.md"
