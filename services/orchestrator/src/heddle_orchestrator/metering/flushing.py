@@ -13,7 +13,7 @@ from heddle_runtime.acting import Acting
 from heddle_runtime.calls import outgoing
 from heddle_runtime.errors import InvalidRequestError, from_rpc
 
-from heddle_orchestrator.metering.meter import Meter
+from heddle_orchestrator.metering.meter import LARGEST_BATCH, Meter
 
 if TYPE_CHECKING:
     from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
@@ -57,8 +57,10 @@ class _Flusher:
                 log.exception("usage cannot be recorded now; it is kept")
 
     async def flush(self) -> None:
-        """Send all that there is, until something fails."""
-        while entries := self._meter.batch():
+        """Send all that there is, until something fails. What is counted meanwhile can wait."""
+        more = True
+        while more and (entries := self._meter.batch()):
+            more = len(entries) == LARGEST_BATCH
             request = pb.RecordUsageRequest(recorder=self._meter.recorder, entries=entries)
             try:
                 with self._acting.itself():
