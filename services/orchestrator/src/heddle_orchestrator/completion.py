@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import grpc
-from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.boundary import Context
@@ -122,20 +121,19 @@ class Completions:
         match request.WhichOneof("target"):
             case "assistant":
                 if request.charged_to:
-                    await self._kept(f"{BY_ID}{request.charged_to}", context)
+                    paying = f"{BY_ID}{request.charged_to}"
+                    if self.assistants.known(paying) is None:
+                        await self.assistants.get(paying, context)
                 assistant = owned_by_caller(request.assistant)
             case "assistant_reference":
-                # Not through `_kept`: what is known already is worth no coroutine.
                 wanted = request.assistant_reference
-                assistant = self.assistants.known(wanted) or await self._kept(wanted, context)
+                assistant = self.assistants.known(wanted) or await self.assistants.get(
+                    wanted, context
+                )
             case _:
                 violation = Violation("assistant_reference", "is required, or assistant")
                 raise InvalidRequestError("The request names no assistant.", [violation])
         return plan(request, assistant, self.tool_timeout, context)
-
-    async def _kept(self, reference: str, context: Context) -> assistant_pb2.Assistant:
-        known = self.assistants.known(reference)
-        return known or await self.assistants.get(reference, context)
 
     async def _run_tools(
         self, planned: Plan, context: Context, *, watched: bool
