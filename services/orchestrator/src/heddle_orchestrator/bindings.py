@@ -53,7 +53,8 @@ class Bound:
     def fail(self, error: status_pb2.Status, slot: str) -> None:
         """Take the tool's failure. `slot` is empty if nobody could tell it."""
         self.slot = self.binding.slot or slot
-        self.error = error
+        self.error = status_pb2.Status()
+        self.error.CopyFrom(error)  # its message may be another one's part
 
     @property
     def failure(self) -> HeddleError | None:

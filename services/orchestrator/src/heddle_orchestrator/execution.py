@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
-from google.rpc import status_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.boundary import Context
@@ -125,9 +124,7 @@ def _absorb(bound: Bound, event: tool_pb2.ToolEvent, watched: bool) -> Events:  
                 told.insert(0, pb.RunEvent(sources=sources))
             return told
         case "error":
-            failure = status_pb2.Status()
-            failure.CopyFrom(event.error)
-            bound.fail(failure, event.slot)
+            bound.fail(event.error, event.slot)
             return [finished(bound)]
         case _:  # an event of a newer contract
             return []

@@ -132,6 +132,4 @@ def _free(wanted: str, taken: Collection[str]) -> str:
 
 def _fail(bound: Iterable[Bound], error: status_pb2.Status) -> None:
     for b in bound:
-        own = status_pb2.Status()
-        own.CopyFrom(error)
-        b.fail(own, "")
+        b.fail(error, "")
