@@ -22,6 +22,7 @@ from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, to_rpc
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.server import Binding, Running, running
+from integration.browser import browser
 
 SECRET = "a-secret-of-at-least-32-characters"
 ADMIN = Identity("operator", scopes=("admin",))
@@ -134,7 +135,7 @@ async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerat
         reached = replace(peers, accounts=counted)  # type: ignore[arg-type] # it has every method
         async with (
             serving(app(complete, reached), complete) as address,
-            httpx.AsyncClient(base_url=f"http://{address}", timeout=20, trust_env=False) as client,
+            browser(f"http://{address}") as client,
         ):
             bench = Bench(client, neighbours, counted)
             organization = pb.Organization(slug="uni")

@@ -12,6 +12,7 @@ from gateway.library import Library, library
 from gateway.neighbours import Neighbours, Orchestrator, serving_neighbours
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.server import serving
+from integration.browser import browser
 
 KEY = "lamb_test_key_0123456789"
 
@@ -58,12 +59,7 @@ async def gateway(
     async with (
         serving_neighbours(neighbours, transport, secret) as peers,
         serving(app(complete, peers), complete) as address,
-        httpx.AsyncClient(
-            base_url=f"http://{address}",
-            headers={"authorization": f"Bearer {KEY}"},
-            timeout=20,
-            trust_env=False,
-        ) as client,
+        browser(f"http://{address}", KEY) as client,
     ):
         yield Bench(address, client, neighbours)
 

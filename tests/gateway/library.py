@@ -20,6 +20,7 @@ from heddle_migration_service.database.upgrading import upgrade
 from heddle_runtime.client import channel
 from heddle_runtime.server import Binding, running
 from heddle_runtime.settings import ServiceSettings
+from integration.browser import browser
 from sqlalchemy import insert, select
 
 SECRET = "s" * 32
@@ -153,14 +154,7 @@ async def library(
         database = await exits.enter_async_context(open_database(url))
         await upgrade(database)
         people = {
-            name: await exits.enter_async_context(
-                httpx.AsyncClient(
-                    base_url=f"http://{address}",
-                    headers={"authorization": f"Bearer {key}"},
-                    timeout=20,
-                    trust_env=False,
-                )
-            )
+            name: await exits.enter_async_context(browser(f"http://{address}", key))
             for name, key in zip(PEOPLE, keys, strict=True)
         }
         yield Library(address, database, neighbours, people)

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from gateway.conftest import Bench, Start
 from gateway.library import TUTOR, Library
@@ -11,6 +10,7 @@ from gateway.tasks import METADATA, PROMPT, TITLE
 from heddle_gateway.app import GatewaySettings
 from heddle_runtime.errors import ResourceExhaustedError
 from heddle_runtime.identity import Identity
+from integration.browser import browser
 from integration.whole import whole, write_assistant
 from pydantic import ValidationError
 
@@ -95,7 +95,7 @@ async def test_a_title_costs_no_tool_anywhere_in_heddle(tmp_path: Path) -> None:
     write_assistant(tmp_path, "1", text)
     async with (
         whole(tmp_path) as running,
-        httpx.AsyncClient(base_url=running.url, timeout=20, trust_env=False) as client,
+        browser(running.url) as client,
     ):
         answered = await client.post("/v1/chat/completions", json={**TITLE, "metadata": METADATA})
         assert answered.json()["choices"][0]["message"]["content"] == f"user: {PROMPT}"

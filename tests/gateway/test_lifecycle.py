@@ -15,6 +15,7 @@ from gateway.conftest import KEY, Bench, gateway
 from gateway.neighbours import DONE, HELLO, text
 from heddle_gateway.app import GatewaySettings, app, connect
 from heddle_gateway.server import serving
+from integration.browser import browser
 
 BODY = {"model": "1", "messages": [{"role": "user", "content": "hi"}]}
 
@@ -28,7 +29,7 @@ def free_port() -> int:
 @asynccontextmanager
 async def asking(bench: Bench, *, stream: bool) -> AsyncGenerator[asyncio.Task[httpx.Response]]:
     """Ask with a client that outlives the gateway; the answer has begun when this yields."""
-    async with httpx.AsyncClient(trust_env=False, timeout=10) as client:
+    async with browser(timeout=10) as client:
         yield asyncio.create_task(
             client.post(
                 f"{bench.url}/v1/chat/completions",
@@ -86,12 +87,7 @@ async def test_services_that_are_not_there_are_told_apart_and_waited_for() -> No
     async with (
         connect(settings) as peers,
         serving(app(settings, peers), settings) as address,
-        httpx.AsyncClient(
-            base_url=f"http://{address}",
-            headers={"authorization": f"Bearer {KEY}"},
-            trust_env=False,
-            timeout=20,
-        ) as client,
+        browser(f"http://{address}", KEY) as client,
     ):
         health = await client.get("/health")
         assert health.status_code == 503
@@ -116,7 +112,7 @@ async def test_the_command_serves_and_stops_on_a_signal() -> None:
         stderr=asyncio.subprocess.PIPE,
     )
     assert process.stderr is not None
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with browser() as client:
         while b'"serving"' not in await process.stderr.readline():
             assert process.returncode is None
         response = await client.get(f"http://127.0.0.1:{port}/status")

@@ -11,6 +11,7 @@ from gateway.neighbours import Connectors
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.connector.v1 import connector_pb2
 from heddle_runtime.calls import caller
+from integration.browser import browser
 from integration.whole import whole
 
 LAMB = "/lamb/v1/completions"
@@ -27,7 +28,7 @@ async def test_the_environment_hides_connectors_and_tools(
     monkeypatch.setenv("PLUGIN_RUBRIC", value)
     async with (
         whole(tmp_path) as running,
-        httpx.AsyncClient(base_url=running.url, timeout=20, trust_env=False) as client,
+        browser(running.url) as client,
     ):
         offered = (await client.get(f"{LAMB}/list")).json()
         assert ("bypass" in offered["connectors"]) is shown

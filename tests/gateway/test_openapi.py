@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from gateway.conftest import KEY, Bench
 from heddle_connector.app import ConnectorSettings
@@ -21,6 +20,7 @@ from heddle_gateway.server import serving
 from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
 from heddle_tools_service.app import ToolsSettings
+from integration.browser import browser
 from integration.whole import write_assistant
 
 EXAMPLE = "model: {connector: bypass, model: simple-bypass}\nowner: ana@example.org\n"
@@ -100,8 +100,7 @@ async def heddle(folder: Path) -> AsyncGenerator[str]:
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         url = f"http://{address}"
-        headers = {"authorization": f"Bearer {KEY}"}
-        async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as client:
+        async with browser(url, KEY) as client:
             for name in ("one", "two", "three"):
                 model = {"connector": "bypass", "model": "simple-bypass"}
                 body = {"name": name, "model": model, "published": True}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+from integration.browser import browser
 from integration.processes import GATEWAY, MODULES, Processes, processes
 from integration.provider import SLOW, providing
 from integration.whole import write_assistant
@@ -64,7 +65,7 @@ async def test_requests_end_and_the_stack_recovers(tmp_path: Path) -> None:
 
 async def _ask_on(heddle: Processes, tally: Tally, killed: str) -> None:
     """Ask again and again, and note how each request ended."""
-    async with httpx.AsyncClient(base_url=heddle.url, timeout=PATIENCE) as client:
+    async with browser(heddle.url, timeout=PATIENCE) as client:
         while True:
             try:
                 ended = await _ask(client)
@@ -105,7 +106,7 @@ async def _ask(client: httpx.AsyncClient) -> str:
 async def _recovered(heddle: Processes) -> float:
     """Return the seconds until a request is begun that is answered whole."""
     started = time.perf_counter()
-    async with httpx.AsyncClient(base_url=heddle.url, timeout=PATIENCE) as client:
+    async with browser(heddle.url, timeout=PATIENCE) as client:
         while True:
             begun = time.perf_counter()
             try:

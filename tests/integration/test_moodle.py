@@ -15,6 +15,7 @@ from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle_runtime.calls import AUTHORIZATION
 from heddle_runtime.egress import SETTING
 from heddle_runtime.identity import Identity, TokenSigner
+from integration.browser import browser
 from integration.functions.upstream import Upstream, calls, says, scripted
 from integration.whole import Transport, whole
 from tools_service.moodle_site import MoodleServer, course, moodle_site
@@ -85,7 +86,7 @@ async def university(folder: Path, transport: Transport) -> AsyncGenerator[Unive
         scripted(SCRIPT) as model,
         whole(folder, transport) as heddle,
         grpc.aio.insecure_channel(heddle.stack.migration) as channel,
-        httpx.AsyncClient(base_url=heddle.url, trust_env=False, timeout=30) as client,
+        browser(heddle.url, timeout=30) as client,
     ):
         site.courses = {7: [course(1, "Looms"), course(2, "Knots")], 8: [course(3, "Secrets")]}
         keys = await set_up(channel, site, model)

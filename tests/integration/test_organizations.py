@@ -16,6 +16,7 @@ from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle_runtime.calls import AUTHORIZATION
 from heddle_runtime.egress import SETTING
 from heddle_runtime.identity import Identity, TokenSigner
+from integration.browser import browser
 from integration.provider import Provider, providing
 from integration.whole import Transport, whole
 
@@ -96,7 +97,7 @@ async def town(
         providers = {slug: await enter(providing()) for slug in SLUGS}
         heddle = await enter(whole(folder, transport))
         channel = await enter(grpc.aio.insecure_channel(heddle.stack.migration))
-        client = await enter(httpx.AsyncClient(base_url=heddle.url, trust_env=False, timeout=30))
+        client = await enter(browser(heddle.url, timeout=30))
         yield Town(client, Operator(channel), providers)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from integration.browser import browser
 from integration.provider import Provider, providing
 from integration.whole import Transport, whole
 
@@ -83,7 +84,7 @@ async def tutoring(
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", provider.url)
         async with (
             whole(folder, transport) as heddle,
-            httpx.AsyncClient(base_url=heddle.url, trust_env=False, timeout=30) as client,
+            browser(heddle.url, timeout=30) as client,
         ):
             made = await client.post(
                 "/assistants",

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from integration.browser import browser
 from integration.processes import processes
 
 COUNTING, KEEPING = "heddle_orchestrator", "heddle_migration_service"
@@ -36,7 +37,7 @@ async def recorded(client: httpx.AsyncClient, requests: int) -> Any:
 async def test_what_was_recorded_stays_and_what_waits_comes_later(tmp_path: Path) -> None:
     async with (
         processes(tmp_path, HEDDLE_ORCHESTRATOR_ASSISTANT_CACHE_SECONDS="60") as heddle,
-        httpx.AsyncClient(base_url=heddle.url, timeout=20, trust_env=False) as client,
+        browser(heddle.url) as client,
     ):
         (await client.post("/assistants", json=ASSISTANT)).raise_for_status()
         await answer(client)

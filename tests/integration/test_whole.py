@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import httpx
 import openai
 import pytest
 from heddle.assistant.v1 import assistant_pb2
@@ -14,6 +13,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime.calls import outgoing
 from heddle_runtime.client import channel
+from integration.browser import browser
 from integration.provider import providing
 from integration.whole import Transport, whole, write_assistant
 
@@ -58,7 +58,7 @@ async def test_a_tool_in_a_mounted_folder_is_listed_and_fills_a_prompt(
         f"{ECHO}prompt_template: '<{{sleeper}}> {{user_input}}'\n"
         "tools: [{type: sleeper, config: {text: found}}]\n",
     )
-    async with whole(folder, transport) as heddle, httpx.AsyncClient(base_url=heddle.url) as client:
+    async with whole(folder, transport) as heddle, browser(heddle.url) as client:
         tools = (await client.get("/lamb/v1/completions/tools")).json()["tools"]
         answer = await client.post("/v1/chat/completions", json=body("lamb_assistant.1", "why?"))
 
@@ -107,7 +107,7 @@ async def test_text_of_people_and_tools_arrives_byte_for_byte(folder: Path) -> N
         f"{ECHO}prompt_template: '<{{sleeper}}>{{user_input}}'\n"
         "tools: [{type: sleeper, config: {text: 'see {rubric} {user_input} {x}', seconds: 0}}]\n",
     )
-    async with whole(folder) as heddle, httpx.AsyncClient(base_url=heddle.url) as client:
+    async with whole(folder) as heddle, browser(heddle.url) as client:
         for said in [*TRAPS, "".join(TRAPS), "def f():\n    return {'a': 1}\n", "\u2028\x7f{0}"]:
             answer = await client.post("/v1/chat/completions", json=body("2", said))
             text = answer.json()["choices"][0]["message"]["content"]
@@ -193,7 +193,7 @@ async def test_a_request_without_template_reaches_the_provider_unchanged(
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", provider.url)
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", "test")
         write_assistant(folder, "4", "model: {connector: openai, model: quick}\n")
-        async with whole(folder) as heddle, httpx.AsyncClient(base_url=heddle.url) as client:
+        async with whole(folder) as heddle, browser(heddle.url) as client:
             answer = await client.post("/v1/chat/completions", json={"model": "4", **sent})
 
     assert answer.status_code == 200
@@ -212,7 +212,7 @@ async def test_statuses_come_before_the_first_word_and_sources_reach_the_client(
         f"{ECHO}prompt_template: '{{file}}'\n"
         "tools: [{type: single_file, config: {file_path: notes.md}}]\n",
     )
-    async with whole(folder) as heddle, httpx.AsyncClient(base_url=heddle.url) as client:
+    async with whole(folder) as heddle, browser(heddle.url) as client:
         asked = body("5", "?", stream=True)
         answer = await client.post("/v1/chat/completions", json=asked)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import httpx
 from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
@@ -33,6 +32,7 @@ from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.surroundings import Generate
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.workshop import Workshop
+from integration.browser import browser
 
 CONTRACT = pb.DESCRIPTOR.services_by_name["ToolService"]
 NOWHERE = "http://127.0.0.1:9"
@@ -107,7 +107,7 @@ async def serving(
 
     @asynccontextmanager
     async def app() -> AsyncGenerator[list[Binding]]:
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with browser() as http:
             workshop = Workshop(
                 registry=registry,
                 http=http,

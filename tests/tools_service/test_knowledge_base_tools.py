@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from heddle_runtime.errors import (
     HeddleError,
@@ -20,6 +19,7 @@ from heddle_tools_service.providers.knowledge_bases import KnowledgeBases, OpenS
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Assistant, ToolUnavailableError
 from heddle_tools_service.surroundings import Generate
+from integration.browser import browser
 from structlog.testing import capture_logs
 from tools_service.kb_server import KnowledgeBaseServer, hit, kb_server
 from tools_service.serving import Client, no_server, said, serving, text_of
@@ -54,7 +54,7 @@ async def serving_with(
     async def known(_: Assistant) -> KnowledgeServer | None:
         return KnowledgeServer(server.url, TOKEN) if server else await no_server(_)
 
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with browser() as http:
         open_: OpenStore = opened
         bases = KnowledgeBases(open_, server_of or known, http, http, 1.0)
         async with serving(

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-import httpx
 import jsonschema
 import pytest
 from google.protobuf.json_format import MessageToDict
@@ -35,6 +34,7 @@ from heddle_tools_service.sdk import (
     ToolResult,
 )
 from heddle_tools_service.workspace.shapes import Change, Match
+from integration.browser import browser
 from tools_service.serving import said
 
 # Our own tools, installed ones, and those of a folder: the examples, or an author's.
@@ -170,7 +170,7 @@ async def run(
     config, violations = installed.configs.read(example(installed.tool.schema))
     assert not violations
     scene = Scene(CONTEXT)
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with browser() as http:
         call = ToolCall(
             config=config,
             arguments=installed.arguments_of(example_call(installed)),

@@ -15,6 +15,7 @@ from heddle.migration.v1 import migration_pb2, migration_pb2_grpc
 from heddle_runtime.calls import AUTHORIZATION
 from heddle_runtime.egress import SETTING
 from heddle_runtime.identity import Identity, TokenSigner
+from integration.browser import browser
 from integration.provider import Provider, providing
 from integration.whole import whole
 from migration.lamb.lamb_database import GOLDEN, Lamb
@@ -136,10 +137,7 @@ async def heddle(
         running = await enter(whole(tmp_path, "grpc", database_url))
         channel = await enter(grpc.aio.insecure_channel(running.stack.migration))
         key = await imported(channel)
-        headers = {"authorization": f"Bearer {key}"}
-        client = httpx.AsyncClient(
-            base_url=running.url, headers=headers, trust_env=False, timeout=30
-        )
+        client = browser(running.url, key, timeout=30)
         yield Heddle(await enter(client), provider, knowledge, ids)
 
 
