@@ -10,6 +10,9 @@ UV_VERSION := 0.13.9
 BIN := $(VENV)/bin
 SYNCED := $(VENV)/.synced
 
+# Hundreds of processes start in the tests. Each would compile all it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -59,7 +62,8 @@ release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
 
 test: $(SYNCED) ## Run the tests
-	$(BIN)/pytest
+	$(BIN)/pytest -n logical --maxprocesses 4 --dist worksteal -m "not alone"
+	$(BIN)/pytest -m alone
 
 bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 	$(BIN)/python -m benchmarks.gateway

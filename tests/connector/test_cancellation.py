@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 BOUND = 0.25
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("moment", ["before the answer", "in mid-answer", "in a whole answer"])
 async def test_fifty_cancelled_calls_close_fifty_connections(
     moment: str, monkeypatch: pytest.MonkeyPatch
@@ -65,6 +66,7 @@ async def begin(stub: Stub, whole: bool) -> "grpc.aio.UnaryStreamCall[Any, Any]"
     return call
 
 
+@pytest.mark.alone
 async def test_cancelling_many_calls_at_once_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[float] = []
 
@@ -85,6 +87,7 @@ async def test_cancelling_many_calls_at_once_loses_none(monkeypatch: pytest.Monk
     assert max(closed) - cancelled < 1  # fifty at once on a busy machine
 
 
+@pytest.mark.alone
 async def test_a_caller_in_the_same_process_stops_the_provider_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -120,6 +120,7 @@ async def test_it_takes_the_whole_assistant_and_its_tools(
         assert await events(stub, request(plugin, assistant=assistant), 60)
 
 
+@pytest.mark.alone
 @every
 async def test_it_stops_when_it_is_cancelled(
     plugin: Plugin, monkeypatch: pytest.MonkeyPatch

@@ -100,6 +100,7 @@ async def test_a_provider_that_falls_silent_ends_with_the_deadline(
         assert time.monotonic() - begun < 1
 
 
+@pytest.mark.alone
 async def test_a_provider_that_keeps_the_connection_open_after_the_end_costs_no_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

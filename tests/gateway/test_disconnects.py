@@ -49,6 +49,7 @@ async def tick(stalls: list[float]) -> None:
         stalls.append(loop.time() - before - 0.005)
 
 
+@pytest.mark.alone
 async def test_every_client_that_leaves_stops_its_run_within_a_quarter_second(bench: Bench) -> None:
     bench.orchestrator.script = [[text("x")], 60.0]
     delays = []

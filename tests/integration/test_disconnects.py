@@ -15,6 +15,7 @@ LATEST = 0.25
 """Seconds from the client's close to the end of the provider's stream."""
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("transport", ["grpc", "local"])
 async def test_no_provider_stream_outlives_its_client(
     tmp_path: Path, transport: Transport, monkeypatch: pytest.MonkeyPatch

@@ -69,6 +69,7 @@ async def test_a_tool_in_a_mounted_folder_is_listed_and_fills_a_prompt(
     assert content == "<\n\nfound\n\n> \n\nwhy?\n\n"
 
 
+@pytest.mark.alone
 async def test_eight_tools_of_50_ms_take_at_most_a_third_more(folder: Path) -> None:
     tools = [
         assistant_pb2.ToolBinding(tool="sleeper", slot=f"slot_{number}") for number in range(8)

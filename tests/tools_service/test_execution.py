@@ -67,6 +67,7 @@ async def test_statuses_come_before_the_one_result() -> None:
     assert 0.05 <= result.elapsed.ToTimedelta().total_seconds() < 1
 
 
+@pytest.mark.alone
 async def test_eight_tools_of_50_ms_take_less_than_a_third_more_than_one() -> None:
     eight = [invocation(str(number), "nap") for number in range(8)]
     took = []
