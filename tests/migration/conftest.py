@@ -1,5 +1,7 @@
 """Both databases, a fresh one for each test."""
 
+import asyncio
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -16,10 +18,34 @@ def postgres_server() -> Iterator[Postgres]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server: Postgres) -> Iterator[str]:
+    """The name of a database with its tables, to be copied."""
+    with postgres_server.database() as url:
+        asyncio.run(_make_tables(url))
+        yield postgres_server.name(url)
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with its tables, to be copied."""
+    path = tmp_path_factory.mktemp("template") / "heddle.db"
+    asyncio.run(_make_tables(f"sqlite:///{path}"))
+    return path
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of an empty database."""
-    if request.param == "sqlite":
+def dialect(request: pytest.FixtureRequest) -> str:
+    """Which of the two databases a test uses."""
+    return str(request.param)
+
+
+@pytest.fixture
+def empty_database_url(
+    dialect: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[str]:
+    """The URL of a database without tables."""
+    if dialect == "sqlite":
         yield f"sqlite:///{tmp_path}/heddle.db"
         return
     server: Postgres = request.getfixturevalue("postgres_server")
@@ -28,8 +54,25 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 
 @pytest.fixture
+def database_url(dialect: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database with its tables, which have no rows."""
+    if dialect == "sqlite":
+        path = tmp_path / "heddle.db"
+        shutil.copyfile(request.getfixturevalue("sqlite_template"), path)
+        yield f"sqlite:///{path}"
+        return
+    server: Postgres = request.getfixturevalue("postgres_server")
+    with server.database(request.getfixturevalue("postgres_template")) as url:
+        yield url
+
+
+@pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     """An open database with its tables."""
     async with open_database(database_url) as opened:
-        await upgrade(opened)
         yield opened
+
+
+async def _make_tables(url: str) -> None:
+    async with open_database(url) as opened:
+        await upgrade(opened)

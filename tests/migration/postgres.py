@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
 
+from migration.console import Console, console
+
 _PASSWORD = "pa55-w0rd"
 _PROGRAMS = ("initdb", "pg_isready", "postgres", "psql")
 _ROOM = 2**31
@@ -34,21 +36,31 @@ class Postgres:
     user: int | None
     """Whom it runs as: PostgreSQL refuses root, whom tests run as in containers."""
     _running: list["subprocess.Popen[bytes]"] = field(default_factory=list)
+    _consoles: list[Console] = field(default_factory=list)
 
     def url(self, database: str) -> str:
         return f"postgresql://heddle:{_PASSWORD}@/{database}?host={self.folder}"
 
+    def name(self, url: str) -> str:
+        """Return the database that a URL of this server names."""
+        return url.partition("@/")[2].partition("?")[0]
+
     @contextmanager
-    def database(self) -> Iterator[str]:
-        """Make an empty database for the length of the block; yield its URL."""
+    def database(self, template: str = "template0") -> Iterator[str]:
+        """Make a copy of `template`, by default empty, for the length of the block; yield its URL.
+
+        Whoever copies it must have closed it.
+        """
         name = f"test_{secrets.token_hex(6)}"
-        self.execute(f"CREATE DATABASE {name} TEMPLATE template0 STRATEGY file_copy")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         yield self.url(name)
         self.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     def execute(self, statement: str) -> None:
-        """Run a statement as the owner of everything."""
-        self._program("psql", "--no-psqlrc", "--quiet", "-c", statement, self.url("postgres"))
+        """Run a statement that has no result as the owner of everything."""
+        if not self._consoles:
+            self._consoles.append(console(self._path("psql"), self.url("postgres")))
+        self._consoles[0].run(statement)
 
     def start(self) -> None:
         """Return when the server takes connections."""
@@ -74,6 +86,8 @@ class Postgres:
 
     def stop(self) -> None:
         """End the server and all connections to it."""
+        while self._consoles:
+            self._consoles.pop().close()
         while self._running:
             server = self._running.pop()
             server.send_signal(signal.SIGINT)
@@ -92,7 +106,8 @@ class Postgres:
         self._program(
             *("initdb", "-D", str(self.data), "-U", "heddle", "--no-sync"),
             *("--auth=scram-sha-256", "--pwfile", str(self.folder / "password")),
-            *("--encoding=UTF8", "--locale=C"),
+            # A test's password needs no protection, and each connection would pay for it.
+            *("--encoding=UTF8", "--locale=C", "-c", "scram_iterations=1"),
         )
 
     def _is_ready(self) -> bool:

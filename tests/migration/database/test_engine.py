@@ -34,9 +34,9 @@ async def test_what_was_written_is_read(filled: Database) -> None:
         assert await title(connection) == "new"
 
 
-async def test_what_was_written_is_there_when_it_is_opened_again(database_url: str) -> None:
+async def test_what_was_written_is_there_when_it_is_opened_again(empty_database_url: str) -> None:
     for expected in (0, 1):
-        async with open_database(database_url) as database:
+        async with open_database(empty_database_url) as database:
             await upgrade(database)
             async with database.writing() as connection:
                 count = await connection.scalar(select(func.count()).select_from(organizations))

@@ -40,9 +40,11 @@ def _ordered(value: object) -> object:
     return sorted(map(repr, value)) if isinstance(value, list) else repr(value)
 
 
-async def test_an_empty_database_gets_every_table(database: Database) -> None:
-    async with database.reading() as connection:
-        tables = await connection.run_sync(lambda c: inspect(c).get_table_names())
+async def test_an_empty_database_gets_every_table(empty_database_url: str) -> None:
+    async with open_database(empty_database_url) as database:
+        await upgrade(database)
+        async with database.reading() as connection:
+            tables = await connection.run_sync(lambda c: inspect(c).get_table_names())
     assert set(tables) == {*metadata.tables, "alembic_version"}
 
 
@@ -70,9 +72,9 @@ async def test_no_detail_differs_from_tables_made_directly(database: Database) -
         assert by_revisions == await connection.run_sync(structure)
 
 
-async def test_processes_that_start_at_once_upgrade_once(database_url: str) -> None:
-    await outputs([await ready("upgrade_once.py", database_url) for _ in range(3)])
-    async with open_database(database_url) as database, database.reading() as connection:
+async def test_processes_that_start_at_once_upgrade_once(empty_database_url: str) -> None:
+    await outputs([await ready("upgrade_once.py", empty_database_url) for _ in range(3)])
+    async with open_database(empty_database_url) as database, database.reading() as connection:
         revisions = await connection.execute(text("SELECT version_num FROM alembic_version"))
         assert revisions.scalars().all() == ["0002"]
 
@@ -84,8 +86,8 @@ async def test_a_database_of_a_newer_heddle_is_refused(database: Database) -> No
         await upgrade(database)
 
 
-async def test_tables_of_another_program_are_left_alone(database_url: str) -> None:
-    async with open_database(database_url) as database:
+async def test_tables_of_another_program_are_left_alone(empty_database_url: str) -> None:
+    async with open_database(empty_database_url) as database:
         async with database.writing() as connection:
             await connection.execute(text("CREATE TABLE users (secret TEXT)"))
         with pytest.raises(UnusableDatabaseError, match="table 'users' that Heddle did not make"):

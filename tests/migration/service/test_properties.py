@@ -9,7 +9,6 @@ import pytest
 from heddle_migration_service.conversion.text import same
 from heddle_migration_service.database.engine import open_database
 from heddle_migration_service.database.schema import assistants, originals
-from heddle_migration_service.database.upgrading import upgrade
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from migration.serving import ADMIN, serving
@@ -75,7 +74,6 @@ def test_migrated_and_taken_back_a_document_is_what_it_was(
 
 async def _there_and_back(database_url: str, texts: list[str]) -> None:
     async with open_database(database_url) as database:
-        await upgrade(database)
         async with database.writing() as connection:
             await connection.execute(delete(originals))
             await connection.execute(delete(assistants))
