@@ -1,6 +1,6 @@
 """Servers whose pipes a test looks into, and a client that says what ours never says.
 
-Run as `python -m runtime.pipes`, it is a server that can be killed.
+Run as `python -m runtime.pipe.serving`, it is a server that can be killed.
 """
 
 import asyncio
@@ -174,7 +174,7 @@ def opening(
 async def process() -> AsyncGenerator[tuple[Process, grpc.aio.Channel]]:
     """Run a server as a process of its own; yield it with a channel that has a pipe to it."""
     server = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "runtime.pipes", cwd=Path(__file__).parent.parent, stdout=PIPE
+        sys.executable, "-m", "runtime.pipe.serving", cwd=Path(__file__).parents[2], stdout=PIPE
     )
     try:
         assert server.stdout
