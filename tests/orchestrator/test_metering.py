@@ -211,6 +211,17 @@ async def test_a_failed_flush_is_sent_again_as_it_was(quick: Bench) -> None:
     ]
 
 
+async def test_the_end_records_what_came_after_a_failed_flush_too() -> None:
+    with capture_logs() as logs:
+        async with orchestrating(usage_flush_seconds=0.5, assistant_cache_seconds=0) as bench:
+            bench.usage.failures = [UnavailableError("The database is busy.")] * 100
+            await bench.events(ask("1"))
+            await until(lambda: any("it is kept" in str(each["event"]) for each in logs))
+            await bench.events(ask("1"))
+            bench.usage.failures.clear()
+    assert {entry.number for entry in bench.usage.entries()} == {1, 2}
+
+
 async def test_what_is_refused_for_ever_does_not_stop_what_comes_after(quick: Bench) -> None:
     quick.usage.failures = [InvalidRequestError("No.", [Violation("entries", "are wrong")])]
     with capture_logs() as logs:

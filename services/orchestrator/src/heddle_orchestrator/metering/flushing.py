@@ -35,7 +35,7 @@ async def flushing(
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-        await flusher.flush()
+        await flusher.flush(everything=True)
 
 
 class _Flusher:
@@ -56,11 +56,14 @@ class _Flusher:
             except Exception:  # nobody waits for this task: it must not end unnoticed
                 log.exception("usage cannot be recorded now; it is kept")
 
-    async def flush(self) -> None:
-        """Send all that there is, until something fails. What is counted meanwhile can wait."""
+    async def flush(self, *, everything: bool = False) -> None:
+        """Send all that there is, until something fails.
+
+        Unless `everything` is asked for, what is counted meanwhile can wait.
+        """
         more = True
         while more and (entries := self._meter.batch()):
-            more = len(entries) == LARGEST_BATCH
+            more = everything or len(entries) == LARGEST_BATCH
             request = pb.RecordUsageRequest(recorder=self._meter.recorder, entries=entries)
             try:
                 with self._acting.itself():
