@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
@@ -50,13 +51,18 @@ def _upgrade(connection: Connection, name: str) -> None:
         connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(_REVISIONS).replace("%", "%%"))
-    _refuse_strangers(connection, ScriptDirectory.from_config(config), name)
+    known = ScriptDirectory.from_config(config)
+    found = MigrationContext.configure(connection).get_current_heads()
+    if set(found) == set(known.get_heads()):
+        return
+    _refuse_strangers(connection, known, found, name)
     command.upgrade(config, "head")
 
 
-def _refuse_strangers(connection: Connection, known: ScriptDirectory, name: str) -> None:
+def _refuse_strangers(
+    connection: Connection, known: ScriptDirectory, found: Sequence[str], name: str
+) -> None:
     revisions = {revision.revision for revision in known.walk_revisions()}
-    found = MigrationContext.configure(connection).get_current_heads()
     for revision in set(found) - revisions:
         raise UnusableDatabaseError(
             f"The database {name} is of a newer Heddle: it is at revision {revision!r}, and this "
