@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from containers.files import REQUIRED, ROOT, SERVICES, command, service, stages
+from runtime.ports import free_port
 
 SHELL = "/bin/sh"  # what RUN and CMD use
 _PATIENCE = 30.0
@@ -82,7 +82,7 @@ def build(name: str, folder: Path, **arguments: str) -> Image:
 @contextmanager
 def started(image: Image, name: str, folder: Path) -> Iterator[str]:
     """Run the image's start command, and yield, once it is healthy, what its health check asks."""
-    own, port = _own_address(name), _free_port()
+    own, port = _own_address(name), free_port()
     settings = REQUIRED | {own: f"127.0.0.1:{port}"}
     for variable, value in service(name)["environment"].items():
         if value is not None and value.startswith("/"):  # a folder that Compose mounts
@@ -147,11 +147,3 @@ def _own_address(name: str) -> str:
         if value is not None and value.startswith("0.0.0.0:")
     )
     return str(own)
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    assert isinstance(port, int)
-    return port

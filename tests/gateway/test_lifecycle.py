@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,14 +15,9 @@ from gateway.neighbours import DONE, HELLO, text
 from heddle_gateway.app import GatewaySettings, app, connect
 from heddle_gateway.server import serving
 from integration.browser import browser
+from runtime.ports import free_port
 
 BODY = {"model": "1", "messages": [{"role": "user", "content": "hi"}]}
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @asynccontextmanager

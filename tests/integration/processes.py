@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 import grpc
 import httpx
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from runtime.ports import free_port
 
 GATEWAY = "heddle_gateway"
 MODULES = {
@@ -77,7 +77,7 @@ class Processes:
 @contextlib.asynccontextmanager
 async def processes(folder: Path, **environment: str) -> AsyncIterator[Processes]:
     """Run the five services; assistants come from `folder`/assistants."""
-    ports = dict(zip(MODULES, _free_ports(), strict=True))
+    ports = {module: free_port() for module in MODULES}
     at = {name: f"127.0.0.1:{ports[module]}" for module, name in MODULES.items()}
     found = Processes(
         folder,
@@ -111,11 +111,3 @@ async def processes(folder: Path, **environment: str) -> AsyncIterator[Processes
         for process in found.running.values():
             process.kill()
             process.wait()
-
-
-def _free_ports() -> list[int]:
-    with contextlib.ExitStack() as open_sockets:
-        listeners = [open_sockets.enter_context(socket.socket()) for _ in MODULES]
-        for listener in listeners:
-            listener.bind(("127.0.0.1", 0))
-        return [listener.getsockname()[1] for listener in listeners]

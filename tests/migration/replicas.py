@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 import grpc
 from heddle_runtime.client import channel
 from migration.serving import SECRET, Service
+from runtime.ports import free_port
 
 _PATIENCE = 60.0
 
@@ -44,7 +44,7 @@ class Replica(Service):
 @asynccontextmanager
 async def replica(database_url: str, log: Path) -> AsyncIterator[Replica]:
     """Run the service until the block is left."""
-    port = _free_port()
+    port = free_port()
     settings = {
         "HEDDLE_IDENTITY_SECRET": SECRET,
         "HEDDLE_MIGRATION_ADDRESS": f"127.0.0.1:{port}",
@@ -87,11 +87,3 @@ async def _wait_until_ready(
 
 def _end_of(log: Path) -> str:
     return log.read_text()[-3000:]
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    assert isinstance(port, int)
-    return port

@@ -8,16 +8,9 @@ import pytest
 from heddle_migration_service.database.engine import open_database
 from heddle_migration_service.database.failures import UnusableDatabaseError
 from migration.postgres import Postgres
+from runtime.ports import free_port
 
 SECRET = "s3cr/t"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    assert isinstance(port, int)
-    return port
 
 
 async def refusal(url: str) -> str:
