@@ -11,8 +11,9 @@ from heddle_connector.toolcalls import (
     read_tool_calls,
 )
 from heddle_connector.toolcalls.formats import FORMATS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from runtime.examples import examples
 
 from connector.toolcalls.formats import FUNCTIONS, WRITINGS, Writing
 from connector.toolcalls.reading import events_of, read_pieces
@@ -85,7 +86,7 @@ def test_any_number_of_cuts_reads_the_same(name: str, cuts: list[int], prefilled
     st.booleans(),
     st.booleans(),
 )
-@settings(max_examples=400)
+@examples(400)
 def test_no_text_raises_or_depends_on_its_cuts(
     pieces: list[str], known: bool, prefilled: bool
 ) -> None:

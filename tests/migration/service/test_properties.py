@@ -9,10 +9,11 @@ import pytest
 from heddle_migration_service.conversion.text import same
 from heddle_migration_service.database.engine import open_database
 from heddle_migration_service.database.schema import assistants, originals
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from migration.serving import ADMIN, serving
 from migration.stored import everything, keep
+from runtime.examples import examples
 from sqlalchemy import delete
 
 KEYS = st.sampled_from(
@@ -51,9 +52,7 @@ VALUES = st.recursive(
 )
 DOCUMENTS = st.dictionaries(KEYS | st.text(max_size=5), VALUES, max_size=6)
 WRITTEN = st.sampled_from([{}, {"indent": 2}, {"separators": (",", ":")}])
-ROUNDS = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+ROUNDS = examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture

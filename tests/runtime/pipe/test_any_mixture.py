@@ -5,8 +5,9 @@ import asyncio
 import grpc
 import uvloop
 from heddle_runtime.client import streaming
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from runtime.examples import examples
 from runtime.pipe.calling import SOON, Channel, code, drained, greeter, stream, texts, whole
 from runtime.pipe.serving import CARRY, piped, pipes_of, serving, until
 
@@ -46,7 +47,7 @@ async def act(to: Channel, kind: str, number: int) -> None:
             raise AssertionError(kind)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(
     calls=st.lists(
         st.tuples(st.sampled_from(KINDS), st.integers(1, 40), st.integers(0, 40)),
@@ -64,7 +65,7 @@ def test_calls_of_all_kinds_end_as_they_must_whatever_else_goes_on(
     async def main() -> None:
         ending = greeter()
         async with serving(ending) as server, piped(server) as to:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 await asyncio.gather(*(begin(to, *call) for call in calls))
             await until(lambda: server.calls == [0], SOON)
             assert (pipes_of(to), server.paths) == ([0], [CARRY])

@@ -14,8 +14,9 @@ from heddle_tools_service.knowledge.chunks import (
     cut,
 )
 from heddle_tools_service.knowledge.errors import UnreadableDocumentError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from runtime.examples import examples
 
 LINE = st.text(alphabet="abc .!?\n\t-|`é語。", min_size=1, max_size=400)
 TEXT = st.builds(lambda line, times: line * times, LINE, st.integers(1, 30)).filter(str.strip)
@@ -30,7 +31,7 @@ def solid(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(DOCUMENT)
 def test_chunks_are_the_document_in_order_and_in_bounds(document: ParsedDocument) -> None:
     chunks = chunk(document)
@@ -47,7 +48,6 @@ def test_chunks_are_the_document_in_order_and_in_bounds(document: ParsedDocument
     ]
 
 
-@settings(deadline=None)
 @given(TEXT)
 def test_cutting_loses_only_white_space(text: str) -> None:
     assert solid("".join(cut(text))) == solid(text)

@@ -9,8 +9,9 @@ from heddle_tools_service.knowledge.documents import (
     media_type_of,
     parse,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from runtime.examples import examples
 
 PLAIN = st.text(alphabet="ab1 \n#-=*`|~>.:_+", max_size=300)
 # Without the marks that vanish from headings inside of words.
@@ -96,14 +97,14 @@ def test_front_matter_gives_the_title() -> None:
     assert document.title == "The title"
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(MARKDOWN)
 def test_no_word_of_a_markdown_document_is_lost(text: str) -> None:
     if words(text):
         assert set(words(text)) == set(words(all_text(text.encode(), "text/markdown")))
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(PLAIN)
 def test_no_word_of_a_plain_document_is_lost(text: str) -> None:
     if words(text):
@@ -206,7 +207,7 @@ def test_the_charset_of_the_media_type_is_honoured() -> None:
     assert all_text("Grüße".encode("latin-1"), 'text/plain; charset="latin-1"') == "Grüße"
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     st.binary(max_size=200),
     st.sampled_from(["text/plain", "text/markdown", "text/html", "application/pdf"]),
