@@ -275,7 +275,7 @@ async def test_leaving_a_stream_closes_its_connection_and_no_other() -> None:
     async with client(script) as (http, made):
         async with http.stream(post(made)) as pieces:
             assert await anext(pieces) == b"hi"
-        await asyncio.wait_for(gone.wait(), 0.2)
+        await asyncio.wait_for(gone.wait(), 2)
 
 
 async def test_closing_the_client_ends_what_runs() -> None:
@@ -289,7 +289,7 @@ async def test_closing_the_client_ends_what_runs() -> None:
             running = asyncio.ensure_future(http.whole(post(made)))
             await begun.wait()
         with pytest.raises(UnavailableError):
-            await asyncio.wait_for(running, 0.5)
+            await asyncio.wait_for(running, 2)
     assert len(made.exchanges) == 1
 
 

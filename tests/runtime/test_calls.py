@@ -106,7 +106,7 @@ async def test_a_deadline_ends_unary_calls_and_streams(service: grpc.aio.Channel
     ):
         started = time.perf_counter()
         assert isinstance(await failure(call), DeadlineError)
-        assert time.perf_counter() - started < 2
+        assert time.perf_counter() - started < 10
 
 
 async def test_leaving_a_stream_ends_the_servicer(
@@ -118,7 +118,7 @@ async def test_leaving_a_stream_ends_the_servicer(
         async with streaming(call) as responses:
             async for _ in responses:
                 break
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(10):
         while len(greeter.ended) < 2:
             await asyncio.sleep(0.01)
     assert sorted(greeter.ended) == ["flood", "hang"]
@@ -140,7 +140,7 @@ async def test_cancelling_the_reader_ends_the_servicer(
         reader.cancel()
     await asyncio.wait(readers)
 
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(10):
         while len(greeter.ended) < 50:
             await asyncio.sleep(0.01)
     assert greeter.ended == ["hang"] * 50

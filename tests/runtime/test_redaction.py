@@ -63,7 +63,7 @@ def test_a_secret_between_spaces_never_survives(before: str, secret: str, after:
 
 @pytest.mark.parametrize("unit", ["sk-", "a.", "eyJ", "a@", "x://", "Bearer ", "-----BEGIN "])
 def test_hostile_text_takes_no_longer_than_its_length(unit: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     redact(unit * (100_000 // len(unit)))
 
-    assert time.perf_counter() - started < 0.5
+    assert time.thread_time() - started < 0.5

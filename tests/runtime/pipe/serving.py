@@ -109,7 +109,7 @@ def pipes_of(connection: grpc.aio.Channel) -> list[int]:
     return [len(pipe.calls) for pipe in connection._pipes]  # noqa: SLF001 - nothing else tells
 
 
-async def until(condition: Callable[[], bool], seconds: float = 2) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
     """Wait until `condition` holds.
 
     Raises:
@@ -136,7 +136,7 @@ class Hand:
 
     async def end_of(self, call: int) -> pipe_pb2.AnswerFrame:
         """Read until `call` is over, and return its last frame."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while not (self.answers[call] and self.answers[call][-1].end):
                 response = await self.stream.read()
                 assert isinstance(response, pipe_pb2.CarryResponse)

@@ -127,7 +127,7 @@ async def test_the_deadline_is_kept_by_the_client_when_the_server_hangs() -> Non
         codes = await asyncio.gather(
             code(listed(to, timeout=0.3)), code(texts(to, "", 0.3)), code(whole(to, "hang", 0.3))
         )
-        assert 0.2 < time.perf_counter() - before < 1
+        assert 0.2 < time.perf_counter() - before < SOON
         assert set(codes) == {grpc.StatusCode.DEADLINE_EXCEEDED}
         assert pipes_of(to) == [0]
         server.send_signal(signal.SIGCONT)
@@ -145,7 +145,7 @@ async def test_the_deadline_is_kept_by_the_server_when_the_client_is_silent() ->
         )
         for call in (1, 2, 3):
             assert (await hand.end_of(call)).error.code == code_pb2.DEADLINE_EXCEEDED
-        assert 0.15 < time.perf_counter() - before < 1
+        assert 0.15 < time.perf_counter() - before < SOON
         assert sorted(ending.ended) == ["flood", "hang", "hang"]
         await until(lambda: server.calls == [0], SOON)
 

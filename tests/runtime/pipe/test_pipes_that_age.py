@@ -33,9 +33,8 @@ async def test_a_pipe_that_grew_old_is_replaced_and_no_call_notices() -> None:
     async with serving(greeter(), longest_life=0.2) as server, piped(server) as to:
 
         async def ask_on(name: str) -> int:
-            until = time.perf_counter() + 1.2
             count = 0
-            while time.perf_counter() < until:
+            while server.paths.count(CARRY) < 7:
                 assert await whole(to, name) == name
                 assert (await texts(to, f"tale {name}"))[3:] == [
                     f"tale {name}, page {page}" for page in range(20)
@@ -43,9 +42,10 @@ async def test_a_pipe_that_grew_old_is_replaced_and_no_call_notices() -> None:
                 count += 1
             return count
 
+        before = time.perf_counter()
         counts = await asyncio.gather(*(ask_on(f"name {number}") for number in range(5)))
         assert min(counts) > 5
-        assert 4 <= server.paths.count(CARRY) <= 12
+        assert time.perf_counter() - before > 0.4  # none comes before its time
         await until(lambda: len(server.calls) <= 1)
 
 

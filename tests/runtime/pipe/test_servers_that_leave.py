@@ -11,6 +11,7 @@ from runtime.greeting import CONTRACT, greeting
 from runtime.pipe.calling import (
     AT_ONCE,
     PATIENT,
+    SOON,
     code,
     greeter,
     listed,
@@ -28,7 +29,7 @@ async def test_a_server_that_is_killed_fails_every_call_and_finishes_none() -> N
         asking = [asyncio.create_task(whole(to, "hang")) for _ in range(5)]
         await until(lambda: pipes_of(to) == [25])
         server.kill()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(SOON):
             codes = [await code(task) for task in [*streams, *asking]]
         assert set(codes) == {grpc.StatusCode.UNAVAILABLE}
         assert pipes_of(to) == []
@@ -88,7 +89,7 @@ async def test_calls_go_their_own_way_to_a_server_without_pipes() -> None:
     without = ServiceSettings(drain_wait=0, shutdown_grace=0, HEDDLE_PIPES=False)  # type: ignore[call-arg] # the alias is the variable's name
     async with greeting(greeter(), without) as server, channel(server.address, CONTRACT) as to:
         for _ in range(2):  # the second time it is known
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(SOON):
                 await to.channel_ready()
             assert await texts(to, "") == ["0", "1", "2"]
             assert await whole(to, "name") == "name"
@@ -110,7 +111,7 @@ async def test_an_idle_pipe_does_not_hold_up_a_stop() -> None:
         await to.channel_ready()
         assert await whole(to, "name") == "name"
         stopping = time.perf_counter()
-    assert time.perf_counter() - stopping < 1
+    assert time.perf_counter() - stopping < SOON
     await to.close()
 
 
@@ -127,6 +128,6 @@ async def test_a_server_that_stops_finishes_its_calls_while_another_gets_the_new
         leaving.free.set()
         assert await asyncio.gather(*reading) == [["0", "1", "2"]] * 10
         await stopping
-        assert time.perf_counter() - before < 2
+        assert time.perf_counter() - before < SOON
     assert leaving.asked == ["who"]
     assert staying.asked == [f"new {number}" for number in range(20)]

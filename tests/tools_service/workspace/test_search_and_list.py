@@ -91,20 +91,20 @@ def test_what_cannot_be_searched_for_is_told(
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*$", "(.*a){20}$", "^(a?){50}a{50}$"])
 def test_time_grows_with_the_text_and_nothing_else(workspace: Workspace, pattern: str) -> None:
     (workspace.area.root / "ana" / "a.txt").write_text("a" * 19_000 + "b\n" + "a" * 40 + "!\n")
-    started = time.perf_counter()
+    started = time.thread_time()
 
     workspace.search(FileQuery(pattern, regex=True))
 
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1
 
 
 def test_a_glob_of_many_stars_is_quick(workspace: Workspace) -> None:
     (workspace.area.root / "ana" / ("a" * 200)).write_text("x")
-    started = time.perf_counter()
+    started = time.thread_time()
 
     assert workspace.list("", "*a" * 60 + "b", 9, 9).entries == ()
 
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1
 
 
 def test_results_are_cut_and_it_is_told(filled: Workspace) -> None:
