@@ -3,15 +3,17 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from heddle_migration_service.conversion.text import same
-from heddle_migration_service.database.engine import open_database
+from heddle_migration_service.database.engine import Database, open_database
 from heddle_migration_service.database.schema import assistants, originals
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from migration.serving import ADMIN, serving
+from migration.serving import ADMIN, Caller, Service, serving
 from migration.stored import everything, keep
 from runtime.examples import examples
 from sqlalchemy import delete
@@ -55,43 +57,53 @@ WRITTEN = st.sampled_from([{}, {"indent": 2}, {"separators": (",", ":")}])
 ROUNDS = examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@dataclass
+class Running:
+    """A service that lasts for all examples, and its loop."""
+
+    loop: asyncio.Runner
+    database: Database
+    service: Service
+
+
 @pytest.fixture
-def loop() -> Iterator[asyncio.Runner]:
-    """A loop that lasts for all examples."""
-    with asyncio.Runner() as runner:
-        yield runner
+def running(database_url: str) -> Iterator[Running]:
+    """A service over an empty database."""
+    with asyncio.Runner() as loop:
+        exits = AsyncExitStack()
+        database = loop.run(exits.enter_async_context(open_database(database_url)))
+        service = loop.run(exits.enter_async_context(serving(database_url)))
+        yield Running(loop, database, service)
+        loop.run(exits.aclose())
 
 
 @given(st.lists(st.tuples(DOCUMENTS, WRITTEN), min_size=1, max_size=8))
 @ROUNDS
 def test_migrated_and_taken_back_a_document_is_what_it_was(
-    database_url: str, loop: asyncio.Runner, documents: list[tuple[dict[str, Any], dict[str, Any]]]
+    running: Running, documents: list[tuple[dict[str, Any], dict[str, Any]]]
 ) -> None:
     texts = [json.dumps(document, **how) for document, how in documents]
-    loop.run(_there_and_back(database_url, texts))
+    running.loop.run(_there_and_back(running.database, running.service.as_(ADMIN), texts))
 
 
-async def _there_and_back(database_url: str, texts: list[str]) -> None:
-    async with open_database(database_url) as database:
-        async with database.writing() as connection:
-            await connection.execute(delete(originals))
-            await connection.execute(delete(assistants))
-        for number, text in enumerate(texts):
-            await keep(database, name=f"a{number}", metadata=text)
-        before = await everything(database)
-        async with serving(database_url) as service:
-            admin = service.as_(ADMIN)
-            *_, once = await admin.migrate()
-            migrated = await everything(database)
-            *_, twice = await admin.migrate()
-            assert await everything(database) == migrated
-            assert twice.progress.changed == 0
-            assert twice.progress.unchanged == once.progress.changed + once.progress.unchanged
-            for row in migrated[: len(texts)]:
-                _keeps_every_key(texts[int(row.name[1:])], row.metadata)
-            *_, back = await admin.roll_back()
-            assert back.progress.changed == once.progress.changed
-        after = await everything(database)
+async def _there_and_back(database: Database, admin: Caller, texts: list[str]) -> None:
+    async with database.writing() as connection:
+        await connection.execute(delete(originals))
+        await connection.execute(delete(assistants))
+    for number, text in enumerate(texts):
+        await keep(database, name=f"a{number}", metadata=text)
+    before = await everything(database)
+    *_, once = await admin.migrate()
+    migrated = await everything(database)
+    *_, twice = await admin.migrate()
+    assert await everything(database) == migrated
+    assert twice.progress.changed == 0
+    assert twice.progress.unchanged == once.progress.changed + once.progress.unchanged
+    for row in migrated[: len(texts)]:
+        _keeps_every_key(texts[int(row.name[1:])], row.metadata)
+    *_, back = await admin.roll_back()
+    assert back.progress.changed == once.progress.changed
+    after = await everything(database)
     assert len(after) == len(before)
     for was, now in zip(before, after, strict=True):
         assert was._asdict() | {"revision": 0, "title": ""} == now._asdict() | {
