@@ -10,6 +10,8 @@ UV_VERSION := 0.13.9
 BIN := $(VENV)/bin
 SYNCED := $(VENV)/.synced
 
+# Tests wait for a third of their time, so there is one process more than processors.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 1, 6))')
 # Hundreds of processes start in the tests. Each would compile all it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -62,7 +64,7 @@ release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
 
 test: $(SYNCED) ## Run the tests
-	$(BIN)/pytest -n logical --maxprocesses 4 --dist worksteal -m "not alone"
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone"
 	$(BIN)/pytest -m alone
 
 bench: $(SYNCED) ## Measure the gateway beside a bare proxy
