@@ -79,12 +79,12 @@ async def test_closing_does_not_wait_for_the_thread(executor: ThreadPoolExecutor
 
     def work(put: Put) -> None:
         put(1)
-        release.wait(5)
+        release.wait(30)
         raise ValueError("nobody hears this, and nobody complains")
 
     begun = time.monotonic()
     async with aclosing(from_thread(executor, work)) as values:
         await anext(values)
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 5
     release.set()
     await asyncio.sleep(0.05)

@@ -142,12 +142,12 @@ async def test_both_strategies_make_the_same_prompt(bench: Bench) -> None:
 
 
 async def test_parallel_tools_take_as_long_as_the_slowest(bench: Bench) -> None:
-    tools = [tool(f"t{n}", "context", seconds=0.2) for n in range(8)]
+    tools = [tool(f"t{n}", "context", seconds=0.5) for n in range(8)]
     started = time.perf_counter()
 
     await bench.events(ask(assistant(*tools)))
 
-    assert time.perf_counter() - started < 0.8
+    assert time.perf_counter() - started < 2.5
 
 
 async def test_disabled_and_other_modes_do_not_run(bench: Bench) -> None:

@@ -140,7 +140,7 @@ async def test_paths_that_lead_elsewhere_are_refused_alike(client: Client, path:
         await client.run("single_file", {"file_path": path}, said("?", owner="3"))
 
     assert caught.value.message == "Invalid file path"
-    assert time.perf_counter() - started < 1
+    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ async def test_a_huge_file_costs_no_more_than_its_beginning(client: Client, fold
     )
 
     assert text_of(result) == "x" * 900
-    assert time.perf_counter() - started < 1
+    assert time.perf_counter() - started < 5
 
 
 async def test_owners_of_folders_can_be_named(client: Client, folder: Path) -> None:

@@ -83,7 +83,7 @@ def test_paths_that_lead_elsewhere_are_denied(
         assert caught.value.kind == "path_denied"
         assert SECRET not in str(caught.value)
 
-    assert time.perf_counter() - started < 1
+    assert time.perf_counter() - started < 5
     assert snapshot(tmp_path) == before
 
 
