@@ -13,7 +13,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import RunWholeCompletionRequest
 from heddle_runtime.errors import HeddleError
 
 from heddle_gateway import completions, fields, pictures
-from heddle_gateway.answers import encoded
+from heddle_gateway.answers import encoded, replacement
 from heddle_gateway.bodies import read_object
 from heddle_gateway.exchange import Exchange, Reply
 from heddle_gateway.fold import Answer
@@ -81,10 +81,10 @@ async def _answers(state: "State", ordered: _Order) -> Sequence[Answer]:
 
 
 def _words(answer: Answer) -> Problem:
-    said = answer.text[:_LONGEST_QUOTE]
+    instead = "" if answer.replaced is None else f" {replacement(answer.replaced)}."
     message = (
-        "The assistant answered in words and made no picture. Name an assistant whose connector "
-        f"makes pictures, or ask otherwise. It said: {said}"
+        f"The assistant answered in words and made no picture.{instead} Name an assistant whose "
+        f"connector makes pictures, or ask otherwise. It said: {answer.text[:_LONGEST_QUOTE]}"
     )
     return Problem(400, message, param="model", code="no_picture")
 
