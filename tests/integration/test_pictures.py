@@ -134,6 +134,31 @@ async def test_openais_sdk_makes_pictures_and_they_count_as_usage(
 
 
 @BOTH
+async def test_a_picture_that_a_person_sends_reaches_gemini(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: Transport
+) -> None:
+    sent = base64.b64encode(gemini.JPEG).decode()
+    parts = [
+        {"type": "text", "text": "Make it blue."},
+        {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{sent}"}},
+    ]
+    async with studio(tmp_path, monkeypatch, transport, drawing()) as here:
+        document = (await here.get(here.path, here.key)).json()
+        document["capabilities"] = {"vision": True, "image_generation": True}
+        await here.town.client.put(here.path, json=document, headers=bearer(here.key))
+        answer = await here.town.client.post(
+            "/v1/chat/completions",
+            json={"model": here.model, "messages": [{"role": "user", "content": parts}]},
+            headers=bearer(here.key),
+        )
+        [asked] = here.gemini.exchanges
+
+    assert answer.json()["choices"][0]["message"]["images"]
+    blob = {"mimeType": "image/jpeg", "data": sent}
+    assert {"inlineData": blob} in asked.json["contents"][0]["parts"]
+
+
+@BOTH
 async def test_a_title_is_written_by_a_model_of_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: Transport
 ) -> None:
