@@ -45,6 +45,16 @@ def test_the_answer_comes_out_and_everything_else_beside_it(
     assert not request.include_trace
 
 
+def test_a_picture_is_told_beside_the_answer(services: Services, heddle: Run) -> None:
+    picture = {"name": f"{'0a' * 16}.png", "media_type": "image/png", "data": b"1234"}
+    services.orchestrator.script = [event(text_delta="Here:"), event(picture=picture), DONE]
+
+    code, out, notes = heddle("chat", "bio", "Draw.")
+
+    assert (code, out) == (0, "Here:\n")
+    assert notes == f"picture {'0a' * 16}.png: 4 bytes of image/png\n"
+
+
 def test_a_tool_that_failed_is_told_and_the_answer_still_comes(
     services: Services, heddle: Run
 ) -> None:

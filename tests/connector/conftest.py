@@ -1,13 +1,15 @@
 """Fixtures of the connector's tests."""
 
 import os
+from pathlib import Path
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the settings of whoever runs the tests out of them."""
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keep the settings of whoever runs the tests out of them, and their pictures in a folder."""
     for name in os.environ:
         if name.startswith("HEDDLE_"):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("HEDDLE_CONNECTOR_PICTURES_DIR", str(tmp_path / "pictures"))

@@ -81,7 +81,10 @@ async def test_a_connector_that_does_not_load_is_reported_and_hides_no_other(fol
         listed = await stub.ListConnectors(pb.ListConnectorsRequest(), **outgoing(5))
     names = [item.name for item in listed.connectors]
     assert names == sorted(
-        ["bypass", "chatty", "endless", "local", "mirror", "odd", "ollama", "openai"]
+        [
+            *("banana_img", "bypass", "chatty", "endless", "local"),
+            *("mirror", "odd", "ollama", "openai"),
+        ]
     )
     problems = {item.connector: item.message for item in listed.problems}
     assert "nothing_of_that_name" in problems["folder:broken.py"]
@@ -123,7 +126,7 @@ async def test_an_unknown_connector_is_not_found_and_the_installed_ones_are_name
         error = await failure(stub, asked("nobody", "x"))
     assert type(error) is NotFoundError
     assert error.message == (
-        "No connector is named 'nobody'. There are: bypass, local, ollama, openai."
+        "No connector is named 'nobody'. There are: banana_img, bypass, local, ollama, openai."
     )
 
 
@@ -133,7 +136,7 @@ async def test_connectors_come_in_pages() -> None:
         request = pb.ListConnectorsRequest(page_size=3, page_token=first.next_page_token)
         second = await stub.ListConnectors(request, **outgoing(5))
     names = [item.name for page in (first, second) for item in page.connectors]
-    assert names == ["bypass", "local", "ollama", "openai"]
+    assert names == ["banana_img", "bypass", "local", "ollama", "openai"]
     assert second.next_page_token == ""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
-from heddle.chat.v1.chat_pb2 import FINISH_REASON_STOP, Done, FunctionDeclaration, Usage
+from heddle.chat.v1.chat_pb2 import FINISH_REASON_STOP, Done, FunctionDeclaration, Picture, Usage
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.orchestrator.v1.orchestrator_pb2 import (
@@ -158,7 +158,11 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
 
 
 class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
-    """Has two connectors, one of them with models."""
+    """Has two connectors, one of them with models, and keeps pictures."""
+
+    def __init__(self) -> None:
+        self.pictures: dict[tuple[str, str], Picture] = {}
+        """By whose they are and what they are called."""
 
     async def ListConnectors(self, request: Any, context: Any) -> Any:
         found = [connector_pb2.Connector(name=name) for name in ("bypass", "openai")]
@@ -168,6 +172,12 @@ class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
         ref = assistant_pb2.ModelRef(connector="openai", model="gpt-x")
         found = [connector_pb2.Model(ref=ref, title="GPT X")]
         return connector_pb2.ListModelsResponse(models=found)
+
+    async def GetPicture(self, request: Any, context: Any) -> Any:
+        found = self.pictures.get((caller().identity.subject, request.name))
+        if found is None:
+            raise NotFoundError("There is no such picture.")
+        return connector_pb2.GetPictureResponse(picture=found)
 
 
 class Assistants(assistant_pb2_grpc.AssistantServiceServicer):

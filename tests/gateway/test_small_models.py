@@ -49,6 +49,41 @@ async def test_the_owners_organisation_comes_first_and_pays(
         assert bench.callers == [Identity("heddle-gateway", scopes=("service",))]
 
 
+DEFAULT = {"global_default_model": {"provider": "openai", "model": "writer"}}
+DRAWS = {"small_fast_model": {"provider": "banana_img", "model": "gemini-image"}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "expected"),
+    [
+        (SMALL["setups"]["default"], "", "openai/tiny"),
+        ({**DRAWS, **DEFAULT}, ENVIRONMENT, ENVIRONMENT),
+        (DEFAULT, "", "openai/writer"),
+    ],
+)
+async def test_no_model_that_makes_pictures_writes_a_title(
+    tmp_path: Path, transport: str, settings: dict[str, Any], environment: str, expected: str
+) -> None:
+    async with gateway(tmp_path, transport, small_model=environment) as bench:
+        await bench.organization("uni", setups={"default": settings})
+        draws = ModelRef(connector="banana_img", model="gemini-image")
+        bench.neighbours.assistants.kept = (Assistant(id="1", model=draws, organization="uni"),)
+        assert model(await title(bench, KEY)) == expected
+
+
+async def test_without_a_model_that_writes_a_title_fails_and_says_what_to_set(
+    tmp_path: Path, transport: str
+) -> None:
+    async with gateway(tmp_path, transport) as bench:
+        await bench.organization("uni", setups={"default": DRAWS})
+        draws = ModelRef(connector="banana_img", model="gemini-image")
+        bench.neighbours.assistants.kept = (Assistant(id="1", model=draws, organization="uni"),)
+        response = await bench.chat(KEY, **TITLE, metadata=METADATA)
+        assert response.status_code == 501
+        assert "HEDDLE_GATEWAY_SMALL_MODEL" in response.json()["error"]["message"]
+        assert not bench.neighbours.orchestrator.requests
+
+
 async def test_the_callers_organisation_decides_where_the_assistant_is_nobodys(
     tmp_path: Path, transport: str
 ) -> None:

@@ -39,7 +39,10 @@ class Operator:
         made = account_pb2.Organization(slug=slug, settings_json=json.dumps(settings))
         request = account_pb2.PutOrganizationRequest(organization=made)
         await self._accounts.PutOrganization(request, **signed())
-        email = f"ann@{slug}.example"
+        return await self.key(slug, f"ann@{slug}.example")
+
+    async def key(self, slug: str, email: str) -> str:
+        """Make a user of an organisation; return a key of his."""
         user = account_pb2.PutUserRequest(email=email, organization=slug)
         await self._accounts.PutUser(user, **signed())
         key = account_pb2.Key(name="test", organization=slug, user=email)

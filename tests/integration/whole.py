@@ -51,7 +51,9 @@ async def whole(
             rubrics_dir=folder / "rubrics",
             plugins_dir=folder / "plugins",
         ),
-        connector=ConnectorSettings(address=ANYWHERE, drain_wait=0),
+        connector=ConnectorSettings(
+            address=ANYWHERE, drain_wait=0, pictures_dir=folder / "pictures"
+        ),
         migration=MigrationSettings(
             address=ANYWHERE,
             drain_wait=0,

@@ -244,6 +244,22 @@ async def test_a_replaced_model_is_told_and_traced(bench: Bench, reason: str) ->
         assert steps == [("model", reason or "NOT_FOUND"), ("model", "")]
 
 
+@pytest.mark.parametrize("binding", [[], [tool("a", "context")]])
+async def test_a_picture_passes_between_the_words_around_it(
+    bench: Bench, binding: list[assistant_pb2.ToolBinding]
+) -> None:
+    picture = chat_pb2.Picture(name="a.png", media_type="image/png", data=bytes(9_000_000))
+    drawn = connector_pb2.GenerationEvent(picture=picture)
+    bench.connector.batches = [[text("Here:"), drawn, text("Enjoy."), done()]]
+
+    for events in (
+        await bench.events(ask(assistant(*binding))),
+        await bench.whole(ask(assistant(*binding))),
+    ):
+        assert kinds(events)[-4:] == ["text_delta", "picture", "text_delta", "done"]
+        assert events[-3].picture == picture
+
+
 async def test_a_verbose_assistant_traces_without_being_asked(bench: Bench) -> None:
     target = assistant()
     target.verbose = True

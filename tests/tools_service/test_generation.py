@@ -58,6 +58,11 @@ class Connector(pb_grpc.ConnectorServiceServicer):
         done = pb.GenerationEvent(done=chat_pb2.Done())
         return pb.GenerateWholeMessageResponse(events=[*words, done])
 
+    async def GetPicture(
+        self, request: pb.GetPictureRequest, context: Context
+    ) -> pb.GetPictureResponse:
+        raise AssertionError("a tool looks at no pictures")
+
 
 @asynccontextmanager
 async def connecting(connector: Connector, transport: str) -> AsyncGenerator[Channel]:

@@ -1,12 +1,16 @@
 """Parts that streamed and whole answers have in common."""
 
+import base64
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from heddle.chat.v1 import chat_pb2
-from heddle.chat.v1.chat_pb2 import Done, ModelReplaced, ToolCall, Usage
+from heddle.chat.v1.chat_pb2 import Done, ModelReplaced, Picture, ToolCall, Usage
 from heddle.orchestrator.v1.orchestrator_pb2 import ToolFinished, ToolStarted
 
+Link = Callable[[str], str]
+"""From the name of a picture to where a client finds it."""
 _REASONS = {
     chat_pb2.FINISH_REASON_STOP: "stop",
     chat_pb2.FINISH_REASON_LENGTH: "length",
@@ -51,6 +55,27 @@ def tool_call(call: ToolCall) -> dict[str, Any]:
         "type": "function",
         "function": {"name": call.name, "arguments": call.arguments_json},
     }
+
+
+def here(name: str) -> str:
+    """Return where a picture is, seen from this gateway."""
+    return f"/v1/pictures/{name}"
+
+
+def picture_link(made: Picture, link: Link) -> str:
+    """Return what a client shows that knows only text."""
+    return f"![picture]({link(made.name)})"
+
+
+def picture(made: Picture) -> dict[str, Any]:
+    """Return what a client shows that knows pictures in answers: it opens without a key."""
+    data = f"data:{made.media_type};base64,{encoded(made)}"
+    return {"type": "image_url", "image_url": {"url": data}}
+
+
+def encoded(made: Picture) -> str:
+    """Return a picture in base64."""
+    return base64.b64encode(made.data).decode("ascii")
 
 
 def replacement(told: ModelReplaced) -> str:

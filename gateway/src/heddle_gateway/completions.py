@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_args
 from urllib.parse import quote
 
@@ -19,7 +20,7 @@ from heddle_runtime.errors import (
     from_rpc,
 )
 
-from heddle_gateway import answers, problems
+from heddle_gateway import answers, pictures, problems
 from heddle_gateway.bodies import read_body
 from heddle_gateway.detours import as_shown, as_task
 from heddle_gateway.eventstream import EventStream
@@ -33,7 +34,10 @@ from heddle_gateway.sse import Frames, View, failure
 from heddle_gateway.translate import Order, order
 
 if TYPE_CHECKING:
-    from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionResponse
+    from heddle.orchestrator.v1.orchestrator_pb2 import (
+        RunCompletionResponse,
+        RunWholeCompletionRequest,
+    )
 
     from heddle_gateway.state import State
 
@@ -80,17 +84,16 @@ async def _complete(
     view = _view(exchange, settings.events)
     body = await read_body(exchange, settings.max_body_bytes, settings.body_timeout)
     ordered = order(body, assistant)
-    if len(state.lifelines) >= settings.max_concurrent_calls:
-        raise ResourceExhaustedError("The gateway is busy. Try again.", retry_after=1.0)
+    refuse_if_busy(state)
     try:
         with state.lifelines.watching(exchange) as lifeline:
             if ordered.task or (debug and ordered.debug):
                 try:
                     ordered = await _detour(state, ordered, debug=debug)
                 except HeddleError as error:
-                    return _problem(error)
+                    return problem(error)
             if not ordered.stream:
-                return await _whole(state, ordered, view)
+                return await _whole(state, exchange, ordered, view)
             call = state.peers.orchestrator.RunCompletion(
                 ordered.request, **outgoing(settings.deadline)
             )
@@ -101,6 +104,12 @@ async def _complete(
         return None if exchange.gone else await _stop(exchange)
 
 
+def refuse_if_busy(state: "State") -> None:
+    """Raise the error of a gateway that has as much to do as it may."""
+    if len(state.lifelines) >= state.settings.max_concurrent_calls:
+        raise ResourceExhaustedError("The gateway is busy. Try again.", retry_after=1.0)
+
+
 async def _detour(state: "State", ordered: Order, *, debug: bool) -> Order:
     if debug and ordered.debug:
         return ordered.instead(await as_shown(state, ordered.request))
@@ -109,11 +118,16 @@ async def _detour(state: "State", ordered: Order, *, debug: bool) -> Order:
 
 async def _stop(exchange: Exchange) -> Problem | None:
     """Tell the client that the gateway stops, in whatever form is still possible."""
-    problem = problems.of(UnavailableError(_STOPPING, retry_after=1.0))
+    stopping = stopped()
     if exchange.status == 0:
-        return problem
-    await exchange.write(failure(problem), last=True)
+        return stopping
+    await exchange.write(failure(stopping), last=True)
     return None
+
+
+def stopped() -> Problem:
+    """Return what is told to a client whose request ends with the gateway."""
+    return problems.of(UnavailableError(_STOPPING, retry_after=1.0))
 
 
 async def _stream(
@@ -124,7 +138,14 @@ async def _stream(
     run: "Run",
     lifeline: Lifeline,
 ) -> Problem | None:
-    frames = Frames(_identifier(), int(time.time()), ordered.model, view, usage=ordered.usage)
+    frames = Frames(
+        _identifier(),
+        int(time.time()),
+        ordered.model,
+        view,
+        usage=ordered.usage,
+        link=partial(pictures.link, state, exchange),
+    )
     out = EventStream(exchange, state.settings.keep_alive)
     try:
         try:
@@ -138,34 +159,44 @@ async def _stream(
                 return None
             raise ProviderGarbledError(_CUT)
         except (HeddleError, grpc.aio.AioRpcError) as error:
-            problem = _problem(error, ran=frames.tools_ran)
+            failed = problem(error, ran=frames.tools_ran)
     finally:
         out.close()
     if frames.finished:
         return None  # the client has all of it; the call's log line tells the rest
     if not out.started:
-        return problem
+        return failed
     lifeline.release()
-    await out.write(frames.failure(problem), last=True)
+    await out.write(frames.failure(failed), last=True)
     return None
 
 
-async def _whole(state: "State", ordered: Order, view: View) -> Reply | Problem:
-    answer = Answer()
+async def _whole(state: "State", exchange: Exchange, ordered: Order, view: View) -> Reply | Problem:
+    answer = Answer(partial(pictures.link, state, exchange))
     try:
-        response = await state.peers.orchestrator.RunWholeCompletion(
-            ordered.whole, **outgoing(state.settings.deadline)
-        )
-    except grpc.aio.AioRpcError as error:
-        return _problem(error)
+        await answered(state, ordered.whole, answer)
+    except (HeddleError, grpc.aio.AioRpcError) as error:
+        return problem(error, ran=answer.tools_ran)
+    body = answer.body(_identifier(), int(time.time()), ordered.model, sources=view == "openwebui")
+    return Reply(200, body, (*JSON, *warning(answer)))
+
+
+async def answered(state: "State", request: "RunWholeCompletionRequest", answer: Answer) -> None:
+    """Let `answer` take what happens in a run.
+
+    Raises:
+        AioRpcError: The run failed.
+        ProviderGarbledError: It ended without an answer.
+    """
+    response = await state.peers.orchestrator.RunWholeCompletion(
+        request, **outgoing(state.settings.deadline)
+    )
     answer.take(response.events[:])
     if answer.done is None:
-        return _problem(ProviderGarbledError(_CUT), ran=answer.tools_ran)
-    body = answer.body(_identifier(), int(time.time()), ordered.model, sources=view == "openwebui")
-    return Reply(200, body, (*JSON, *_warning(answer)))
+        raise ProviderGarbledError(_CUT)
 
 
-def _warning(answer: Answer) -> Headers:
+def warning(answer: Answer) -> Headers:
     """Return the header that tells of an answer what a stream shows as progress."""
     if answer.replaced is None:
         return ()
@@ -185,11 +216,17 @@ def _view(exchange: Exchange, default: View) -> View:
     return cast("View", wanted)
 
 
-def _problem(error: Exception, *, ran: bool = False) -> Problem:
+def problem(error: Exception, *, ran: bool = False) -> Problem:
+    """Return what is told of a run that failed with an error of gRPC or one of ours.
+
+    Args:
+        error: The error.
+        ran: Whether a repetition of the request would run tools again.
+    """
     known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
     assert isinstance(known, HeddleError)  # noqa: S101 - the callers catch these two
-    problem = problems.of(known, model=True)
-    return problem.final() if ran or TOOLS_RAN in known.metadata else problem
+    told = problems.of(known, model=True)
+    return told.final() if ran or TOOLS_RAN in known.metadata else told
 
 
 def _identifier() -> str:

@@ -23,7 +23,7 @@ _PROBLEM = {"$ref": "#/components/responses/Problem"}
 _WITH_GATE = ("401", "403", "429", "500", "501", "503", "504")
 _WITH_BODY = ("400", "408", "413")
 _PARTS = (
-    *("completions.yaml", "assistants.yaml", "usage.yaml", "rubrics.yaml"),
+    *("completions.yaml", "pictures.yaml", "assistants.yaml", "usage.yaml", "rubrics.yaml"),
     *("creator.yaml", "catalog.yaml"),
 )
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

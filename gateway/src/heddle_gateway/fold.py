@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from heddle.chat.v1.chat_pb2 import Done, ModelReplaced, ToolCall
+from heddle.chat.v1.chat_pb2 import Done, ModelReplaced, Picture, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources
 
 from heddle_gateway import answers, openwebui
@@ -13,12 +13,14 @@ from heddle_gateway import answers, openwebui
 class Answer:
     """Collects what becomes the answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, link: answers.Link = answers.here) -> None:
+        self.pictures: list[Picture] = []
         self.tools_ran = False
         """Whether a repetition of the request would run tools again."""
         self.done: Done | None = None
         self.replaced: ModelReplaced | None = None
         """Which model could not answer, if another one did."""
+        self._link = link
         self._texts: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[ToolCall] = []
@@ -30,8 +32,8 @@ class Answer:
         """Add events. Kinds that do not show in a whole answer, or are not known, are skipped."""
         for event in events:
             match event.WhichOneof("event"):
-                case "text_delta":
-                    self._texts.append(event.text_delta)
+                case "text_delta" | "picture":
+                    self._say(event)
                 case "reasoning_delta":
                     self._reasoning.append(event.reasoning_delta)
                 case "tool_call":
@@ -83,8 +85,20 @@ class Answer:
             ]
         return msgspec.json.encode(answer)
 
+    def _say(self, event: RunEvent) -> None:
+        if not event.HasField("picture"):
+            self._texts.append(event.text_delta)
+            return
+        self.pictures.append(event.picture)
+        self._texts.append(answers.picture_link(event.picture, self._link))
+
+    @property
+    def text(self) -> str:
+        """What the model says, pictures as Markdown."""
+        return "".join(self._texts)
+
     def _message(self) -> dict[str, Any]:
-        text = "".join(self._texts)
+        text = self.text
         message: dict[str, Any] = {
             "role": "assistant",
             "content": text if text or not self._calls else None,
@@ -92,6 +106,8 @@ class Answer:
         }
         if self._reasoning:
             message["reasoning_content"] = "".join(self._reasoning)
+        if self.pictures:
+            message["images"] = [answers.picture(picture) for picture in self.pictures]
         if self._calls:
             message["tool_calls"] = [answers.tool_call(call) for call in self._calls]
         if self._sources:

@@ -14,7 +14,9 @@ from heddle_gateway import (
     description,
     editor_defaults,
     health,
+    images,
     models,
+    pictures,
     rubrics,
     usage,
 )
@@ -55,6 +57,9 @@ Methods = Mapping[str, Route]
 _ENTRIES: tuple[tuple[str, Endpoint, Access], ...] = (
     ("POST /v1/chat/completions", completions.chat, Access.KEY),
     ("POST /chat/completions", completions.chat, Access.KEY),
+    ("POST /v1/images/generations", images.generations, Access.KEY),
+    ("POST /images/generations", images.generations, Access.KEY),
+    ("GET /v1/pictures/{name}", pictures.picture, Access.KEY),
     ("GET /v1/models", models.models, Access.KEY),
     ("GET /models", models.models, Access.KEY),
     ("GET /v1/models/{id:path}", models.model, Access.KEY),

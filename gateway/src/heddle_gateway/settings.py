@@ -86,6 +86,12 @@ class GatewaySettings(ServiceSettings):
         description="How progress and sources are streamed unless the header X-Heddle-Events "
         "says otherwise: openwebui (as it shows them), reasoning (as reasoning text), none.",
     )
+    public_url: str = Field(
+        default="",
+        pattern=r"^$|^https?://[^\s()<>\"?#]+$",
+        description="Where clients reach the gateway, for links to pictures. Unless set, they lead "
+        "to the address that the request was sent to.",
+    )
     cors_origins: tuple[str, ...] = Field(
         default=(), description="Web origins whose pages may call the gateway, as a JSON array."
     )

@@ -1,12 +1,19 @@
 """Which model does what Open WebUI asks for itself, and at whose expense."""
 
 import structlog
+from heddle.account.v1.account_pb2 import ResolveSettingsResponse
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
 from heddle_runtime.calls import caller
-from heddle_runtime.errors import HeddleError
+from heddle_runtime.errors import HeddleError, NotSetUpError
 from heddle_runtime.identity import home
 from heddle_runtime.owner_settings import OwnerSettings
 
+PICTURES = "banana_img"
+"""The connector that makes pictures and writes nothing."""
+_NO_WRITER = (
+    "The assistant makes pictures; what Open WebUI asks for itself needs a model that writes. Set "
+    "HEDDLE_GATEWAY_SMALL_MODEL, or small_fast_model in the organisation's settings."
+)
 log = structlog.get_logger(__name__)
 
 
@@ -21,7 +28,11 @@ class SmallModels:
         """Return an assistant in place of `found` for a small task: a model and nothing else.
 
         The small model of the owner's organisation, which pays for it; for an assistant without an
-        owner, the caller's. Else that of the environment, else the assistant's own.
+        owner, the caller's. Else that of the environment, else the assistant's own; one that makes
+        pictures writes nothing, and the organisation's default model does.
+
+        Raises:
+            NotSetUpError: No model is set up that writes.
         """
         plain = Assistant(
             id=found.id,
@@ -33,21 +44,31 @@ class SmallModels:
         whose = found.organization
         if not whose and not found.owner:
             whose = home(caller().identity)
-        if model := _reference(await self._of(whose, found.owner)):
+        settings = await self._of(whose, found.owner)
+        if model := _reference(settings.small_model):
             plain.organization = whose
             plain.model.CopyFrom(model)
         elif model := _reference(self._environments):
             plain.model.CopyFrom(model)
+        elif found.model.connector == PICTURES:
+            model = _reference(settings.default_model)
+            if model is None:
+                raise NotSetUpError(_NO_WRITER)
+            plain.organization = whose
+            plain.model.CopyFrom(model)
         return plain
 
-    async def _of(self, organization: str, owner: str) -> str:
+    async def _of(self, organization: str, owner: str) -> ResolveSettingsResponse:
         try:
-            return (await self._settings.of(organization, owner)).small_model
+            return await self._settings.of(organization, owner)
         except HeddleError as error:  # a title is not worth a failure
             log.warning("small model not known", reason=error.reason)
-            return ""
+            return ResolveSettingsResponse()
 
 
 def _reference(name: str) -> ModelRef | None:
+    """Return a model that writes, None if `name` is of none."""
     connector, _, model = name.partition("/")
-    return ModelRef(connector=connector, model=model) if connector and model else None
+    if not (connector and model) or connector == PICTURES:
+        return None
+    return ModelRef(connector=connector, model=model)

@@ -49,7 +49,14 @@ class Frames:
     """
 
     def __init__(
-        self, identifier: str, created: int, model: str, view: View, *, usage: bool
+        self,
+        identifier: str,
+        created: int,
+        model: str,
+        view: View,
+        *,
+        usage: bool,
+        link: answers.Link = answers.here,
     ) -> None:
         self.finished = False
         """Whether `done` was among the events."""
@@ -57,6 +64,7 @@ class Frames:
         """Whether a repetition of the request would run tools again."""
         self._view = view
         self._usage = usage
+        self._link = link
         self._envelope = (
             b'data: {"id":%b,"object":"chat.completion.chunk","created":%d,"model":%b,"choices":['
             % (_encode(identifier), created, escaped(model))
@@ -186,6 +194,13 @@ class Frames:
         self._calls += 1
         return self._settle() + self._chunk(one_line(_encode(delta)))
 
+    def _picture(self, made: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        delta = {
+            "content": answers.picture_link(made, self._link),
+            "images": [answers.picture(made)],
+        }
+        return self._settle() + self._chunk(_encode(delta))  # all of it ASCII: no line breaks
+
     def _done(self, done: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.finished = True
         cited = openwebui.annotations(self._sources)
@@ -213,5 +228,6 @@ class Frames:
         "tool_finished": _tool_finished,
         "sources": _found,
         "tool_call": _call,
+        "picture": _picture,
         "done": _done,
     }

@@ -59,7 +59,7 @@ def order(body: bytes, assistant: str = "") -> Order:
     """
     given, exact = parse(body)
     place = Place(exact)
-    model = _model(given, place, assistant)
+    model = model_name(given, place, assistant)
     stream = given.get("stream") is not None and fields.flag(given["stream"], place, "stream")
     whole = RunWholeCompletionRequest()
     request = whole.run  # filled in where it is sent from: a conversation can be long
@@ -74,7 +74,11 @@ def order(body: bytes, assistant: str = "") -> Order:
     return Order(whole, model, stream, usage, task, given.get("debug_bypass") is True)
 
 
-def _model(given: dict[str, Any], place: Place, assistant: str) -> str:
+def model_name(given: dict[str, Any], place: Place, assistant: str = "") -> str:
+    """Return the name that the client knows an assistant by.
+
+    `assistant` names it if something else than the body does.
+    """
     value = given.get("model")
     if value is None and assistant:
         return f"{_PREFIX}{assistant.removeprefix(_PREFIX)}"

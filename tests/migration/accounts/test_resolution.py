@@ -121,6 +121,15 @@ def test_the_systems_model_serves_who_has_the_provider_himself(
     assert found.providers["openai"].api_key == "own"
 
 
+def test_lambs_google_is_the_connector_of_pictures_unless_that_is_set_up_itself() -> None:
+    lambs, own = {"google": {"api_key": "g"}}, {"banana_img": {"api_key": "b"}}
+    found = resolved("uni", default(providers=lambs), {})
+    assert {name: p.api_key for name, p in found.providers.items()} == {"banana_img": "g"}
+    for both in ({**lambs, **own}, {**own, **lambs}):
+        found = resolved("uni", default(providers=both), {})
+        assert {name: p.api_key for name, p in found.providers.items()} == {"banana_img": "b"}
+
+
 def test_the_etag_changes_with_what_is_set_up() -> None:
     one, same = (resolved("uni", default(providers={"a": {"api_key": "k"}}), {}) for _ in range(2))
     other = resolved("uni", default(providers={"a": {"api_key": "l"}}), {})

@@ -11,6 +11,8 @@ from heddle_migration_service.accounts.secret_members import Config, masked
 
 _SETUP = "default"
 _DEFAULTS = "assistant_defaults"
+# LAMB's name of a provider, where its connector is called otherwise.
+_LAMBS = {"google": "banana_img"}
 _NO = {"false", "0", "no", "off", ""}
 _SECRET_FIELDS = ("api_key", "token")
 _ADDRESS_FIELDS = ("base_url", "url")
@@ -42,9 +44,12 @@ def resolved(
 def _add_servers(
     response: pb.ResolveSettingsResponse, own: Config, setup: Mapping[str, Any]
 ) -> None:
-    for name, given in _object(setup, "providers").items():
-        if isinstance(given, Mapping) and given:
-            response.providers[_text(name)].CopyFrom(_provider(given))
+    providers = _object(setup, "providers")
+    for name, given in providers.items():
+        connector = _LAMBS.get(name, name)
+        replaced = connector != name and connector in providers
+        if isinstance(given, Mapping) and given and not replaced:
+            response.providers[_text(connector)].CopyFrom(_provider(given))
     if knowledge := _knowledge(own, setup):
         response.knowledge.CopyFrom(knowledge)
     if moodle := _moodle(own, setup):

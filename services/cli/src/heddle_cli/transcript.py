@@ -34,6 +34,9 @@ class Transcript:
                 self._show_finished(event.tool_finished)
             case "text_delta":
                 self._write(event.text_delta)
+            case "picture":
+                made = event.picture
+                self._note(f"picture {made.name}: {len(made.data)} bytes of {made.media_type}")
             case "tool_call":
                 self._note(f"asks for {event.tool_call.name}({event.tool_call.arguments_json})")
             case _:  # nothing that a reader waits for

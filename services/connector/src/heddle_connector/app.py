@@ -17,6 +17,7 @@ from pydantic_settings import SettingsConfigDict
 from heddle_connector.catalog import Catalog
 from heddle_connector.http import http_client
 from heddle_connector.owners import Owners
+from heddle_connector.pictures import LARGEST, Pictures
 from heddle_connector.registry import installed, opened
 from heddle_connector.servicer import ConnectorServicer
 from heddle_connector.written_calls import CallFormats
@@ -46,6 +47,16 @@ class ConnectorSettings(EgressSettings):
         default=False,
         description="Let organisations that have set up no provider use those of this "
         "environment, at the operator's expense.",
+    )
+    pictures_dir: Path = Field(
+        default=Path(".heddle/pictures"),
+        description="Folder of the pictures that models make: a folder for each organisation, and "
+        "in it one for each of its people. Several replicas must share it.",
+    )
+    pictures_per_person: int = Field(
+        default=1024 * 1024 * 1024,
+        ge=LARGEST,
+        description="Bytes of pictures that are kept for a person; the oldest make room.",
     )
     call_formats: dict[str, list[str]] = Field(
         default={},
@@ -87,8 +98,9 @@ async def app(
         )
         owners = Owners(registry, http, guarded, known, shared=settings.share_providers)
         resources.push_async_callback(owners.close)
+        pictures = Pictures(settings.pictures_dir, settings.pictures_per_person)
         servicer = ConnectorServicer(
-            registry, Catalog(), owners, CallFormats(settings.call_formats)
+            registry, Catalog(), owners, CallFormats(settings.call_formats), pictures
         )
         contract = pb.DESCRIPTOR.services_by_name["ConnectorService"]
         yield [bind(contract, pb_grpc.add_ConnectorServiceServicer_to_server, servicer)]

@@ -7,10 +7,13 @@ import msgspec
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.calls import TimedCall, remaining
+from heddle_runtime.calls import TimedCall, caller, remaining
+from heddle_runtime.errors import ProviderGarbledError
 from msgspec import Raw
 
+from heddle_connector.events import Picture
 from heddle_connector.messages import members, to_messages, to_tool
+from heddle_connector.pictures import LARGEST, Pictures
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -34,7 +37,9 @@ class Call:
         "_functions",
         "_messages",
         "_options",
+        "_pictures",
         "_request",
+        "_room",
         "connector",
         "model",
         "replaced",
@@ -42,10 +47,17 @@ class Call:
     )
 
     def __init__(
-        self, request: pb.GenerateMessageRequest, context: TimedCall, *, whole: bool = False
+        self,
+        request: pb.GenerateMessageRequest,
+        context: TimedCall,
+        pictures: Pictures,
+        *,
+        whole: bool = False,
     ) -> None:
         self._request = request
         self._context = context
+        self._pictures = pictures
+        self._room = LARGEST
         self._messages: list[dict[str, Any]] | None = None
         self._functions: list[dict[str, Any] | Raw] | None = None
         self._options: Options | None = None
@@ -107,6 +119,19 @@ class Call:
         if self._options is None:
             self._options = _options(self._request.options)
         return self._options
+
+    async def keep(self, data: bytes) -> Picture:
+        """Keep a picture for the person who asks, and return the event that tells of it.
+
+        Raises:
+            ProviderGarbledError: It is not a picture, or there are more than 20 MiB of them.
+        """
+        self._room -= len(data)
+        if self._room < 0:
+            raise ProviderGarbledError(
+                f"The pictures of the answer have more than {LARGEST} bytes together."
+            )
+        return await self._pictures.keep(caller().identity, data)
 
     @property
     def assistant(self) -> Assistant | None:

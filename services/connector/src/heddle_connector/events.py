@@ -35,6 +35,15 @@ class Logprobs(msgspec.Struct, frozen=True):
     json: str
 
 
+class Picture(msgspec.Struct, frozen=True):
+    """A picture that the model made. `Call.keep` makes these."""
+
+    name: str
+    """What it is kept as."""
+    media_type: str
+    data: bytes
+
+
 class Usage(msgspec.Struct, frozen=True):
     """What an answer consumed, in tokens."""
 
@@ -57,7 +66,7 @@ class Done(msgspec.Struct, frozen=True):
     """What else the provider told; any JSON values."""
 
 
-Event = TextDelta | ReasoningDelta | ToolCall | Logprobs | Done
+Event = TextDelta | ReasoningDelta | ToolCall | Logprobs | Picture | Done
 
 
 class Batch:

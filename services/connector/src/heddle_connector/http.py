@@ -29,6 +29,8 @@ from heddle_connector.secure_http import SecureHttp, secure_session
 __all__ = ["LONGEST_REPLY", "Http", "Pieces", "Request", "Stream", "http_client"]
 
 _BACKOFF = 0.15
+_SECRETS = ("authorization", "x-goog-api-key")
+"""Headers of requests that no error may repeat."""
 
 
 class Http:
@@ -157,5 +159,5 @@ async def _refuse(request: Request, answer: Answer) -> NoReturn:
         pass
     finally:
         answer.close()
-    secret = request.headers.get("authorization", "")
+    secret = " ".join(request.headers.get(name, "") for name in _SECRETS)
     raise refusal(answer.status, answer.headers, bytes(body), secret)

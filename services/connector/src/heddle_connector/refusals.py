@@ -47,7 +47,8 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, secret: str = 
         given = msgspec.json.decode(body)
     except BAD_JSON:  # an HTML page of a proxy, or cut off: the status still tells
         given = None
-    return _typed(status, given, retry_after(headers), secret)
+    after = retry_after(headers)
+    return _typed(status, given, _told_delay(given) if after is None else after, secret)
 
 
 def stated_error(error: object, secret: str = "") -> HeddleError:
@@ -115,6 +116,17 @@ def _error_object(given: object) -> Mapping[str, Any]:
     if isinstance(inner, str):  # Ollama's form
         return {"message": inner}
     return inner if isinstance(inner, dict) else {}
+
+
+def _told_delay(given: object) -> float | None:
+    """Return the seconds that Google tells in the body and not in a header, as in "34.5s"."""
+    details = _error_object(given).get("details")
+    for detail in details if isinstance(details, list) else ():
+        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        if isinstance(delay, str) and delay.endswith("s"):
+            seconds = _number(delay[:-1])
+            return None if seconds is None else _bounded(seconds)
+    return None
 
 
 def _message(error: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from heddle_connector.events import (
     Done,
     Event,
     Logprobs,
+    Picture,
     ReasoningDelta,
     TextDelta,
     ToolCall,
@@ -53,8 +54,15 @@ def add_events(
                 made.add(tool_call=call)
             case Logprobs():
                 made.add(logprobs_json=event.json)
+            case Picture():
+                made.add(picture=to_picture(event))
             case _:
                 assert_never(event)
+
+
+def to_picture(kept: Picture) -> chat.Picture:
+    """Return a picture in the form of the contract."""
+    return chat.Picture(name=kept.name, media_type=kept.media_type, data=kept.data)
 
 
 def _fill_done(made: chat.Done, done: Done, substitute: str) -> None:

@@ -15,8 +15,9 @@ from heddle_connector.call import Call
 from heddle_connector.catalog import Catalog, Listing
 from heddle_connector.events import Done, Event
 from heddle_connector.owners import Owners
+from heddle_connector.pictures import Pictures
 from heddle_connector.registry import Registry
-from heddle_connector.responses import add_events
+from heddle_connector.responses import add_events, to_picture
 from heddle_connector.sdk import Model
 from heddle_connector.written_calls import CallFormats, WrittenCalls
 
@@ -31,12 +32,18 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     """Translates between the contract and the connectors."""
 
     def __init__(
-        self, registry: Registry, catalog: Catalog, owners: Owners, formats: CallFormats
+        self,
+        registry: Registry,
+        catalog: Catalog,
+        owners: Owners,
+        formats: CallFormats,
+        pictures: Pictures,
     ) -> None:
         self._registry = registry
         self._catalog = catalog
         self._owners = owners
         self._formats = formats
+        self._pictures = pictures
 
     async def ListConnectors(
         self, request: pb.ListConnectorsRequest, context: Context
@@ -90,7 +97,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
         """Stream what the connector yields."""
-        call = Call(request, context)
+        call = Call(request, context, self._pictures)
         first, batches = await begin(self._owners, call)
         ending = _Ending(self._formats.reader(call))
         try:
@@ -113,7 +120,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateWholeMessageRequest, context: Context
     ) -> pb.GenerateWholeMessageResponse:
         """Return all that the connector yields when it is over."""
-        call = Call(request.generation, context, whole=True)
+        call = Call(request.generation, context, self._pictures, whole=True)
         try:
             found = await whole(self._owners, call)
             ending = _Ending(self._formats.reader(call))
@@ -127,6 +134,13 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             response.events.add(model_replaced=call.replaced)
         add_events(response.events, events, call.substitute)
         return response
+
+    async def GetPicture(
+        self, request: pb.GetPictureRequest, context: Context
+    ) -> pb.GetPictureResponse:
+        """Return a picture of the caller's."""
+        found = await self._pictures.get(caller().identity, request.name)
+        return pb.GetPictureResponse(picture=to_picture(found))
 
 
 class _Ending:

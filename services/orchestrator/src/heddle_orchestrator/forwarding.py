@@ -33,6 +33,8 @@ def forward(events: "Iterable[GenerationEvent]", run: "Events") -> bool:
                 run.add(logprobs_json=event.logprobs_json)
             case "model_replaced":
                 run.add(model_replaced=event.model_replaced)
+            case "picture":
+                run.add().picture.CopyFrom(event.picture)
             case None:
                 continue
         done = event.HasField("done")

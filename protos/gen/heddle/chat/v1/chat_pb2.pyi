@@ -460,6 +460,42 @@ class Usage(_message.Message):
 Global___Usage: _TypeAlias = Usage  # noqa: Y015
 
 @_typing.final
+class Picture(_message.Message):
+    """A picture that a model made. The connector service keeps it for the person who asked;
+    `heddle.connector.v1.ConnectorService.GetPicture` returns it again.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    MEDIA_TYPE_FIELD_NUMBER: _builtins.int
+    DATA_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The name by which it is kept: 32 hexadecimal digits that nobody can guess, a dot, and
+    `png`, `jpg`, `webp` or `gif`.
+    """
+    media_type: _builtins.str
+    """What `data` is, found out by its first bytes: `image/png`, `image/jpeg`, `image/webp`
+    or `image/gif`.
+    """
+    data: _builtins.bytes
+    """The picture itself. All pictures of an answer together have at most 20 MiB."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        media_type: _builtins.str = ...,
+        data: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "media_type", b"media_type", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Picture: _TypeAlias = Picture  # noqa: Y015
+
+@_typing.final
 class ModelReplaced(_message.Message):
     """A model that could not answer, and the one that does."""
 

@@ -153,6 +153,7 @@ class GenerationEvent(_message.Message):
     DONE_FIELD_NUMBER: _builtins.int
     LOGPROBS_JSON_FIELD_NUMBER: _builtins.int
     MODEL_REPLACED_FIELD_NUMBER: _builtins.int
+    PICTURE_FIELD_NUMBER: _builtins.int
     text_delta: _builtins.str
     """The next piece of the answer's text. Pieces that arrive together are joined."""
     reasoning_delta: _builtins.str
@@ -173,6 +174,10 @@ class GenerationEvent(_message.Message):
     def model_replaced(self) -> _chat_pb2.ModelReplaced:
         """Another model than the assistant's answers. The first event."""
 
+    @_builtins.property
+    def picture(self) -> _chat_pb2.Picture:
+        """A picture, between the text before it and the text after."""
+
     def __init__(
         self,
         *,
@@ -182,12 +187,13 @@ class GenerationEvent(_message.Message):
         done: _chat_pb2.Done | None = ...,
         logprobs_json: _builtins.str = ...,
         model_replaced: _chat_pb2.ModelReplaced | None = ...,
+        picture: _chat_pb2.Picture | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "picture", b"picture", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "picture", b"picture", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "tool_call", "done", "logprobs_json", "model_replaced"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "tool_call", "done", "logprobs_json", "model_replaced", "picture"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -438,3 +444,49 @@ class GenerateWholeMessageResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GenerateWholeMessageResponse: _TypeAlias = GenerateWholeMessageResponse  # noqa: Y015
+
+@_typing.final
+class GetPictureRequest(_message.Message):
+    """Request of `GetPicture`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The `Picture.name`."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPictureRequest: _TypeAlias = GetPictureRequest  # noqa: Y015
+
+@_typing.final
+class GetPictureResponse(_message.Message):
+    """Response of `GetPicture`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PICTURE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def picture(self) -> _chat_pb2.Picture:
+        """The picture, with its data."""
+
+    def __init__(
+        self,
+        *,
+        picture: _chat_pb2.Picture | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["picture", b"picture"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["picture", b"picture"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPictureResponse: _TypeAlias = GetPictureResponse  # noqa: Y015

@@ -55,6 +55,11 @@ class ConnectorServiceStub:
                 request_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageRequest.SerializeToString,
                 response_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageResponse.FromString,
                 _registered_method=True)
+        self.GetPicture = channel.unary_unary(
+                '/heddle.connector.v1.ConnectorService/GetPicture',
+                request_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GetPictureRequest.SerializeToString,
+                response_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GetPictureResponse.FromString,
+                _registered_method=True)
 
 
 class ConnectorServiceServicer:
@@ -79,10 +84,9 @@ class ConnectorServiceServicer:
     def GenerateMessage(self, request, context):
         """Lets a model answer. Each response carries what was ready at the same time. Over
         the whole stream the events are at most one `model_replaced`, any number of
-        `text_delta`, `reasoning_delta`, `logprobs_json` and `tool_call`, and then exactly one
-        `done`, unless the call
-        fails: a stream that ends without `done` was cut. Events of kinds that a client
-        does not know are to be ignored.
+        `text_delta`, `reasoning_delta`, `logprobs_json`, `picture` and `tool_call`, and then
+        exactly one `done`, unless the call fails: a stream that ends without `done` was cut.
+        Events of kinds that a client does not know are to be ignored.
 
         Not idempotent: every call costs tokens, so clients never retry it by themselves.
         Fails with `NOT_FOUND` for an unknown connector, and otherwise as
@@ -103,6 +107,15 @@ class ConnectorServiceServicer:
         `GenerateMessage` in the same order. Cheaper than the stream: one message, and the
         provider may be asked for the whole answer. Fails, is cancelled and is not retried
         like `GenerateMessage`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetPicture(self, request, context):
+        """Returns a picture that a model made for the caller: for the same subject of the same
+        organisation. Fails with `NOT_FOUND` for all others, whether or not there is one of
+        that name. The oldest pictures of a person make room for new ones.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -130,6 +143,11 @@ def add_ConnectorServiceServicer_to_server(servicer, server):
                     servicer.GenerateWholeMessage,
                     request_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageRequest.FromString,
                     response_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageResponse.SerializeToString,
+            ),
+            'GetPicture': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPicture,
+                    request_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GetPictureRequest.FromString,
+                    response_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GetPictureResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -241,6 +259,33 @@ class ConnectorService:
             '/heddle.connector.v1.ConnectorService/GenerateWholeMessage',
             heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageRequest.SerializeToString,
             heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPicture(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.connector.v1.ConnectorService/GetPicture',
+            heddle_dot_connector_dot_v1_dot_connector__pb2.GetPictureRequest.SerializeToString,
+            heddle_dot_connector_dot_v1_dot_connector__pb2.GetPictureResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -42,10 +42,9 @@ class ConnectorServiceStub:
     GenerateMessage: _grpc.UnaryStreamMultiCallable[_connector_pb2.GenerateMessageRequest, _connector_pb2.GenerateMessageResponse]
     """Lets a model answer. Each response carries what was ready at the same time. Over
     the whole stream the events are at most one `model_replaced`, any number of
-    `text_delta`, `reasoning_delta`, `logprobs_json` and `tool_call`, and then exactly one
-    `done`, unless the call
-    fails: a stream that ends without `done` was cut. Events of kinds that a client
-    does not know are to be ignored.
+    `text_delta`, `reasoning_delta`, `logprobs_json`, `picture` and `tool_call`, and then
+    exactly one `done`, unless the call fails: a stream that ends without `done` was cut.
+    Events of kinds that a client does not know are to be ignored.
 
     Not idempotent: every call costs tokens, so clients never retry it by themselves.
     Fails with `NOT_FOUND` for an unknown connector, and otherwise as
@@ -63,6 +62,11 @@ class ConnectorServiceStub:
     provider may be asked for the whole answer. Fails, is cancelled and is not retried
     like `GenerateMessage`.
     """
+    GetPicture: _grpc.UnaryUnaryMultiCallable[_connector_pb2.GetPictureRequest, _connector_pb2.GetPictureResponse]
+    """Returns a picture that a model made for the caller: for the same subject of the same
+    organisation. Fails with `NOT_FOUND` for all others, whether or not there is one of
+    that name. The oldest pictures of a person make room for new ones.
+    """
 
 @_typing.type_check_only
 class ConnectorServiceAsyncStub(ConnectorServiceStub):
@@ -78,10 +82,9 @@ class ConnectorServiceAsyncStub(ConnectorServiceStub):
     GenerateMessage: _aio.UnaryStreamMultiCallable[_connector_pb2.GenerateMessageRequest, _connector_pb2.GenerateMessageResponse]  # type: ignore[assignment]
     """Lets a model answer. Each response carries what was ready at the same time. Over
     the whole stream the events are at most one `model_replaced`, any number of
-    `text_delta`, `reasoning_delta`, `logprobs_json` and `tool_call`, and then exactly one
-    `done`, unless the call
-    fails: a stream that ends without `done` was cut. Events of kinds that a client
-    does not know are to be ignored.
+    `text_delta`, `reasoning_delta`, `logprobs_json`, `picture` and `tool_call`, and then
+    exactly one `done`, unless the call fails: a stream that ends without `done` was cut.
+    Events of kinds that a client does not know are to be ignored.
 
     Not idempotent: every call costs tokens, so clients never retry it by themselves.
     Fails with `NOT_FOUND` for an unknown connector, and otherwise as
@@ -98,6 +101,11 @@ class ConnectorServiceAsyncStub(ConnectorServiceStub):
     `GenerateMessage` in the same order. Cheaper than the stream: one message, and the
     provider may be asked for the whole answer. Fails, is cancelled and is not retried
     like `GenerateMessage`.
+    """
+    GetPicture: _aio.UnaryUnaryMultiCallable[_connector_pb2.GetPictureRequest, _connector_pb2.GetPictureResponse]  # type: ignore[assignment]
+    """Returns a picture that a model made for the caller: for the same subject of the same
+    organisation. Fails with `NOT_FOUND` for all others, whether or not there is one of
+    that name. The oldest pictures of a person make room for new ones.
     """
 
 class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -129,10 +137,9 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_connector_pb2.GenerateMessageResponse], _abc.AsyncIterator[_connector_pb2.GenerateMessageResponse]]:
         """Lets a model answer. Each response carries what was ready at the same time. Over
         the whole stream the events are at most one `model_replaced`, any number of
-        `text_delta`, `reasoning_delta`, `logprobs_json` and `tool_call`, and then exactly one
-        `done`, unless the call
-        fails: a stream that ends without `done` was cut. Events of kinds that a client
-        does not know are to be ignored.
+        `text_delta`, `reasoning_delta`, `logprobs_json`, `picture` and `tool_call`, and then
+        exactly one `done`, unless the call fails: a stream that ends without `done` was cut.
+        Events of kinds that a client does not know are to be ignored.
 
         Not idempotent: every call costs tokens, so clients never retry it by themselves.
         Fails with `NOT_FOUND` for an unknown connector, and otherwise as
@@ -155,6 +162,17 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
         `GenerateMessage` in the same order. Cheaper than the stream: one message, and the
         provider may be asked for the whole answer. Fails, is cancelled and is not retried
         like `GenerateMessage`.
+        """
+
+    @_abc_1.abstractmethod
+    def GetPicture(
+        self,
+        request: _connector_pb2.GetPictureRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_connector_pb2.GetPictureResponse, _abc.Awaitable[_connector_pb2.GetPictureResponse]]:
+        """Returns a picture that a model made for the caller: for the same subject of the same
+        organisation. Fails with `NOT_FOUND` for all others, whether or not there is one of
+        that name. The oldest pictures of a person make room for new ones.
         """
 
 def add_ConnectorServiceServicer_to_server(servicer: ConnectorServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -341,6 +341,7 @@ class RunEvent(_message.Message):
     DONE_FIELD_NUMBER: _builtins.int
     LOGPROBS_JSON_FIELD_NUMBER: _builtins.int
     MODEL_REPLACED_FIELD_NUMBER: _builtins.int
+    PICTURE_FIELD_NUMBER: _builtins.int
     text_delta: _builtins.str
     """The next piece of the answer's text. Pieces that arrive together are joined."""
     reasoning_delta: _builtins.str
@@ -383,6 +384,12 @@ class RunEvent(_message.Message):
         Comes before the answer, at most once.
         """
 
+    @_builtins.property
+    def picture(self) -> _chat_pb2.Picture:
+        """A picture that the model made, between the text before it and the text after. The
+        text does not mention it.
+        """
+
     def __init__(
         self,
         *,
@@ -397,12 +404,13 @@ class RunEvent(_message.Message):
         done: _chat_pb2.Done | None = ...,
         logprobs_json: _builtins.str = ...,
         model_replaced: _chat_pb2.ModelReplaced | None = ...,
+        picture: _chat_pb2.Picture | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "picture", b"picture", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "picture", b"picture", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["status", "tool_started", "tool_finished", "sources", "text_delta", "reasoning_delta", "tool_call", "trace", "done", "logprobs_json", "model_replaced"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["status", "tool_started", "tool_finished", "sources", "text_delta", "reasoning_delta", "tool_call", "trace", "done", "logprobs_json", "model_replaced", "picture"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

@@ -80,7 +80,7 @@ class OrchestratorServiceServicer:
         time. Over the whole stream the events follow
 
         (status | tool_started | tool_finished | sources | model_replaced |
-        text_delta | reasoning_delta | tool_call | logprobs_json)* trace? done
+        text_delta | reasoning_delta | tool_call | logprobs_json | picture)* trace? done
 
         `done` comes last and exactly once, unless the call fails: a stream that ends
         without it was cut. All `tool_started` of a strategy's step come first; `status`,

@@ -1,0 +1,324 @@
+"""Pictures by Google's Gemini, over its own REST API."""
+
+import math
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, NoReturn
+from urllib.parse import quote
+
+import msgspec
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from heddle_connector.sdk import (
+    BAD_JSON,
+    BaseUrl,
+    Batch,
+    Call,
+    Connector,
+    Done,
+    Event,
+    Example,
+    FinishReason,
+    Http,
+    InvalidRequestError,
+    Model,
+    ProviderGarbledError,
+    ProviderRefusedError,
+    Request,
+    UnavailableError,
+    Usage,
+    Violation,
+    connector,
+    stated_error,
+)
+
+_REASONS: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
+_WITHHELD = frozenset(
+    {
+        *("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
+        *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+    }
+)
+_RATIOS = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9")
+_BAD_REQUEST = "400"
+_APART = "\n\n"
+
+
+class BananaImgSettings(BaseSettings):
+    """Settings of the `banana_img` connector."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="HEDDLE_CONNECTOR_BANANA_IMG_", env_ignore_empty=True, frozen=True
+    )
+
+    base_url: BaseUrl = Field(
+        default="https://generativelanguage.googleapis.com/v1beta",
+        description="Where Gemini is; `/models` is added.",
+    )
+    api_key: SecretStr | None = Field(default=None, description="The key of Google's AI Studio.")
+    models: str = Field(
+        default="",
+        description="The models to offer, separated by commas. If empty, Gemini is asked.",
+    )
+
+
+class _Blob(msgspec.Struct, rename="camel"):
+    data: bytes = b""
+
+
+class _Part(msgspec.Struct, rename="camel"):
+    text: str | None = None
+    inline_data: _Blob | None = None
+    thought: bool | None = None
+
+
+class _Content(msgspec.Struct):
+    parts: list[_Part] | None = None
+
+
+class _Candidate(msgspec.Struct, rename="camel"):
+    content: _Content | None = None
+    finish_reason: str | None = None
+    finish_message: str | None = None
+
+
+class _Feedback(msgspec.Struct, rename="camel"):
+    block_reason: str | None = None
+
+
+class _Counts(msgspec.Struct, rename="camel"):
+    prompt_token_count: int = 0
+    cached_content_token_count: int = 0
+    candidates_token_count: int = 0
+    thoughts_token_count: int = 0
+
+
+class _Answer(msgspec.Struct, rename="camel"):
+    candidates: list[_Candidate] | None = None
+    prompt_feedback: _Feedback | None = None
+    usage_metadata: _Counts | None = None
+    model_version: str | None = None
+    error: Any = None
+
+
+class _ListedModel(msgspec.Struct, rename="camel"):
+    name: str
+    display_name: str = ""
+    supported_generation_methods: list[str] = []
+
+
+class _ModelList(msgspec.Struct):
+    models: list[_ListedModel] = []
+
+
+_EXAMPLE = Example(
+    model="gemini-2.5-flash-image",
+    answer="Here it is.\n\n",
+    settings={"base_url": "{provider}/v1beta", "api_key": "AIza-an-example"},
+    reply=b'{"candidates":[{"content":{"role":"model","parts":[{"text":"Here it is."},'
+    b'{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo="}}]},"finishReason":"STOP"}],'
+    b'"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":1290},'
+    b'"modelVersion":"gemini-2.5-flash-image"}',
+)
+
+
+@connector("banana_img", settings=BananaImgSettings, example=_EXAMPLE)
+class BananaImg(Connector[BananaImgSettings]):
+    """Makes pictures with Google's Gemini."""
+
+    def __init__(self, settings: BananaImgSettings, http: Http) -> None:
+        super().__init__(settings, http)
+        self._secret = settings.api_key.get_secret_value().strip() if settings.api_key else ""
+        self._headers = {"content-type": "application/json", "x-goog-api-key": self._secret}
+
+    async def models(self, seconds: float) -> Sequence[Model]:
+        """Return the models of the settings, or else those that Gemini lists."""
+        names = [name.strip() for name in self.settings.models.split(",") if name.strip()]
+        if names:
+            return [Model(name, input_kinds=["image"]) for name in names]
+        self._require_key()
+        url = f"{self.settings.base_url}/models?pageSize=1000"
+        body = await self.http.whole(Request(url, self._headers, seconds))
+        try:
+            listed = msgspec.json.decode(body, type=_ModelList).models
+        except BAD_JSON:
+            raise ProviderGarbledError("Gemini's list of models is not one.") from None
+        return [
+            Model(model.name.removeprefix("models/"), model.display_name, ["image"])
+            for model in listed
+            if "image" in model.name and "generateContent" in model.supported_generation_methods
+        ]
+
+    async def whole(self, call: Call) -> Sequence[Event]:
+        """Ask for an answer, and keep its pictures."""
+        self._require_key()
+        # Quoted, so that no name of a model leads to another place of the API.
+        model = quote(call.model.removeprefix("models/"), safe="")
+        url = f"{self.settings.base_url}/models/{model}:generateContent"
+        body = msgspec.json.encode(_body(call))
+        try:
+            reply = await self.http.whole(Request(url, self._headers, call.seconds, body))
+        except ProviderRefusedError as error:
+            if "api key" in error.message.casefold() and _status(error) == _BAD_REQUEST:
+                error.metadata["http_status"] = "401"  # what everybody else says for a wrong key
+            raise
+        return await _events(call, self._read(reply))
+
+    async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
+        """Ask for an answer likewise: a picture comes in one piece."""
+        yield await self.whole(call)
+
+    def _read(self, reply: bytes) -> _Answer:
+        try:
+            answer = msgspec.json.decode(reply, type=_Answer)
+        except BAD_JSON:
+            raise ProviderGarbledError("Gemini sent something that is not an answer.") from None
+        if answer.error:
+            raise stated_error(answer.error, self._secret)
+        return answer
+
+    def _require_key(self) -> None:
+        if not self._secret:
+            raise UnavailableError(
+                "No key for Gemini is set up: set HEDDLE_CONNECTOR_BANANA_IMG_API_KEY, or "
+                "`providers.banana_img.api_key` in the organisation's settings."
+            )
+
+
+async def _events(call: Call, answer: _Answer) -> Sequence[Event]:
+    candidate = answer.candidates[0] if answer.candidates else _Candidate()
+    parts = (candidate.content and candidate.content.parts) or []
+    pictures = [part for part in parts if part.inline_data and not part.thought]
+    # Models that think may call the one picture that they send a thought.
+    pictures = pictures or [part for part in parts if part.inline_data][-1:]
+    if not pictures and not any(part.text for part in parts if not part.thought):
+        _refuse(answer, candidate)
+    batch, before = Batch(), ""
+    for part in parts:
+        if part in pictures and part.inline_data is not None:
+            if before:
+                batch.text(_APART)
+            batch.add(await call.keep(part.inline_data.data))
+            before = "picture"
+        elif part.text and part.thought:
+            batch.reasoning(part.text)
+        elif part.text:
+            batch.text(_APART + part.text if before == "picture" else part.text)
+            before = "text"
+    batch.add(_done(call, answer, candidate))
+    return batch.events()
+
+
+def _done(call: Call, answer: _Answer, candidate: _Candidate) -> Done:
+    told = candidate.finish_reason or ""
+    reason = "content_filter" if told in _WITHHELD else _REASONS.get(told, "unknown")
+    counts = answer.usage_metadata
+    usage = None if counts is None else _usage(counts)
+    return Done(reason, usage, answer.model_version or call.model)
+
+
+def _usage(counts: _Counts) -> Usage:
+    return Usage(
+        counts.prompt_token_count,
+        counts.candidates_token_count + counts.thoughts_token_count,
+        counts.cached_content_token_count,
+        counts.thoughts_token_count,
+    )
+
+
+def _refuse(answer: _Answer, candidate: _Candidate) -> NoReturn:
+    """Raise what an answer means that holds nothing."""
+    blocked = answer.prompt_feedback.block_reason if answer.prompt_feedback else None
+    if blocked or candidate.finish_reason in _WITHHELD:
+        about = "the request" if blocked else "the picture"
+        told = f": {candidate.finish_message}" if candidate.finish_message else "."
+        raise ProviderRefusedError(
+            f"Gemini withholds the answer for {about} ({blocked or candidate.finish_reason}){told}",
+            http_status=_BAD_REQUEST,
+            provider_code="content_policy_violation",
+        )
+    reason = candidate.finish_reason or "no reason given"
+    raise ProviderGarbledError(f"Gemini made no picture ({reason}).")
+
+
+def _body(call: Call) -> dict[str, Any]:
+    if call.functions:
+        raise InvalidRequestError("Models that make pictures call no functions.")
+    options = call.options
+    config = {
+        "temperature": options.temperature,
+        "topP": options.top_p,
+        "maxOutputTokens": options.max_tokens,
+        "stopSequences": options.stop or None,
+        "seed": options.seed,
+        "imageConfig": _image_config(options.extra.get("size")),
+    }
+    given = {name: value for name, value in config.items() if value is not None}
+    return {
+        "contents": _contents(call.messages),
+        "generationConfig": {"responseModalities": ["TEXT", "IMAGE"], **given},
+    }
+
+
+def _contents(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the turns. Gemini's picture models refuse instructions of the system as such."""
+    instructions: list[dict[str, Any]] = []
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        parts = _parts(message["content"])
+        if message["role"] in ("system", "developer"):
+            instructions += parts
+        elif parts:
+            role = "model" if message["role"] == "assistant" else "user"
+            turns.append({"role": role, "parts": parts})
+    if not turns:
+        raise InvalidRequestError(
+            "There is nothing to make a picture of.", [Violation("messages", "say nothing")]
+        )
+    if instructions:
+        turns.insert(0, {"role": "user", "parts": instructions})
+    return turns
+
+
+def _parts(content: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - text, parts, or nothing
+    if not isinstance(content, list):
+        return [{"text": content}] if content else []
+    return [_part(part) for part in content if part != {"type": "text", "text": ""}]
+
+
+def _part(part: Any) -> dict[str, Any]:  # noqa: ANN401 - a part, or JSON text of a kind unknown to us
+    if isinstance(part, msgspec.Raw) or part["type"] not in ("text", "image_url"):
+        raise InvalidRequestError("Gemini gets text and pictures only.")
+    if part["type"] == "text":
+        return {"text": part["text"]}
+    head, comma, data = part["image_url"]["url"].partition(";base64,")
+    if not comma or not head.startswith("data:"):
+        raise InvalidRequestError("Gemini gets pictures as data only, not as an address.")
+    return {"inlineData": {"mimeType": head.removeprefix("data:"), "data": data}}
+
+
+def _image_config(size: msgspec.Raw | None) -> dict[str, str] | None:
+    """Return Gemini's form of OpenAI's `size`, which is the nearest of its ratios."""
+    given = msgspec.json.decode(size) if size is not None else "auto"
+    if given in ("auto", ""):
+        return None
+    width, _, height = given.partition("x") if isinstance(given, str) else ("", "", "")
+    if not (_is_length(width) and _is_length(height)):
+        raise InvalidRequestError(
+            "The size is none.", [Violation("size", "must be auto or, for example, 1024x1536")]
+        )
+    wanted = math.log(int(width) / int(height))
+    return {"aspectRatio": min(_RATIOS, key=lambda ratio: abs(_log_of(ratio) - wanted))}
+
+
+def _is_length(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) > 0  # noqa: PLR2004 - no picture is that large
+
+
+def _log_of(ratio: str) -> float:
+    width, _, height = ratio.partition(":")
+    return math.log(int(width) / int(height))
+
+
+def _status(error: ProviderRefusedError) -> str:
+    return error.metadata.get("http_status", "")
