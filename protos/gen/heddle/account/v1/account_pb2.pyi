@@ -641,9 +641,7 @@ class McpServer(_message.Message):
     URL_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
     url: _builtins.str
-    """Its address, without a slash at the end. The token is sent there and below it, nowhere
-    else.
-    """
+    """Its address, without a slash at the end. The token is sent there and nowhere else."""
     token: _builtins.str
     """The token, sent as `Authorization: Bearer`."""
     def __init__(

@@ -461,8 +461,8 @@ class FunctionCall(_message.Message):
     arguments_json: _builtins.str
     """The arguments as the model wrote them: the text of one JSON object, or empty. What does
     not fit the function's schema is answered with `INVALID_ARGUMENT` and `BadRequest`
-    details, and the tool does not run. Of a schema that a remote server made, only the
-    names and plain types of the arguments are checked here, the rest by the server.
+    details, and the tool does not run. A schema that a remote server made is the server's
+    to check: only names and plain types are looked at here, and the answer is `UNKNOWN`.
     """
     def __init__(
         self,
