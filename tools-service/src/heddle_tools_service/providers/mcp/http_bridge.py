@@ -56,6 +56,10 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             raise httpx2.ConnectError("failed", request=request) from error
         if asking:
             self.failure = self._refusal(response.status_code)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()
+            self.failure = ToolError(f"{self._who} compresses its answers though told not to.")
+            raise httpx2.DecodingError("compressed", request=request)
         return httpx2.Response(
             response.status_code,
             headers=[pair for pair in response.headers.raw if pair[0].lower() not in _OWN_HEADERS],

@@ -30,6 +30,7 @@ LONGEST_TEXT = 100_000
 _MOST_PAGES = 20
 _MOST_TOOLS = 500
 _LONGEST_COMPLAINT = 2_000
+_BROKEN_OFF = ("Connection closed", "SSE stream ended")
 _CLIENT = types.Implementation(name="heddle", version="1")
 
 
@@ -148,7 +149,8 @@ def _told(error: Exception, reach: Reach, failure: ToolError | None) -> ToolErro
 
 def _known(leaf: BaseException, reach: Reach) -> ToolError | None:
     match leaf:
-        case MCPError(code=types.CONNECTION_CLOSED):
+        # Servers give the SDK's code for it to failures of their own, so its words decide.
+        case MCPError(code=types.CONNECTION_CLOSED, message=said) if said.startswith(_BROKEN_OFF):
             return ToolUnavailableError(f"{reach.who} broke off without an answer.")
         case MCPError():
             said = redact(reach.without_secret(leaf.message))[:_LONGEST_COMPLAINT]
