@@ -32,7 +32,7 @@ def calling(answered: Answer, **tool: Any) -> Answer:
     return take
 
 
-async def fails(tools: Calling, answered: Answer, timeout: float = 10) -> HeddleError:  # noqa: ASYNC109 - an option of the tool
+async def fails(tools: Calling, answered: Answer, timeout: float = 10) -> HeddleError:
     """Return what a model reads of a call that a server answers so."""
     async with stranger(calling(answered)) as server:
         config = {"url": server.url, "tools": ["act"], "timeout": timeout}

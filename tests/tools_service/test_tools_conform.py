@@ -52,7 +52,7 @@ REMOTE = RemoteTool("search", "Finds.", {"type": "object"})
 
 
 class Answering:
-    """Knowledge, files, rubrics, Moodle, the weather, servers and a model that always know something."""
+    """Knowledge, files, rubrics, Moodle, the weather, servers and a model that always answer."""
 
     async def search(self, *_: object, **__: object) -> Findings:
         return Findings((Passage("A shed is a gap.", "Sheds", "http://w/", 0.5),))

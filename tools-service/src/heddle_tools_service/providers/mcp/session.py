@@ -53,7 +53,7 @@ async def session(reach: Reach, http: httpx.AsyncClient) -> AsyncGenerator["Sess
             else:
                 program, *arguments = reach.command
                 # What it complains of is not ours to log; people run the command to read it.
-                silence = stack.enter_context(Path(os.devnull).open("w"))  # noqa: ASYNC230 - the null device never waits
+                silence = stack.enter_context(Path(os.devnull).open("w"))  # noqa: ASYNC230, SIM115 - never waits; the stack closes it
                 transport = stdio_client(
                     StdioServerParameters(command=program, args=arguments), silence
                 )
