@@ -50,7 +50,8 @@ async def test_the_official_client_lists_and_calls_tools(bench: Bench, mode: str
     bench.neighbours.tools.script = [progress("looking"), done("A shed ", "is a gap.")]
     told: list[str | None] = []
 
-    async def on_progress(_: float, __: float | None, message: str | None) -> None:
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        assert (progress, total) == (1, None)
         told.append(message)
 
     async with client(bench.url, mode=mode) as connected:
@@ -169,6 +170,14 @@ async def test_what_is_no_message_is_refused(bench: Bench, body: bytes) -> None:
     assert "error" in response.json()
 
 
+async def test_what_is_not_called_json_is_refused(bench: Bench) -> None:
+    response = await bench.client.post("/mcp", content=b"{}", headers=ACCEPT)
+    assert (response.status_code, response.json()["error"]["code"]) == (
+        415,
+        "unsupported_media_type",
+    )
+
+
 async def test_a_body_that_is_too_large_is_refused(start: Start) -> None:
     async with start(max_body_bytes=1_000) as bench:
         body = {**LIST, "params": {"cursor": "x" * 2_000}}
@@ -181,4 +190,5 @@ def test_who_never_asks_for_it_never_pays_for_the_sdk() -> None:
         "import sys, heddle_gateway.__main__, heddle_tools_service.__main__; "
         "raise SystemExit(any(name.partition('.')[0] == 'mcp' for name in sys.modules))"
     )
-    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=100).returncode == 0
+    run = subprocess.run([sys.executable, "-c", script], check=False, timeout=100)  # noqa: S603 - our own
+    assert run.returncode == 0

@@ -3,8 +3,8 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,16 +86,21 @@ class Library:
         return noting
 
 
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield  # they are for the tests
+
+
 @asynccontextmanager
 async def library(**given: Any) -> AsyncGenerator[Library]:
     """Serve a library on a free port."""
     made = Library(**given)
     listener = socket.create_server(("127.0.0.1", 0))
     made.url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-    server = uvicorn.Server(
+    server = _Server(
         uvicorn.Config(made.app(), log_config=None, ws="none", timeout_graceful_shutdown=1)
     )
-    server.capture_signals = _no_signals  # type: ignore[method-assign] # the test's own signals stay
     task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         while not server.started:
@@ -104,12 +109,6 @@ async def library(**given: Any) -> AsyncGenerator[Library]:
     finally:
         server.should_exit = True
         await task
-
-
-class _no_signals:  # noqa: N801 - stands for a function
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 Answer = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]

@@ -10,18 +10,22 @@ from heddle_gateway import problems
 from heddle_gateway.bodies import read_body
 from heddle_gateway.exchange import Exchange
 from heddle_gateway.lifeline import End, EndedError
-from heddle_gateway.problems import Problem
+from heddle_gateway.problems import Problem, RefusedError
 
 if TYPE_CHECKING:
     from heddle_gateway.state import State
 
 _SERVER = "heddle_gateway.mcp_server"
 _ANY = "*"
+_JSON = "application/json"
 
 
 async def serve(state: "State", exchange: Exchange) -> Problem | None:
     """Answer `POST /mcp`: one message of a client. There are no sessions between messages."""
     _keep_web_pages_out(state, exchange)
+    if exchange.header("content-type").partition(";")[0].strip().lower() != _JSON:
+        message = f"The body must be JSON, with the header 'Content-Type: {_JSON}'."
+        raise RefusedError(Problem(415, message, code="unsupported_media_type"))
     settings = state.settings
     body = await read_body(exchange, settings.max_body_bytes, settings.body_timeout)
     if len(state.lifelines) >= settings.max_concurrent_calls:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from http import HTTPStatus
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,10 @@ async def answer(state: "State", exchange: Exchange, body: bytes, lifeline: "Lif
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":
-            await exchange.start(message["status"], tuple(message["headers"]))
+            headers = message["headers"]
+            if message["status"] == HTTPStatus.ACCEPTED:  # the SDK calls nothing JSON
+                headers = [pair for pair in headers if pair[0] != b"content-type"]
+            await exchange.start(message["status"], tuple(headers))
             return
         last = not message.get("more_body", False)
         if last:

@@ -3,11 +3,12 @@
 import asyncio
 import importlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from urllib.parse import urlsplit
 
 import httpx
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from heddle_runtime.owner_settings import OwnerSettings
 
 from heddle_tools_service.providers.mcp.reach import Reach
@@ -135,8 +136,10 @@ class OwnServers:
 
     async def _token(self, name: str, url: str) -> str:
         """Return what opens a server, if it is that server's."""
-        known = self.servers.settings
-        found = await settings_of(known, self.assistant, CONFIGURATION_ERROR) if known else None
+        known, assistant = self.servers.settings, self.assistant
+        if not assistant.owner and not assistant.organization:  # the operator's
+            assistant = replace(assistant, organization=DEFAULT_ORGANIZATION)
+        found = await settings_of(known, assistant, CONFIGURATION_ERROR) if known else None
         if found is None or name not in found.mcp_servers:
             raise ToolError(
                 f"{CONFIGURATION_ERROR} the assistant's organisation has no credential {name!r}. "
