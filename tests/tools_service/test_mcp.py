@@ -4,9 +4,11 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2
@@ -333,6 +335,32 @@ async def test_a_command_that_is_of_no_use_ends_in_an_error(
 
     assert complaint in error.message
     assert repr(command) in error.message
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_no_process_outlives_its_call(tools: Calling, cancelled: bool) -> None:
+    config = {"command": "silent", "tools": ["x"], "timeout": 1 if not cancelled else 60}
+    waiting = asyncio.create_task(called(tools, config, "x"))
+    async with asyncio.timeout(30):
+        while not processes():
+            await asyncio.sleep(0.02)
+
+        if cancelled:
+            waiting.cancel()
+        await asyncio.wait([waiting])
+
+        while processes():
+            await asyncio.sleep(0.05)
+
+
+def processes() -> list[psutil.Process]:
+    """Return the processes of the command that is silent."""
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if COMMANDS["silent"][-1] in child.cmdline():
+                found.append(child)
+    return found
 
 
 async def test_who_stops_waiting_stops_the_servers_work(tools: Calling, site: Library) -> None:

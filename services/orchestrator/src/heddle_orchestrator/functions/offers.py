@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _REMEMBERED = 10.0  # seconds
 _CAP = 10.0  # seconds
+_MOST_TOLD = 10  # of what a binding holds back
 _LONGEST_NAME = 64  # of what OpenAI takes
 
 
@@ -95,7 +96,7 @@ class Catalog:
                 _fail([b], found[b.id].error)
         offered = [(b, found[b.id].functions) for b in bound if b.id in found and not b.error]
         held_back = [
-            replace(b, warnings=[each.reason for each in found[b.id].held_back])
+            replace(b, warnings=[each.reason for each in found[b.id].held_back[:_MOST_TOLD]])
             for b, _ in offered
             if found[b.id].held_back
         ]
