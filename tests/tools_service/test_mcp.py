@@ -15,8 +15,9 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.calls import CALLER, Caller, outgoing
 from heddle_runtime.errors import HeddleError, from_status
-from heddle_runtime.identity import TokenSigner
+from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.structs import to_struct
+from heddle_tools_service.providers.mcp.conversations import MOST_IDLE
 from runtime.accounts import SECRET, Accounts
 from structlog.testing import capture_logs
 from tools_service.calling import SERVICE, Calling, calling_tools
@@ -27,7 +28,30 @@ TOKEN = "secret-of-the-library-1"
 ALL = ("find", "odd.name.x", "show", "fail", "tell", "long", "hang")
 MODEL = assistant_pb2.ModelRef(connector="bypass", model="simple-bypass")
 UNI = assistant_pb2.Assistant(owner="ann@uni.example", organization="uni", model=MODEL)
+COUNTING = """
+import json, os, sys
+tool = {"description": "Counts or dies.", "inputSchema": {"type": "object"}}
+hello = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+         "serverInfo": {"name": "counting", "version": "1"}}
+counted = 0
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    answer = {"error": {"code": -32601, "message": "Method not found"}}
+    if asked["method"] == "initialize":
+        answer = {"result": hello}
+    elif asked["method"] == "tools/list":
+        answer = {"result": {"tools": [{"name": n, **tool} for n in ("count", "die")]}}
+    elif asked["method"] == "tools/call":
+        if asked["params"]["name"] == "die":
+            os._exit(1)
+        counted += 1
+        answer = {"result": {"content": [{"type": "text", "text": str(counted)}]}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+"""
 COMMANDS = {
+    "counting": [sys.executable, "-c", COUNTING],
     "time": [sys.executable, "-m", "mcp_server_time", "--local-timezone=UTC"],
     "absent": ["/nonexistent/program"],
     "silent": [sys.executable, "-c", "import time; time.sleep(60)"],
@@ -89,13 +113,15 @@ async def called(
     config: Mapping[str, Any],
     function: str,
     organization: str = "uni",
+    identity: Identity = SERVICE,
+    run: str = "req_test",
     **arguments: Any,
 ) -> pb.ToolEvent:
     call = pb.FunctionCall(name=function, arguments_json=json.dumps(arguments))
     invocation = pb.ToolInvocation(
         id="1", name="mcp", config=to_struct(dict(config)), function_call=call
     )
-    return await tools.event(invocation, said("?", organization=organization))
+    return await tools.event(invocation, said("?", organization=organization), identity, run)
 
 
 async def answer(tools: Calling, config: Mapping[str, Any], function: str, **more: Any) -> str:
@@ -337,28 +363,70 @@ async def test_a_command_that_is_of_no_use_ends_in_an_error(
     assert repr(command) in error.message
 
 
+async def test_the_uses_of_a_run_share_a_session_and_other_runs_have_others(
+    tools: Calling,
+) -> None:
+    server = {"command": "counting"}
+    config = {**server, "tools": ["count"], "pins": await pins(tools, server)}
+    again = {"organization": "uni", "run": "req_2"}
+
+    counted = [
+        await answer(tools, config, "count"),
+        await answer(tools, config, "count"),
+        await answer(tools, config, "count", **again),
+        await answer(tools, config, "count", identity=Identity("eve"), **again),
+        await answer(tools, config, "count", organization="poor", run="req_2"),
+        await answer(tools, config, "count", **again),
+    ]
+
+    assert counted == ["1", "2", "1", "1", "1", "2"]
+
+
+async def test_a_session_that_broke_is_not_used_again(tools: Calling) -> None:
+    server = {"command": "counting"}
+    config = {**server, "tools": ["count", "die"], "pins": await pins(tools, server)}
+    assert await answer(tools, config, "count") == "1"
+
+    error = await failure(tools, config, "die")
+
+    assert "broke off" in error.message
+    assert await answer(tools, config, "count") == "1"
+
+
+async def test_many_runs_leave_few_processes(tools: Calling) -> None:
+    server = {"command": "counting"}
+    config = {**server, "tools": ["count"], "pins": await pins(tools, server)}
+
+    for number in range(MOST_IDLE + 2):
+        assert await answer(tools, config, "count", run=f"req_{number}") == "1"
+
+    async with asyncio.timeout(30):
+        while len(processes("counting")) > MOST_IDLE:
+            await asyncio.sleep(0.05)
+
+
 @pytest.mark.parametrize("cancelled", [False, True])
 async def test_no_process_outlives_its_call(tools: Calling, cancelled: bool) -> None:
     config = {"command": "silent", "tools": ["x"], "timeout": 1 if not cancelled else 60}
     waiting = asyncio.create_task(called(tools, config, "x"))
     async with asyncio.timeout(30):
-        while not processes():
+        while not processes("silent"):
             await asyncio.sleep(0.02)
 
         if cancelled:
             waiting.cancel()
         await asyncio.wait([waiting])
 
-        while processes():
+        while processes("silent"):
             await asyncio.sleep(0.05)
 
 
-def processes() -> list[psutil.Process]:
-    """Return the processes of the command that is silent."""
+def processes(command: str) -> list[psutil.Process]:
+    """Return the processes of a command."""
     found = []
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
-            if COMMANDS["silent"][-1] in child.cmdline():
+            if COMMANDS[command][-1] in child.cmdline():
                 found.append(child)
     return found
 

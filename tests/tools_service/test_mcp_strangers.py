@@ -273,7 +273,7 @@ async def test_a_server_that_asks_for_more_than_arguments_gets_none(tools: Calli
     assert all("error" in reply for reply in replies)
 
 
-async def test_what_was_a_servers_session_is_ended(tools: Calling) -> None:
+async def test_what_was_a_servers_session_is_ended(tmp_path: Path) -> None:
     ended: list[str] = []
 
     async def unasked(_: web.Request, __: dict[str, Any]) -> web.StreamResponse:
@@ -288,6 +288,8 @@ async def test_what_was_a_servers_session_is_ended(tools: Calling) -> None:
         return response
 
     async with stranger(calling(unasked), watching) as server:
-        await pins(tools, {"url": server.url})
+        async with calling_tools(tmp_path) as tools:
+            await pins(tools, {"url": server.url})
+            assert not ended
 
     assert ended == ["session-1"]

@@ -25,6 +25,7 @@ from heddle_tools_service.providers.guarded_http import GuardedTransport
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.kept_rubrics import RUBRICS
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.mcp.conversations import Conversations
 from heddle_tools_service.providers.mcp.servers import McpServers
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.moodle.rest import MoodleSite
@@ -183,8 +184,8 @@ async def app(
         found = _belongings(settings, accounts)
         threads = Threads(settings.threads_per_tool)
         # Guarded for the operator's assistants, too: whoever may write one names the address.
-        servers = McpServers(guarded_http, settings.mcp_commands, found.settings)
-        resources.push_async_callback(servers.close)
+        conversations = Conversations(guarded_http)
+        resources.push_async_callback(conversations.close)
         workshop = Workshop(
             registry=Registry.discover(settings.plugins_dir),
             http=http,
@@ -202,7 +203,7 @@ async def app(
             weather=OpenMeteo(http, settings.weather_url, settings.geocoding_url),
             small_model=_small_model(settings, connector),
             workspaces=Workspaces(settings.workspace_dir, threads),
-            servers=servers,
+            servers=McpServers(conversations, settings.mcp_commands, found.settings),
             threads=threads,
             patience=settings.tool_timeout,
         )

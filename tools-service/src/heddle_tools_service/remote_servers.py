@@ -58,7 +58,9 @@ class RemoteServers(Protocol):
     async def use(
         self, server: RemoteServer, work: Callable[[RemoteSession], Awaitable[ValueT]]
     ) -> ValueT:
-        """Return what `work` returns, which is given a session of its own with the server.
+        """Return what `work` returns, which is given a session with the server.
+
+        Uses of one run share a session; other runs have others.
 
         Raises:
             ToolError: The server may not be reached or used so, or answers with nonsense.

@@ -13,7 +13,9 @@ from heddle_runtime.egress import SETTING, ForbiddenAddressError
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 LARGEST_TRAFFIC = 4 * 1024 * 1024
-"""Bytes that a server may answer in one session."""
+"""Bytes that a server may answer to one use of it."""
+_SILENCE = httpx.Timeout(600.0, connect=10.0)
+"""Seconds that a server may be silent; whoever uses it gives up sooner."""
 _PARTING = 1.0
 """Seconds that a server gets to hear that a session is over."""
 _OWN_HEADERS = {b"host", b"content-length", b"transfer-encoding", b"accept-encoding", b"connection"}
@@ -22,17 +24,15 @@ _OWN_HEADERS = {b"host", b"content-length", b"transfer-encoding", b"accept-encod
 class HttpBridge(httpx2.AsyncBaseTransport):
     """Sends the SDK's requests with another client, and remembers what went wrong in the end."""
 
-    def __init__(self, http: httpx.AsyncClient, who: str, seconds: float) -> None:
+    def __init__(self, http: httpx.AsyncClient, who: str) -> None:
         """Take what sends.
 
         Args:
             http: Follows no redirects and keeps no cookies.
             who: Whom messages name.
-            seconds: How long an answer may be silent.
         """
         self._http = http
         self._who = who
-        self._seconds = seconds
         self._left = LARGEST_TRAFFIC
         self.failure: ToolError | None = None
         """Why the last message to the server failed; the SDK tells less."""
@@ -44,7 +44,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             request.method,
             str(request.url),
             content=await request.aread(),
-            timeout=_PARTING if request.method == "DELETE" else self._seconds,
+            timeout=_PARTING if request.method == "DELETE" else _SILENCE,
         )
         sent.headers.update(httpx.Headers(_kept(request.headers.raw)))
         sent.headers["accept-encoding"] = "identity"  # a little can unfold to a lot
@@ -66,6 +66,11 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             stream=_Body(self, response),
             request=request,
         )
+
+    def renew(self) -> None:
+        """Let the server answer as much again as at the beginning."""
+        self._left = LARGEST_TRAFFIC
+        self.failure = None
 
     def take(self, size: int) -> None:
         """Count what arrives.

@@ -1,6 +1,5 @@
 """A server that may be reached."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from heddle_runtime.redaction import REDACTED
@@ -16,7 +15,7 @@ class Reach:
     """How long using it may take."""
     url: str = ""
     token: str = field(default="", repr=False)
-    command: Sequence[str] = ()
+    command: tuple[str, ...] = ()
     """A program and its arguments."""
 
     def without_secret(self, text: str) -> str:

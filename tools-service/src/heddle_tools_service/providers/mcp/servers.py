@@ -1,16 +1,16 @@
 """Which MCP servers an assistant may use, and using them."""
 
 import asyncio
-import importlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-import httpx
+from heddle_runtime.calls import caller
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from heddle_runtime.owner_settings import OwnerSettings
 
+from heddle_tools_service.providers.mcp.conversations import Conversations
 from heddle_tools_service.providers.mcp.reach import Reach
 from heddle_tools_service.providers.owner_servers import server_address, settings_of
 from heddle_tools_service.remote_servers import RemoteServer, RemoteSession
@@ -18,85 +18,21 @@ from heddle_tools_service.sdk import Assistant, ToolError, ToolUnavailableError
 
 ValueT = TypeVar("ValueT")
 CONFIGURATION_ERROR = "MCP configuration error:"
-_MOST_PROCESSES = 8
-"""Commands that run at once; more wait."""
-_LAST_WORDS = 5.0
-"""Seconds for servers to end when the service stops."""
-_SESSION = "heddle_tools_service.providers.mcp.session"
 
 
-def _processes() -> asyncio.Semaphore:
-    return asyncio.Semaphore(_MOST_PROCESSES)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class McpServers:
     """The servers of all assistants."""
 
-    http: httpx.AsyncClient
-    """Goes only where organisations may send it: the authors of assistants write the addresses."""
+    conversations: Conversations
     commands: Mapping[str, tuple[str, ...]]
     """By name, what the operator lets assistants run."""
     settings: OwnerSettings | None
     """What organisations have set up; None if nobody keeps it."""
-    _running: set["asyncio.Task[object]"] = field(default_factory=set)
-    _processes: asyncio.Semaphore = field(default_factory=_processes)
 
     def of(self, assistant: Assistant) -> "OwnServers":
         """Return the servers that `assistant` may use."""
         return OwnServers(self, assistant)
-
-    async def run(
-        self,
-        find: Callable[[], Awaitable[Reach]],
-        work: Callable[[RemoteSession], Awaitable[ValueT]],
-    ) -> ValueT:
-        """Return what `work` does with a session.
-
-        It has a task of its own: a server's process is stopped in several steps, which must not
-        be cut short because whoever waited for the server goes away twice.
-        """
-        task = asyncio.create_task(self._session(find, work))
-        self._running.add(task)
-        task.add_done_callback(self._ended)
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-
-    async def close(self) -> None:
-        """End what still runs."""
-        running = list(self._running)
-        for task in running:
-            task.cancel()
-        if running:
-            await asyncio.wait(running, timeout=_LAST_WORDS)
-
-    async def _session(
-        self,
-        find: Callable[[], Awaitable[Reach]],
-        work: Callable[[RemoteSession], Awaitable[ValueT]],
-    ) -> ValueT:
-        reach = await find()
-        # The SDK takes a second and 20 MB, which not every installation has a use for.
-        sdk = await asyncio.to_thread(importlib.import_module, _SESSION)
-        try:
-            async with asyncio.timeout(reach.seconds):
-                if not reach.command:
-                    async with sdk.session(reach, self.http) as session:
-                        return await work(session)
-                async with self._processes, sdk.session(reach, self.http) as session:
-                    return await work(session)
-        except TimeoutError as error:
-            raise ToolUnavailableError(
-                f"{reach.who} did not answer within {reach.seconds:.3g} s."
-            ) from error
-
-    def _ended(self, task: "asyncio.Task[object]") -> None:
-        self._running.discard(task)
-        if not task.cancelled():
-            task.exception()  # whoever waited has it, or went away
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +45,30 @@ class OwnServers:
     async def use(
         self, server: RemoteServer, work: Callable[[RemoteSession], Awaitable[ValueT]]
     ) -> ValueT:
-        """Return what `work` does with a session of its own."""
-        return await self.servers.run(lambda: self._reach(server), work)
+        """Return what `work` returns, which is given the run's session with the server."""
+        reach = await self._reach(server)
+        asked = caller()
+        # Clients may choose the id of a request, so it does not make a session theirs by itself.
+        run = (asked.request_id or object(), asked.identity, self.assistant)
+        key = (*run, reach.url, reach.token, reach.command)
+        told: Callable[[Exception], ToolError] | None = None
+        try:
+            async with (
+                asyncio.timeout(reach.seconds),
+                self.servers.conversations.joined(key, reach) as session,
+            ):
+                told = session.begin()
+                return await work(session)
+        except ToolError:
+            raise
+        except TimeoutError as error:
+            raise ToolUnavailableError(
+                f"{reach.who} did not answer within {reach.seconds:.3g} s."
+            ) from error
+        except Exception as error:
+            if told is None:
+                raise
+            raise told(error) from error
 
     async def _reach(self, server: RemoteServer) -> Reach:
         if server.command:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,15 +39,15 @@ async def session(reach: Reach, http: httpx.AsyncClient) -> AsyncGenerator["Sess
     """Yield a session with a server, and end it properly.
 
     Raises:
-        ToolError: As of `RemoteServers.use`, also for what the block raises.
+        ToolError: As of `RemoteServers.use`.
     """
-    bridge = HttpBridge(http, reach.who, reach.seconds)
+    bridge = HttpBridge(http, reach.who)
     try:
         async with AsyncExitStack() as stack:
             if reach.url:
                 headers = {"authorization": f"Bearer {reach.token}"} if reach.token else {}
                 client = await stack.enter_async_context(
-                    httpx2.AsyncClient(transport=bridge, headers=headers, timeout=reach.seconds)
+                    httpx2.AsyncClient(transport=bridge, headers=headers, timeout=None)
                 )
                 transport = streamable_http_client(reach.url, http_client=client)
             else:
@@ -60,6 +60,7 @@ async def session(reach: Reach, http: httpx.AsyncClient) -> AsyncGenerator["Sess
             yield Session(
                 reach,
                 await stack.enter_async_context(Client(transport, client_info=_CLIENT, cache=None)),
+                bridge,
             )
     except Exception as error:
         raise _told(error, reach, bridge.failure) from error
@@ -71,6 +72,12 @@ class Session:
 
     reach: Reach
     client: Client
+    bridge: HttpBridge
+
+    def begin(self) -> Callable[[Exception], ToolError]:
+        """Return what tells the failures of a new use of the session."""
+        self.bridge.renew()
+        return lambda error: _told(error, self.reach, self.bridge.failure)
 
     async def tools(self) -> Sequence[RemoteTool]:
         """Return all tools that the server has."""
