@@ -114,7 +114,8 @@ async def set_up(channel: grpc.aio.Channel, upstream: Upstream, site: str) -> st
 
 
 @pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HEDDLE_TOOLS_WORKSPACE_DIR", str(tmp_path / "workspaces"))
     monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
     monkeypatch.setenv("HEDDLE_TOOLS_MCP_COMMANDS", json.dumps(COMMANDS))
     monkeypatch.setenv(SETTING, "127.0.0.0/8")
