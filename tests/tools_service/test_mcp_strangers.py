@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 from heddle_runtime.errors import HeddleError
 from tools_service.calling import Calling, calling_tools
+from tools_service.mcp_calling import answer, failure, listed, pins
 from tools_service.mcp_sites import Answer, described, event, polite, result, stranger
-from tools_service.test_mcp import answer, failure, listed, pins
 
 MIB = 1024 * 1024
 
@@ -287,9 +287,8 @@ async def test_what_was_a_servers_session_is_ended(tmp_path: Path) -> None:
         response.headers["mcp-session-id"] = "session-1"
         return response
 
-    async with stranger(calling(unasked), watching) as server:
-        async with calling_tools(tmp_path) as tools:
-            await pins(tools, {"url": server.url})
-            assert not ended
+    async with stranger(calling(unasked), watching) as server, calling_tools(tmp_path) as tools:
+        await pins(tools, {"url": server.url})
+        assert not ended
 
     assert ended == ["session-1"]
