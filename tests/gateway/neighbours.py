@@ -24,7 +24,7 @@ from heddle_gateway.completions import TOOLS_RAN
 from heddle_gateway.peers import SERVICES, Peers
 from heddle_runtime.calls import Caller, caller
 from heddle_runtime.client import channel
-from heddle_runtime.errors import HeddleError, NotFoundError
+from heddle_runtime.errors import HeddleError, NotFoundError, to_status
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
 
@@ -107,7 +107,17 @@ class Orchestrator(orchestrator_pb2_grpc.OrchestratorServiceServicer):
 
 
 class Tools(tool_pb2_grpc.ToolServiceServicer):
-    """Has three tools and one broken plugin."""
+    """Has three tools and one broken plugin. `rubric` wants a configuration."""
+
+    def __init__(self) -> None:
+        self.script: Sequence[tool_pb2.ExecuteToolResponse | float | Exception] = ()
+        """What happens when a tool is run."""
+        self.requests: list[tool_pb2.ExecuteToolRequest] = []
+        self.assistants: list[assistant_pb2.Assistant] = []
+        """Who was said to offer functions."""
+        self.callers: list[Caller] = []
+        self.cancelled = asyncio.Event()
+        self.failure: HeddleError | None = None
 
     tools = tuple(
         tool_pb2.Tool(
@@ -155,6 +165,36 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
             for name in request.config.fields
         ]
         return tool_pb2.ValidateToolConfigResponse(violations=wrong)
+
+    async def ListFunctions(self, request: Any, context: Any) -> Any:
+        if self.failure is not None:
+            raise self.failure
+        self.assistants.append(request.assistant)
+        known = {tool.name: tool.functions for tool in self.tools}
+        return tool_pb2.ListFunctionsResponse(
+            functions=[
+                tool_pb2.ToolFunctions(id=each.id, error=to_status(NotFoundError("No rubric.")))
+                if each.name == "rubric"
+                else tool_pb2.ToolFunctions(id=each.id, functions=known[each.name])
+                for each in request.invocations
+            ]
+        )
+
+    async def ExecuteTool(self, request: Any, context: Any) -> AsyncGenerator[Any]:
+        self.requests.append(request)
+        self.callers.append(caller())
+        try:
+            for step in self.script:
+                match step:
+                    case float():
+                        await asyncio.sleep(step)
+                    case Exception():
+                        raise step
+                    case _:
+                        yield step
+        except (asyncio.CancelledError, GeneratorExit):
+            self.cancelled.set()
+            raise
 
 
 class Connectors(connector_pb2_grpc.ConnectorServiceServicer):

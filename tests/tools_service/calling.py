@@ -32,10 +32,11 @@ class Calling:
         invocation: pb.ToolInvocation,
         context: pb.RunContext | None = None,
         identity: Identity = SERVICE,
+        run: str = "req_test",
     ) -> pb.ToolEvent:
-        """Return the last event of an invocation."""
+        """Return the last event of an invocation, which is part of the request `run`."""
         token = TokenSigner(SECRET).token(identity)
-        before = CALLER.set(Caller("req_test", identity, token))
+        before = CALLER.set(Caller(run, identity, token))
         try:
             batches = await self.client.run_all([invocation], context)
         finally:

@@ -21,6 +21,8 @@ from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.mcp.conversations import Conversations
+from heddle_tools_service.providers.mcp.servers import McpServers
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
@@ -117,6 +119,7 @@ async def serving(
                 moodles=Moodles(http, http, no_site),
                 weather=OpenMeteo(http, NOWHERE, NOWHERE),
                 workspaces=Workspaces(folder / "workspaces", Threads(threads)),
+                servers=McpServers(Conversations(http), {}, None),
                 small_model=small_model,
                 threads=Threads(threads),
                 patience=patience,

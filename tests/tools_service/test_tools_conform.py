@@ -29,6 +29,8 @@ from heddle_tools_service.sdk import (
     Page,
     Passage,
     Patched,
+    RemoteAnswer,
+    RemoteTool,
     Rubric,
     ToolCall,
     ToolResult,
@@ -46,8 +48,11 @@ IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 CONTEXT = said("What is a shed?", "The gap.", "How wide is it?", owner="ana", identifier="1")
 
 
+REMOTE = RemoteTool("search", "Finds.", {"type": "object"})
+
+
 class Answering:
-    """Knowledge, files, rubrics, Moodle, the weather and a model that always know something."""
+    """Knowledge, files, rubrics, Moodle, the weather, servers and a model that always answer."""
 
     async def search(self, *_: object, **__: object) -> Findings:
         return Findings((Passage("A shed is a gap.", "Sheds", "http://w/", 0.5),))
@@ -89,6 +94,15 @@ class Answering:
 
     async def assignments(self, **_: object) -> Assignments:
         return Assignments((), 0, ())
+
+    async def use(self, _: object, work: Any) -> Any:
+        return await work(self)
+
+    async def tools(self) -> list[RemoteTool]:
+        return [REMOTE]
+
+    async def call(self, *_: object) -> RemoteAnswer:
+        return RemoteAnswer("A shed is a gap.", failed=False)
 
     async def __call__(self, *_: object, **__: object) -> str:
         return "width of a shed"
@@ -136,6 +150,9 @@ class Silent:
     async def assignments(self, **_: object) -> Assignments:
         await _never()
 
+    async def use(self, *_: object) -> None:
+        await _never()
+
     async def __call__(self, *_: object, **__: object) -> str:
         await _never()
 
@@ -156,6 +173,8 @@ def example(schema: dict[str, Any]) -> dict[str, Any]:
 
 def example_call(installed: Installed) -> pb.FunctionCall | None:
     """Return a model's call of a tool that is for models alone; of others None."""
+    if installed.tool.offer is not None:
+        return pb.FunctionCall(name=REMOTE.name)
     function = installed.tool.function
     if function is None or "augment" in installed.tool.modes:
         return None
@@ -186,6 +205,7 @@ async def run(
             moodle=neighbours,
             weather=neighbours,
             workspace=neighbours,
+            servers=neighbours,
             seconds=5,
             build_request=scene.request,
             small_model=neighbours,
@@ -200,6 +220,7 @@ def test_nothing_was_skipped() -> None:
         *("simple_rag", "context_aware_rag", "hierarchical_rag"),
         *("rubric", "single_file", "no_tool", "word_count"),
         *("weather", "moodle", "moodle_assignments", "moodle_user"),
+        "mcp",
         *("patch_file", "read_file", "list_files", "search_files", "restore_file"),
     }
 

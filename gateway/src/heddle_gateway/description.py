@@ -24,7 +24,7 @@ _WITH_GATE = ("401", "403", "429", "500", "501", "503", "504")
 _WITH_BODY = ("400", "408", "413")
 _PARTS = (
     *("completions.yaml", "pictures.yaml", "assistants.yaml", "usage.yaml", "rubrics.yaml"),
-    *("creator.yaml", "catalog.yaml"),
+    *("creator.yaml", "catalog.yaml", "mcp.yaml"),
 )
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

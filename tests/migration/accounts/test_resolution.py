@@ -80,6 +80,16 @@ def test_moodle_is_read() -> None:
     assert found.moodle == pb.Moodle(url="http://m", token="t")
 
 
+def test_what_opens_mcp_servers_is_read() -> None:
+    library = {"url": "https://lib/mcp/", "token": "t"}
+    config = {**default(mcp_servers={"old": library}), "mcp_servers": {"lib": library, "x": 5}}
+    found = resolved("uni", config, {})
+    server = pb.McpServer(url="https://lib/mcp", token="t")
+    assert dict(found.mcp_servers) == {"old": server, "lib": server}
+    assert not resolved("uni", config, {}, reaching=False).mcp_servers
+    assert not resolved("uni", {}, config).mcp_servers
+
+
 def test_what_is_not_set_up_is_not_there() -> None:
     found = resolved("uni", default(knowledge_base={"api_token": "t"}, providers={"x": {}}), {})
     assert not found.HasField("knowledge")

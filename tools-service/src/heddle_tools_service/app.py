@@ -25,6 +25,8 @@ from heddle_tools_service.providers.guarded_http import GuardedTransport
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.kept_rubrics import RUBRICS
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.mcp.conversations import Conversations
+from heddle_tools_service.providers.mcp.servers import McpServers
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
@@ -116,6 +118,12 @@ class ToolsSettings(EgressSettings):
         default="https://geocoding-api.open-meteo.com",
         description="Address of Open-Meteo's geocoder, or of a server of your own.",
     )
+    mcp_commands: dict[str, tuple[str, ...]] = Field(
+        default={},
+        description="Commands that assistants may run as MCP servers, as a JSON object: by name "
+        "the program and its arguments. They run as this service does, with HOME, PATH and the "
+        "like of its environment. Without, only servers with an address are used.",
+    )
     accounts_address: str = Field(
         default="127.0.0.1:9104",
         description="Where the migration service is, which keeps rubrics and the settings of "
@@ -130,6 +138,15 @@ class ToolsSettings(EgressSettings):
         description="Model that rewrites questions for context_aware_rag and hierarchical_rag, as "
         "connector/model. Empty: questions are searched for as they are.",
     )
+
+    @field_validator("mcp_commands")
+    @classmethod
+    def _check_commands(cls, commands: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        for name, command in commands.items():
+            if not command or not command[0]:
+                message = f"{name!r} names no program"
+                raise ValueError(message)
+        return commands
 
     @field_validator("kb_url", "moodle_url", "weather_url", "geocoding_url")
     @classmethod
@@ -166,6 +183,9 @@ async def app(
             )
         found = _belongings(settings, accounts)
         threads = Threads(settings.threads_per_tool)
+        # Guarded for the operator's assistants, too: whoever may write one names the address.
+        conversations = Conversations(guarded_http)
+        resources.push_async_callback(conversations.close)
         workshop = Workshop(
             registry=Registry.discover(settings.plugins_dir),
             http=http,
@@ -183,6 +203,7 @@ async def app(
             weather=OpenMeteo(http, settings.weather_url, settings.geocoding_url),
             small_model=_small_model(settings, connector),
             workspaces=Workspaces(settings.workspace_dir, threads),
+            servers=McpServers(conversations, settings.mcp_commands, found.settings),
             threads=threads,
             patience=settings.tool_timeout,
         )

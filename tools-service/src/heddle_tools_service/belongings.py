@@ -26,6 +26,8 @@ class Belongings:
     number_of: NumberOf
     rubrics: RubricLibrary | RubricFolder
     site_of: SiteOf
+    settings: OwnerSettings | None
+    """What organisations have set up; None if nobody keeps it."""
 
 
 def known_to(
@@ -54,6 +56,7 @@ def known_to(
         settings.number,
         RubricLibrary(KeptRubrics(accounts, acting), rubrics),
         OwnerSites(settings, moodle),
+        settings,
     )
 
 
@@ -68,4 +71,4 @@ def known_to_nobody(
     async def site_of(_: Assistant, __: Caller) -> MoodleSite:
         return configured(moodle)
 
-    return Belongings(server_of, none_withheld, no_number, rubrics, site_of)
+    return Belongings(server_of, none_withheld, no_number, rubrics, site_of, None)

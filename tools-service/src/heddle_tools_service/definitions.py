@@ -62,7 +62,7 @@ def _mode_problems(tool: Tool) -> Iterator[str]:
             yield f"there is no mode {mode!r}: use {', '.join(get_args(Mode))}"
     if not tool.modes:
         yield "it can be bound in no mode, name one"
-    if ("function" in tool.modes) != (tool.function is not None):
+    if ("function" in tool.modes) != (tool.function is not None or tool.offer is not None):
         yield "the mode function and a function go together, take both or none"
     if tool.function and not _FUNCTION.fullmatch(tool.function.name):
         yield f"its function cannot be {tool.function.name[:80]!r}: {_FUNCTION_RULE}"

@@ -7,7 +7,7 @@ from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 
-from heddle_tools_service.sdk import Function
+from heddle_tools_service.sdk import Function, Offered
 
 _LONGEST = 1_000_000
 
@@ -18,6 +18,26 @@ def declaration(function: Function) -> chat_pb2.FunctionDeclaration:
         name=function.name,
         description=function.description,
         parameters_schema_json=json.dumps(function.schema, ensure_ascii=False),
+    )
+
+
+def offered(identifier: str, found: Offered) -> pb.ToolFunctions:
+    """Return on the wire what a tool offers under a configuration."""
+    return pb.ToolFunctions(
+        id=identifier,
+        functions=map(declaration, found.functions),
+        held_back=[
+            pb.HeldBackFunction(
+                declaration=chat_pb2.FunctionDeclaration(
+                    name=each.name,
+                    description=each.description,
+                    parameters_schema_json=json.dumps(each.schema, ensure_ascii=False),
+                ),
+                pin=each.pin,
+                reason=each.reason,
+            )
+            for each in found.held_back
+        ],
     )
 
 

@@ -22,7 +22,7 @@ from heddle_tools_service.complaints import ARGUMENTS, REQUIRED
 from heddle_tools_service.definitions import check
 from heddle_tools_service.function_calls import declaration, members_of
 from heddle_tools_service.schemas import CompiledSchema
-from heddle_tools_service.sdk import Mode, Tool
+from heddle_tools_service.sdk import CalledFunction, Mode, Tool
 
 ENTRY_POINTS = "heddle.tools"
 _LONGEST_NAME = 80
@@ -70,6 +70,8 @@ class Installed:
         """
         if call is None:
             return self._defaults()
+        if self.tool.offer is not None:
+            return CalledFunction(call.name, members_of(call))
         function = self.tool.function
         if self.arguments is None or function is None:
             raise self._wrong_mode("function")
@@ -81,15 +83,14 @@ class Installed:
             raise InvalidRequestError(message, violations, tool=self.name)
         return parsed
 
-    def functions(self, config: Struct) -> list[chat_pb2.FunctionDeclaration]:
-        """Return what a model is told of the tool under a configuration.
+    def functions(self) -> list[chat_pb2.FunctionDeclaration]:
+        """Return what a model is told of the tool, whatever its configuration.
 
         Raises:
-            InvalidRequestError: It cannot be called by models, or the configuration is wrong.
+            InvalidRequestError: It cannot be called by models.
         """
         if self.tool.function is None:
             raise self._wrong_mode("function")
-        self.configure(config)
         return [declaration(self.tool.function)]
 
     def _defaults(self) -> object:

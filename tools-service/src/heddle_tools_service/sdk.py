@@ -31,6 +31,13 @@ from heddle_tools_service.models import (
     arguments_schema,
     schema_of,
 )
+from heddle_tools_service.remote_servers import (
+    RemoteAnswer,
+    RemoteServer,
+    RemoteServers,
+    RemoteSession,
+    RemoteTool,
+)
 from heddle_tools_service.surroundings import (
     Assistant,
     Caller,
@@ -66,6 +73,7 @@ __all__ = [
     "Assignment",
     "Assignments",
     "Assistant",
+    "CalledFunction",
     "Caller",
     "ChangedFile",
     "Course",
@@ -81,6 +89,7 @@ __all__ = [
     "Files",
     "Findings",
     "Function",
+    "HeldBack",
     "Knowledge",
     "Listing",
     "Matches",
@@ -88,10 +97,16 @@ __all__ = [
     "Moodle",
     "NoArguments",
     "NoOptions",
+    "Offered",
     "Page",
     "Passage",
     "Patched",
     "Query",
+    "RemoteAnswer",
+    "RemoteServer",
+    "RemoteServers",
+    "RemoteSession",
+    "RemoteTool",
     "Rubric",
     "Rubrics",
     "Source",
@@ -200,6 +215,8 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     moodle: Moodle
     weather: Weather
     workspace: Workspace
+    servers: RemoteServers
+    """Those that speak MCP."""
     seconds: float
     """How long the call may take."""
     build_request: Callable[[], dict[str, Any]]
@@ -248,6 +265,40 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldBack:
+    """A function of somebody else's that models are not told of until somebody accepts it."""
+
+    name: str
+    """What its server calls it."""
+    description: str
+    schema: Mapping[str, Any]
+    pin: str
+    """What accepts it as it is now. Empty if nothing can."""
+    reason: str
+    """Why it is held back and what to do, without a word of the server's but the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """What a tool whose functions hang on its configuration offers to a model."""
+
+    functions: Sequence[Function] = ()
+    held_back: Sequence[HeldBack] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CalledFunction:
+    """What `ToolCall.arguments` is of a tool whose functions hang on its configuration."""
+
+    name: str
+    arguments: dict[str, Any]
+    """What the model wrote. Not checked: the tool does that."""
+
+
+Offer = Callable[[ToolCall[Any, Any]], Awaitable[Offered]]
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """A tool as the registry knows it. Made with the `tool` decorator."""
 
@@ -266,7 +317,9 @@ class Tool:
     module: str = ""
     """Where the tool is defined."""
     function: Function | None = None
-    """None if models cannot call it."""
+    """None if models cannot call it, or `offer` knows."""
+    offer: Offer | None = None
+    """Tells what models can call under a configuration, where that hangs on it."""
 
     @property
     def blocking(self) -> bool:
@@ -281,6 +334,7 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
     config: type[ModelT] = NoOptions,  # type: ignore[assignment] # a type variable takes no default
     arguments: type[ToolArguments] | None = None,
     function: str = "",
+    offer: Offer | None = None,
     slot: str = "context",
     category: str = "custom",
     version: str = "1.0",
@@ -294,6 +348,8 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
         config: What an assistant's author can set. Without it: nothing.
         arguments: What a model that calls the tool fills in. Without it: `Query`.
         function: What the tool is called by a model. Without it: `name`.
+        offer: Tells the functions under a configuration; `arguments` and `function` mean nothing
+            then, and the tool's function gets a `CalledFunction` as its arguments.
         slot: The template slot that is filled when a binding names none.
         category: `rag`, `rubric`, `file`, `utilities`, `lms` or `custom`, for lists.
         version: For people.
@@ -320,7 +376,8 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
             version,
             modes,
             run.__module__,
-            offered if "function" in modes else None,
+            offered if "function" in modes and offer is None else None,
+            offer,
         )
 
     return decorate

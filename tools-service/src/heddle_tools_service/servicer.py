@@ -1,5 +1,6 @@
 """`heddle.tool.v1.ToolService`."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 
 from google.rpc import error_details_pb2
@@ -66,7 +67,12 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
     ) -> pb.ListFunctionsResponse:
         """Tell what a model may call."""
         _check(request.invocations, "invocations[{}]")
-        return pb.ListFunctionsResponse(functions=map(self._functions, request.invocations))
+        left = remaining(context)
+        offers = [
+            self._workshop.offer(invocation, request.assistant, left)
+            for invocation in request.invocations
+        ]
+        return pb.ListFunctionsResponse(functions=await asyncio.gather(*offers))
 
     async def ExecuteTool(
         self, request: pb.ExecuteToolRequest, context: Context
@@ -93,13 +99,6 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
         async with running(request.invocations, begin) as outbox:
             while events := await outbox.take():
                 yield pb.ExecuteToolsResponse(events=map(_event, events))
-
-    def _functions(self, invocation: pb.ToolInvocation) -> pb.ToolFunctions:
-        try:
-            functions = self._registry.get(invocation.name).functions(invocation.config)
-        except HeddleError as error:
-            return pb.ToolFunctions(id=invocation.id, error=to_status(error))
-        return pb.ToolFunctions(id=invocation.id, functions=functions)
 
 
 def _check(invocations: Sequence[pb.ToolInvocation], path: str) -> None:

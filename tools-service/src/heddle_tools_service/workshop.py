@@ -7,21 +7,24 @@ from functools import partial
 from typing import Any
 
 import httpx
+from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.calls import Stopwatch
-from heddle_runtime.errors import HeddleError
+from heddle_runtime.errors import HeddleError, to_status
 
 from heddle_tools_service.conversation import Scene
 from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
+from heddle_tools_service.function_calls import offered
 from heddle_tools_service.outcomes import failure, result
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.kept_rubrics import RubricLibrary
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.mcp.servers import McpServers
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
-from heddle_tools_service.sdk import Query, Tool, ToolCall
+from heddle_tools_service.sdk import FileChange, Query, Tool, ToolCall
 from heddle_tools_service.surroundings import Generate
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.weather import Weather
@@ -42,6 +45,7 @@ class Workshop:
     moodles: Moodles
     weather: Weather
     workspaces: Workspaces
+    servers: McpServers
     small_model: Generate | None
     threads: Threads
     patience: float
@@ -54,8 +58,35 @@ class Workshop:
             context: What the tools can see.
             left: Seconds that are left of the call.
         """
-        scene = Scene(context)
-        call = partial(
+        return partial(self._begin, self._call(Scene(context)), left)
+
+    async def offer(
+        self, invocation: pb.ToolInvocation, assistant: Assistant, left: float
+    ) -> pb.ToolFunctions:
+        """Return what a model is told of a tool, or why it is told nothing.
+
+        Args:
+            invocation: The tool and its configuration.
+            assistant: Who offers it.
+            left: Seconds that are left of the call.
+        """
+        try:
+            installed = self.registry.get(invocation.name)
+            config = installed.configure(invocation.config)
+            if installed.tool.offer is None:
+                return pb.ToolFunctions(id=invocation.id, functions=installed.functions())
+            call = self._call(Scene(pb.RunContext(assistant=assistant)))
+            seconds = min(self.patience, left * _TELLABLE)
+            made = call(config=config, arguments=None, status=_unheard, seconds=seconds)
+            found = await installed.tool.offer(made)
+        except Exception as error:  # noqa: BLE001 - of one tool: the others are told all the same
+            return pb.ToolFunctions(
+                id=invocation.id, error=to_status(failure(invocation.name, error))
+            )
+        return offered(invocation.id, found)
+
+    def _call(self, scene: Scene) -> Callable[..., ToolCall[Any]]:
+        return partial(
             ToolCall,
             query=scene.query,
             assistant=scene.assistant,
@@ -68,10 +99,10 @@ class Workshop:
             moodle=self.moodles.of(scene.assistant, scene.identity),
             weather=self.weather,
             workspace=self.workspaces.of(scene.identity),
+            servers=self.servers.of(scene.assistant),
             build_request=scene.request,
             small_model=self.small_model,
         )
-        return partial(self._begin, call, left)
 
     def _begin(
         self,
@@ -125,3 +156,7 @@ class Workshop:
             return await tool.run(call)  # type: ignore[misc] # an async function, as just asked
         found = await self.threads.run(tool.name, lambda: tool.run(call))
         return await found if inspect.isawaitable(found) else found
+
+
+def _unheard(_: str, __: FileChange | None = None, /) -> None:
+    """Take the status of a tool that is only asked what it offers: nobody waits for it."""

@@ -13,6 +13,7 @@ _SETUP = "default"
 _DEFAULTS = "assistant_defaults"
 # LAMB's name of a provider, where its connector is called otherwise.
 _LAMBS = {"google": "banana_img"}
+_MCP = "mcp_servers"
 _NO = {"false", "0", "no", "off", ""}
 _SECRET_FIELDS = ("api_key", "token")
 _ADDRESS_FIELDS = ("base_url", "url")
@@ -54,6 +55,10 @@ def _add_servers(
         response.knowledge.CopyFrom(knowledge)
     if moodle := _moodle(own, setup):
         response.moodle.CopyFrom(moodle)
+    for name, given in {**_object(setup, _MCP), **_object(own, _MCP)}.items():
+        if isinstance(given, Mapping) and (url := _first(given, "url").rstrip("/")):
+            server = pb.McpServer(url=url, token=_first(given, "token", "api_key"))
+            response.mcp_servers[_text(name)].CopyFrom(server)
 
 
 def prices(config: Config) -> object:
@@ -73,6 +78,7 @@ def servers(settings: pb.ResolveSettingsResponse) -> Iterator[tuple[str, str, st
         found["knowledge_base"] = settings.knowledge
     if settings.HasField("moodle"):
         found["moodle"] = settings.moodle
+    found |= {f"{_MCP}.{name}": server for name, server in settings.mcp_servers.items()}
     for name, server in found.items():
         yield name, _one_of(server, _ADDRESS_FIELDS), _one_of(server, _SECRET_FIELDS)
 
@@ -89,7 +95,7 @@ def _assistant_defaults(config: Config, setup: Mapping[str, Any]) -> str:
     return json.dumps(found) if found else ""
 
 
-def _one_of(message: Any, fields: tuple[str, ...]) -> str:  # noqa: ANN401 - one of three messages
+def _one_of(message: Any, fields: tuple[str, ...]) -> str:  # noqa: ANN401 - one of several messages
     return next(str(getattr(message, name)) for name in fields if hasattr(message, name))
 
 

@@ -9,6 +9,7 @@ from heddle_cli.commands import (
     import_lamb,
     ingest,
     keys,
+    mcp,
     migrate,
     models,
     organizations,
@@ -37,6 +38,7 @@ app.command("token")(token.token)
 app.command("usage")(usage.usage)
 app.add_typer(collections.app, name="collections")
 app.add_typer(tools.app, name="tools")
+app.add_typer(mcp.app, name="mcp")
 app.add_typer(organizations.app, name="organizations")
 app.add_typer(users.app, name="users")
 app.add_typer(keys.app, name="keys")

@@ -43,8 +43,11 @@ def configure(service: str, level: str = "INFO") -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(number)
-    for noisy in ("httpx", "httpcore", "aiohttp.access", "asyncio"):
+    for noisy in ("httpx", "httpx2", "httpcore", "httpcore2", "mcp", "aiohttp.access", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    # They write down what strangers' servers send; who calls tells the failure in words of ours.
+    for talkative in ("mcp.client", "mcp.shared", "client"):
+        logging.getLogger(talkative).setLevel(logging.CRITICAL)
 
 
 def _prepared(service: str, spared: frozenset[str]) -> Processor:

@@ -633,6 +633,32 @@ class ResolveUserResponse(_message.Message):
 Global___ResolveUserResponse: _TypeAlias = ResolveUserResponse  # noqa: Y015
 
 @_typing.final
+class McpServer(_message.Message):
+    """An MCP server that asks who calls."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    URL_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
+    url: _builtins.str
+    """Its address, without a slash at the end. The token is sent there and nowhere else."""
+    token: _builtins.str
+    """The token, sent as `Authorization: Bearer`."""
+    def __init__(
+        self,
+        *,
+        url: _builtins.str = ...,
+        token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["token", b"token", "url", b"url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___McpServer: _TypeAlias = McpServer  # noqa: Y015
+
+@_typing.final
 class ResolveSettingsRequest(_message.Message):
     """Request of `ResolveSettings`."""
 
@@ -646,7 +672,9 @@ class ResolveSettingsRequest(_message.Message):
     organization: _builtins.str
     """The slug of an organisation."""
     without_servers: _builtins.bool
-    """Leaves `providers`, `knowledge` and `moodle` out, for callers that need no secrets."""
+    """Leaves `providers`, `knowledge`, `moodle` and `mcp_servers` out, for callers that need no
+    secrets.
+    """
     def __init__(
         self,
         *,
@@ -691,6 +719,27 @@ class ResolveSettingsResponse(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class McpServersEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> Global___McpServer: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: Global___McpServer | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     PROVIDERS_FIELD_NUMBER: _builtins.int
     KNOWLEDGE_FIELD_NUMBER: _builtins.int
@@ -701,6 +750,7 @@ class ResolveSettingsResponse(_message.Message):
     SYSTEM_FIELD_NUMBER: _builtins.int
     USER_ID_FIELD_NUMBER: _builtins.int
     ASSISTANT_DEFAULTS_JSON_FIELD_NUMBER: _builtins.int
+    MCP_SERVERS_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The organisation's slug."""
     default_model: _builtins.str
@@ -733,6 +783,10 @@ class ResolveSettingsResponse(_message.Message):
     def moodle(self) -> Global___Moodle:
         """The organisation's Moodle, if it has one."""
 
+    @_builtins.property
+    def mcp_servers(self) -> _containers.MessageMap[_builtins.str, Global___McpServer]:
+        """By the name that bindings use as `credential`, what opens an MCP server."""
+
     def __init__(
         self,
         *,
@@ -746,10 +800,11 @@ class ResolveSettingsResponse(_message.Message):
         system: _builtins.bool = ...,
         user_id: _builtins.int | None = ...,
         assistant_defaults_json: _builtins.str = ...,
+        mcp_servers: _abc.Mapping[_builtins.str, Global___McpServer] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_moodle", b"_moodle", "_user_id", b"_user_id", "knowledge", b"knowledge", "moodle", b"moodle", "user_id", b"user_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "moodle", b"moodle", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__knowledge: _TypeAlias = _typing.Literal["knowledge"]  # noqa: Y015
     _WhichOneofArgType__knowledge: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge"]  # noqa: Y015

@@ -461,7 +461,8 @@ class FunctionCall(_message.Message):
     arguments_json: _builtins.str
     """The arguments as the model wrote them: the text of one JSON object, or empty. What does
     not fit the function's schema is answered with `INVALID_ARGUMENT` and `BadRequest`
-    details, and the tool does not run.
+    details, and the tool does not run. A schema that a remote server made is the server's
+    to check: only names and plain types are looked at here, and the answer is `UNKNOWN`.
     """
     def __init__(
         self,
@@ -730,6 +731,7 @@ class ToolFunctions(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     FUNCTIONS_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
+    HELD_BACK_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The invocation."""
     @_builtins.property
@@ -740,20 +742,65 @@ class ToolFunctions(_message.Message):
     def error(self) -> _status_pb2.Status:
         """Why there are none. Absent if all went well."""
 
+    @_builtins.property
+    def held_back(self) -> _containers.RepeatedCompositeFieldContainer[Global___HeldBackFunction]:
+        """What a remote server has and the model is not told of, because nobody has accepted it
+        as it is now.
+        """
+
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         functions: _abc.Iterable[_chat_pb2.FunctionDeclaration] | None = ...,
         error: _status_pb2.Status | None = ...,
+        held_back: _abc.Iterable[Global___HeldBackFunction] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "functions", b"functions", "id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "functions", b"functions", "held_back", b"held_back", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ToolFunctions: _TypeAlias = ToolFunctions  # noqa: Y015
+
+@_typing.final
+class HeldBackFunction(_message.Message):
+    """A function of a remote server that waits for somebody to accept it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECLARATION_FIELD_NUMBER: _builtins.int
+    PIN_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    pin: _builtins.str
+    """What `pins` of the configuration must say of the function to accept it as it is now,
+    for example `sha256:9f86d0…`. Empty if it can be accepted in no form.
+    """
+    reason: _builtins.str
+    """Why it is held back and how to let it through, in one or two sentences. Holds nothing
+    that the server wrote but the name.
+    """
+    @_builtins.property
+    def declaration(self) -> _chat_pb2.FunctionDeclaration:
+        """The function as the server describes it now, under the server's name for it. For
+        people to look at: it must not be shown to a model.
+        """
+
+    def __init__(
+        self,
+        *,
+        declaration: _chat_pb2.FunctionDeclaration | None = ...,
+        pin: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["declaration", b"declaration"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["declaration", b"declaration", "pin", b"pin", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HeldBackFunction: _TypeAlias = HeldBackFunction  # noqa: Y015
 
 @_typing.final
 class ListFunctionsResponse(_message.Message):

@@ -95,8 +95,8 @@ class ToolServiceServicer:
 
     def ListFunctions(self, request, context):
         """Tells which functions tools offer to a model under the given configurations. An
-        invocation that cannot be described, for example because its configuration is wrong,
-        ends in an error of its own; the call succeeds.
+        invocation that cannot be described, for example because its configuration is wrong
+        or a remote server does not answer, ends in an error of its own; the call succeeds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

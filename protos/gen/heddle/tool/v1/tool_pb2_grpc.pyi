@@ -43,8 +43,8 @@ class ToolServiceStub:
     """
     ListFunctions: _grpc.UnaryUnaryMultiCallable[_tool_pb2.ListFunctionsRequest, _tool_pb2.ListFunctionsResponse]
     """Tells which functions tools offer to a model under the given configurations. An
-    invocation that cannot be described, for example because its configuration is wrong,
-    ends in an error of its own; the call succeeds.
+    invocation that cannot be described, for example because its configuration is wrong
+    or a remote server does not answer, ends in an error of its own; the call succeeds.
     """
     ExecuteTool: _grpc.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolRequest, _tool_pb2.ExecuteToolResponse]
     """Runs one tool. The stream is any number of `status` events and then exactly one
@@ -75,8 +75,8 @@ class ToolServiceAsyncStub(ToolServiceStub):
     """
     ListFunctions: _aio.UnaryUnaryMultiCallable[_tool_pb2.ListFunctionsRequest, _tool_pb2.ListFunctionsResponse]  # type: ignore[assignment]
     """Tells which functions tools offer to a model under the given configurations. An
-    invocation that cannot be described, for example because its configuration is wrong,
-    ends in an error of its own; the call succeeds.
+    invocation that cannot be described, for example because its configuration is wrong
+    or a remote server does not answer, ends in an error of its own; the call succeeds.
     """
     ExecuteTool: _aio.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolRequest, _tool_pb2.ExecuteToolResponse]  # type: ignore[assignment]
     """Runs one tool. The stream is any number of `status` events and then exactly one
@@ -128,8 +128,8 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_tool_pb2.ListFunctionsResponse, _abc.Awaitable[_tool_pb2.ListFunctionsResponse]]:
         """Tells which functions tools offer to a model under the given configurations. An
-        invocation that cannot be described, for example because its configuration is wrong,
-        ends in an error of its own; the call succeeds.
+        invocation that cannot be described, for example because its configuration is wrong
+        or a remote server does not answer, ends in an error of its own; the call succeeds.
         """
 
     @_abc_1.abstractmethod

@@ -58,8 +58,8 @@ class Functions:
             taken = [function.name for function in order.generation.functions]
             offers = await self.catalog.offers(assistant, bound, taken, run.context)
             stop_on_failure(offers.failed)
-            if offers.failed:
-                yield [finished(each) for each in offers.failed]
+            if told := [*offers.failed, *offers.held_back]:
+                yield [finished(each) for each in told]
             budget = Budget(
                 rounds=assistant.max_tool_rounds or self.limits.rounds,
                 seconds=self.limits.seconds,

@@ -1,7 +1,8 @@
 """The functions of an assistant that its model may call."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import grpc
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _REMEMBERED = 10.0  # seconds
 _CAP = 10.0  # seconds
+_MOST_TOLD = 10  # of what a binding holds back
 _LONGEST_NAME = 64  # of what OpenAI takes
 
 
@@ -43,6 +45,8 @@ class Offers:
     by_name: Mapping[str, Offer]
     failed: Sequence[Bound]
     """Bindings that offer nothing, with their errors."""
+    held_back: Sequence[Bound] = ()
+    """Bindings that offer less than they name, each with warnings that say why."""
 
     @property
     def declarations(self) -> list[chat_pb2.FunctionDeclaration]:
@@ -91,7 +95,12 @@ class Catalog:
             if b.id in found and found[b.id].HasField("error"):
                 _fail([b], found[b.id].error)
         offered = [(b, found[b.id].functions) for b in bound if b.id in found and not b.error]
-        return Offers(_named(offered, taken), [b for b in bound if b.error])
+        held_back = [
+            replace(b, warnings=[each.reason for each in found[b.id].held_back[:_MOST_TOLD]])
+            for b, _ in offered
+            if found[b.id].held_back
+        ]
+        return Offers(_named(offered, taken), [b for b in bound if b.error], held_back)
 
     async def _listed(
         self, request: tool_pb2.ListFunctionsRequest, context: Context
@@ -105,14 +114,19 @@ class Catalog:
 def _named(
     offered: Iterable[tuple[Bound, Iterable[chat_pb2.FunctionDeclaration]]], taken: Collection[str]
 ) -> dict[str, Offer]:
-    """Give each function a name of its own: of two that share one, both take their binding's."""
+    """Give each function a name of its own: of two that share one, both take their binding's.
+
+    A binding that offers several keeps the function's name behind its own.
+    """
     pairs = [(b, function) for b, functions in offered for function in functions]
     names = [*taken, *(function.name for _, function in pairs)]
+    sizes = Counter(b.id for b, _ in pairs)
     by_name: dict[str, Offer] = {}
     for b, function in pairs:
         name = function.name
         if names.count(name) > 1:
-            name = _free(b.id if b.id != name else f"{b.id}_", {*taken, *by_name, *names})
+            own = f"{b.id}__{name}" if sizes[b.id] > 1 else b.id
+            name = _free(own if own != name else f"{own}_", {*taken, *by_name, *names})
         declaration = chat_pb2.FunctionDeclaration()
         declaration.CopyFrom(function)
         declaration.name = name

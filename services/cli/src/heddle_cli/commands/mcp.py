@@ -1,0 +1,63 @@
+"""`heddle mcp`."""
+
+import json
+from typing import Annotated
+
+import typer
+from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
+from heddle.tool.v1 import tool_pb2
+from heddle.tool.v1.tool_pb2_grpc import ToolServiceStub
+from heddle_runtime.errors import InvalidRequestError, from_status
+from heddle_runtime.structs import to_struct
+
+from heddle_cli.connections import connected, outgoing
+from heddle_cli.options import TOOLS, ToolsAddress
+from heddle_cli.terminal import notes, out, plain
+
+app = typer.Typer(help="Look at MCP servers before assistants use them.", no_args_is_help=True)
+_SERVICE = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
+_PATIENCE = 60.0
+_NO_MODEL = ModelRef(connector="bypass", model="simple-bypass")
+
+
+@app.command("pins")
+def pins(
+    url: Annotated[
+        str, typer.Argument(help="Where the server is; nothing if --command names it.")
+    ] = "",
+    *,
+    command: Annotated[
+        str, typer.Option(help="A command of HEDDLE_TOOLS_MCP_COMMANDS in place of the address.")
+    ] = "",
+    credential: Annotated[
+        str, typer.Option(help="What opens the server, in the organisation's settings.")
+    ] = "",
+    organization: Annotated[str, typer.Option(help="Whose settings.")] = "",
+    tools_address: ToolsAddress = TOOLS,
+) -> None:
+    """Show what the tools of an MCP server say, and print the pins that accept them as they are.
+
+    Read before you accept: what a tool says of itself, every model that may call it believes.
+    """
+    given = {"url": url, "command": command, "credential": credential}
+    config = {name: value for name, value in given.items() if value}
+    invocation = tool_pb2.ToolInvocation(id="mcp", name="mcp", config=to_struct(config))
+    request = tool_pb2.ListFunctionsRequest(
+        invocations=[invocation], assistant=Assistant(organization=organization, model=_NO_MODEL)
+    )
+    with connected(tools_address, _SERVICE) as connection:
+        stub = ToolServiceStub(connection.channel)
+        [found] = stub.ListFunctions(request, **outgoing(_PATIENCE)).functions
+    if found.HasField("error"):
+        raise from_status(found.error)
+    if not found.held_back:
+        raise InvalidRequestError("The server has no tools.")
+    for each in found.held_back:
+        told = each.declaration
+        notes.print(plain(f"{told.name}: {told.description}"))
+        notes.print(plain(told.parameters_schema_json), style="dim")
+        if not each.pin:
+            notes.print(plain(each.reason), style="yellow")
+    accepted = {each.declaration.name: each.pin for each in found.held_back if each.pin}
+    # ASCII: what a stranger's server calls its tools cannot steer the terminal.
+    out.print(json.dumps({**config, "tools": list(accepted), "pins": accepted}, indent=2))

@@ -1,0 +1,194 @@
+"""`/mcp`, asked by the official client of the Model Context Protocol."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+from gateway.conftest import KEY, Bench, Start
+from heddle.chat.v1.chat_pb2 import ContentPart
+from heddle.tool.v1 import tool_pb2
+from heddle_runtime.errors import InvalidRequestError, UnavailableError, Violation
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp.types import TextContent
+
+ACCEPT = {"accept": "application/json, text/event-stream"}
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+
+
+def done(*texts: str, warnings: tuple[str, ...] = ()) -> tool_pb2.ExecuteToolResponse:
+    parts = [ContentPart(text=text) for text in texts]
+    return tool_pb2.ExecuteToolResponse(result=tool_pb2.ToolResult(parts=parts, warnings=warnings))
+
+
+def progress(text: str) -> tool_pb2.ExecuteToolResponse:
+    return tool_pb2.ExecuteToolResponse(status=tool_pb2.ToolStatus(message=text))
+
+
+@asynccontextmanager
+async def client(url: str, key: str = KEY, mode: str = "auto") -> AsyncGenerator[Client]:
+    headers = {"authorization": f"Bearer {key}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, trust_env=False, timeout=20) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as connected,
+    ):
+        yield connected
+
+
+def texts(result: Any) -> list[str]:
+    return [part.text for part in result.content if isinstance(part, TextContent)]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_official_client_lists_and_calls_tools(bench: Bench, mode: str) -> None:
+    bench.neighbours.tools.script = [progress("looking"), done("A shed ", "is a gap.")]
+    told: list[str | None] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        assert (progress, total) == (1, None)
+        told.append(message)
+
+    async with client(bench.url, mode=mode) as connected:
+        listed = (await connected.list_tools()).tools
+        result = await connected.call_tool(
+            "use_simple_rag", {"query": "shed"}, progress_callback=on_progress
+        )
+
+    assert [tool.name for tool in listed] == ["use_simple_rag", "use_single_file"]
+    assert (listed[0].description, listed[0].input_schema) == ("Looks up.", {"type": "object"})
+    assert (texts(result), result.is_error) == (["A shed is a gap."], False)
+    assert told == ["looking"]
+    [request] = bench.neighbours.tools.requests
+    call = request.invocation.function_call
+    assert (request.invocation.name, call.name) == ("simple_rag", "use_simple_rag")
+    assert call.arguments_json == '{"query": "shed"}'
+
+
+async def test_tools_work_in_the_name_of_the_keys_owner(start: Start, tmp_path: Any) -> None:
+    keys = tmp_path / "keys.yaml"
+    keys.write_text("a-key-of-anns-12345: {subject: ann@uni.example, organization: uni}\n")
+    async with start("rpc", secret="s" * 32, api_keys=keys) as bench:
+        tools = bench.neighbours.tools
+        tools.script = [done("yes")]
+        async with client(bench.url, "a-key-of-anns-12345") as connected:
+            await connected.call_tool("use_simple_rag", {})
+        identity = tools.callers[0].identity
+        assert (identity.subject, identity.organization) == ("ann@uni.example", "uni")
+        for assistant in (tools.requests[0].context.assistant, *tools.assistants):
+            assert (assistant.owner, assistant.organization) == ("ann@uni.example", "uni")
+
+
+@pytest.mark.parametrize("authorization", ["", "Bearer wrong", f"Basic {KEY}"])
+async def test_nobody_gets_in_without_a_key(bench: Bench, authorization: str) -> None:
+    headers = {**ACCEPT, "authorization": authorization}
+    response = await bench.client.post("/mcp", json=LIST, headers=headers)
+    assert response.status_code == 401
+    assert not bench.neighbours.tools.assistants
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_there_are_no_sessions(bench: Bench, method: str) -> None:
+    response = await bench.client.request(method, "/mcp", headers=ACCEPT)
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+
+
+async def test_a_web_page_that_nobody_listed_gets_nothing(start: Start) -> None:
+    async with start(cors_origins=("https://good.example",)) as bench:
+        for origin, status in (
+            ("https://good.example", 200),
+            ("https://evil.example", 403),
+            ("null", 403),
+            (bench.url, 403),
+        ):
+            headers = {**ACCEPT, "origin": origin}
+            response = await bench.client.post("/mcp", json=LIST, headers=headers)
+            assert response.status_code == status, origin
+
+
+@pytest.mark.parametrize("name", ["use_rubric", "nonsense", "simple_rag"])
+async def test_a_function_that_is_not_offered_is_an_error_that_names_it(
+    bench: Bench, name: str
+) -> None:
+    async with client(bench.url) as connected:
+        result = await connected.call_tool(name, {})
+    assert result.is_error
+    assert repr(name) in texts(result)[0]
+    assert not bench.neighbours.tools.requests
+
+
+async def test_a_failing_tool_is_an_error_that_says_why(bench: Bench) -> None:
+    wrong = [Violation("arguments.query", "is required")]
+    async with client(bench.url) as connected:
+        for failure, said in (
+            (InvalidRequestError("Wrong.", wrong), "Wrong. arguments.query: is required"),
+            (UnavailableError("Moodle does not answer."), "Moodle does not answer."),
+        ):
+            bench.neighbours.tools.script = [failure]
+            result = await connected.call_tool("use_simple_rag", {})
+            assert (result.is_error, texts(result)) == (True, [said])
+
+
+async def test_what_failed_in_part_is_told_beside_the_result(bench: Bench) -> None:
+    bench.neighbours.tools.script = [done("found", warnings=("One shelf is closed.",))]
+    async with client(bench.url) as connected:
+        result = await connected.call_tool("use_simple_rag", {})
+    assert texts(result) == ["found", "[One shelf is closed.]"]
+
+
+async def test_tools_that_cannot_be_listed_are_a_failure_without_inner_words(bench: Bench) -> None:
+    bench.neighbours.tools.failure = UnavailableError("The tools are away.")
+    async with client(bench.url) as connected:
+        with pytest.raises(MCPError, match="The tools are away"):
+            await connected.list_tools()
+
+
+async def test_a_client_that_goes_away_takes_its_call_with_it(bench: Bench) -> None:
+    tools = bench.neighbours.tools
+    tools.script = [progress("looking"), 60.0, done("late")]
+    async with client(bench.url) as connected:
+        calling = asyncio.create_task(connected.call_tool("use_simple_rag", {}))
+        async with asyncio.timeout(20):
+            while not tools.requests:
+                await asyncio.sleep(0.02)
+        calling.cancel()
+    await asyncio.wait_for(tools.cancelled.wait(), 20)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"5", b'{"jsonrpc": "1.0"}', b"[" * 100_000, b"\xff"]
+)
+async def test_what_is_no_message_is_refused(bench: Bench, body: bytes) -> None:
+    headers = {**ACCEPT, "content-type": "application/json"}
+    response = await bench.client.post("/mcp", content=body, headers=headers)
+    assert response.status_code == 400
+    assert "error" in response.json()
+
+
+async def test_what_is_not_called_json_is_refused(bench: Bench) -> None:
+    response = await bench.client.post("/mcp", content=b"{}", headers=ACCEPT)
+    assert (response.status_code, response.json()["error"]["code"]) == (
+        415,
+        "unsupported_media_type",
+    )
+
+
+async def test_a_body_that_is_too_large_is_refused(start: Start) -> None:
+    async with start(max_body_bytes=1_000) as bench:
+        body = {**LIST, "params": {"cursor": "x" * 2_000}}
+        response = await bench.client.post("/mcp", json=body, headers=ACCEPT)
+        assert response.status_code == 413
+
+
+def test_who_never_asks_for_it_never_pays_for_the_sdk() -> None:
+    script = (
+        "import sys, heddle_gateway.__main__, heddle_tools_service.__main__; "
+        "raise SystemExit(any(name.partition('.')[0] == 'mcp' for name in sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], check=False, timeout=100)  # noqa: S603 - our own
+    assert run.returncode == 0

@@ -1,0 +1,1 @@
+"""Talks to MCP servers. The official SDK is loaded when the first of them is used."""

@@ -1,0 +1,163 @@
+"""Sessions with MCP servers that last for a run: opened by its first use, closed when it is over.
+
+Each lives in a task of its own. A server's process is stopped in several steps, which must not be
+cut short because whoever waited for the server goes away.
+"""
+
+import asyncio
+import importlib
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Hashable
+from contextlib import asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+import httpx
+
+from heddle_tools_service.providers.mcp.reach import Reach
+from heddle_tools_service.sdk import ToolError
+
+if TYPE_CHECKING:
+    from heddle_tools_service.providers.mcp.session import Session
+
+MOST_IDLE = 8
+"""Sessions that are kept though nobody uses them; of more the oldest ends."""
+MOST_PROCESSES = 16
+"""Commands that run at once; more wait."""
+IDLE = 30.0
+"""Seconds after which a run that has not used a server again is taken to be over."""
+_LAST_WORDS = 5.0
+"""Seconds for servers to end when the service stops."""
+_SESSION = "heddle_tools_service.providers.mcp.session"
+
+
+class Conversations:
+    """The sessions of all runs. No two runs, and no two people, share one."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self._http = http
+        self._processes = asyncio.Semaphore(MOST_PROCESSES)
+        self._open: OrderedDict[Hashable, _Conversation] = OrderedDict()
+        """Those that can be joined; idle ones in the order in which they became so."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def joined(self, key: Hashable, reach: Reach) -> "AsyncGenerator[Session]":
+        """Yield the session that is known under `key`, or a new one.
+
+        A block that fails or is cancelled leaves nobody a session of which nothing is known.
+
+        Raises:
+            ToolError: The server cannot be reached.
+        """
+        found = self._open.get(key)
+        if found is None or found.over:
+            found = self._begin(key, reach)
+        found.users += 1
+        try:
+            yield await asyncio.shield(found.ready)
+        except ToolError:  # said by the block, of the server's tools
+            raise
+        except BaseException:
+            self._forget(key, found)
+            raise
+        finally:
+            found.users -= 1
+            self._rest(key, found)
+
+    async def close(self) -> None:
+        """End all sessions."""
+        for found in self._open.values():
+            found.end()
+        self._open.clear()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=_LAST_WORDS)
+
+    def _begin(self, key: Hashable, reach: Reach) -> "_Conversation":
+        if reach.command and self._processes.locked():
+            self._end_oldest(0)
+        found = _Conversation(reach, self._http, self._processes)
+        self._open[key] = found
+        self._tasks.add(found.task)
+        found.task.add_done_callback(self._tasks.discard)
+        return found
+
+    def _rest(self, key: Hashable, found: "_Conversation") -> None:
+        """Keep a session that nobody uses for a while, if it is not forgotten already."""
+        if found.users:
+            return
+        if self._open.get(key) is not found:
+            found.end()
+            return
+        self._open.move_to_end(key)
+        found.wait(lambda: self._close(key, found))
+        self._end_oldest(MOST_IDLE)
+
+    def _end_oldest(self, most: int) -> None:
+        idle = [(key, found) for key, found in self._open.items() if not found.users]
+        for key, found in idle[: max(len(idle) - most, 0)]:
+            self._close(key, found)
+
+    def _close(self, key: Hashable, found: "_Conversation") -> None:
+        if not found.users:
+            self._forget(key, found)
+            found.end()
+
+    def _forget(self, key: Hashable, found: "_Conversation") -> None:
+        if self._open.get(key) is found:
+            del self._open[key]
+
+
+class _Conversation:
+    """One session and who uses it."""
+
+    def __init__(self, reach: Reach, http: httpx.AsyncClient, processes: asyncio.Semaphore) -> None:
+        self.users = 0
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self.ready: asyncio.Future[Session] = self._loop.create_future()
+        self.task = asyncio.create_task(self._hold(reach, http, processes))
+        self.ready.add_done_callback(_forgive)
+        self.task.add_done_callback(_forgive)
+
+    @property
+    def over(self) -> bool:
+        """Whether it can be used no more."""
+        return self._stop.is_set() or self.task.done()
+
+    def wait(self, end: Callable[[], None]) -> None:
+        """Call `end` once nobody has used the session for a while."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(IDLE, end)
+
+    def end(self) -> None:
+        """Close the session, also one that is still being opened."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._stop.is_set() and not self.ready.done():
+            self.task.cancel()  # once: what it has begun to stop is to be stopped in order
+        self._stop.set()
+
+    async def _hold(
+        self, reach: Reach, http: httpx.AsyncClient, processes: asyncio.Semaphore
+    ) -> None:
+        try:
+            # The SDK takes a second and 20 MB, which not every installation has a use for.
+            sdk = await asyncio.to_thread(importlib.import_module, _SESSION)
+            turn = processes if reach.command else nullcontext()
+            async with turn, sdk.session(reach, http) as session:
+                self.ready.set_result(session)
+                await self._stop.wait()
+        except Exception as error:
+            if self.ready.done():
+                raise
+            self.ready.set_exception(error)
+        finally:
+            self.ready.cancel()
+
+
+def _forgive(done: "asyncio.Future[Session] | asyncio.Task[None]") -> None:
+    """Look at a failure that nobody may be waiting for any more."""
+    if not done.cancelled():
+        done.exception()

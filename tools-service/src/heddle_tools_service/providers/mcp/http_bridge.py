@@ -1,0 +1,145 @@
+"""The way of the MCP SDK to the network: through the tool service's own HTTP client.
+
+So that there is one place that decides which addresses may be reached.
+"""
+
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+
+import httpx
+import httpx2
+from heddle_runtime.egress import SETTING, ForbiddenAddressError
+
+from heddle_tools_service.sdk import ToolError, ToolUnavailableError
+
+LARGEST_TRAFFIC = 4 * 1024 * 1024
+"""Bytes that a server may answer to one use of it."""
+_SILENCE = httpx.Timeout(600.0, connect=10.0)
+"""Seconds that a server may be silent; whoever uses it gives up sooner."""
+_PARTING = 1.0
+"""Seconds that a server gets to hear that a session is over."""
+_OWN_HEADERS = {b"host", b"content-length", b"transfer-encoding", b"accept-encoding", b"connection"}
+
+
+class HttpBridge(httpx2.AsyncBaseTransport):
+    """Sends the SDK's requests with another client, and remembers what went wrong in the end."""
+
+    def __init__(self, http: httpx.AsyncClient, who: str) -> None:
+        """Take what sends.
+
+        Args:
+            http: Follows no redirects and keeps no cookies.
+            who: Whom messages name.
+        """
+        self._http = http
+        self._who = who
+        self._left = LARGEST_TRAFFIC
+        self.failure: ToolError | None = None
+        """Why the last message to the server failed; the SDK tells less."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request. The answer's body is read later."""
+        asking = request.method == "POST"
+        sent = self._http.build_request(
+            request.method,
+            str(request.url),
+            content=await request.aread(),
+            timeout=_PARTING if request.method == "DELETE" else _SILENCE,
+        )
+        sent.headers.update(httpx.Headers(_kept(request.headers.raw)))
+        sent.headers["accept-encoding"] = "identity"  # a little can unfold to a lot
+        try:
+            response = await self._http.send(sent, stream=True)
+        except (ForbiddenAddressError, httpx.HTTPError, httpx.InvalidURL) as error:
+            if asking:
+                self.failure = self._failure(error)
+            raise httpx2.ConnectError("failed", request=request) from error
+        if asking:
+            self.failure = self._refusal(response.status_code)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()
+            self.failure = ToolError(f"{self._who} compresses its answers though told not to.")
+            raise httpx2.DecodingError("compressed", request=request)
+        return httpx2.Response(
+            response.status_code,
+            headers=[pair for pair in response.headers.raw if pair[0].lower() not in _OWN_HEADERS],
+            stream=_Body(self, response),
+            request=request,
+        )
+
+    def renew(self) -> None:
+        """Let the server answer as much again as at the beginning."""
+        self._left = LARGEST_TRAFFIC
+        self.failure = None
+
+    def take(self, size: int) -> None:
+        """Count what arrives.
+
+        Raises:
+            httpx2.ReadError: It is too much.
+        """
+        self._left -= size
+        if self._left < 0:
+            megabytes = LARGEST_TRAFFIC // 1024**2
+            self.failure = ToolError(f"{self._who} answers with more than {megabytes} MiB.")
+            raise httpx2.ReadError("too much")
+
+    def broken(self, error: httpx.HTTPError) -> None:
+        """Take note that an answer broke off."""
+        self.failure = self._failure(error)
+
+    def _failure(self, error: Exception) -> ToolError:
+        match error:
+            case ForbiddenAddressError():
+                return ToolError(
+                    f"{self._who} is in a private network, which the operator can allow with "
+                    f"{SETTING}."
+                )
+            case httpx.TimeoutException():
+                return ToolUnavailableError(f"{self._who} did not answer in time.")
+            case httpx.InvalidURL():
+                return ToolError(f"{self._who} has no address that can be called.")
+            case _:
+                return ToolUnavailableError(f"{self._who} does not answer.")
+
+    def _refusal(self, status: int) -> ToolError | None:
+        match status:
+            case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
+                return ToolError(
+                    f"{self._who} lets nobody in so ({status}). Check the binding's credential."
+                )
+            case HTTPStatus.TOO_MANY_REQUESTS:
+                return ToolUnavailableError(f"{self._who} is busy ({status}).")
+            case _ if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                return ToolUnavailableError(f"{self._who} answers {status}.")
+            case _ if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+                return ToolError(
+                    f"{self._who} redirects ({status}) to another place. Configure its final "
+                    "address."
+                )
+            case _ if status >= HTTPStatus.BAD_REQUEST:
+                return ToolError(f"{self._who} answers {status}. Is the address that of its MCP?")
+            case _:
+                return None
+
+
+class _Body(httpx2.AsyncByteStream):
+    def __init__(self, bridge: HttpBridge, response: httpx.Response) -> None:
+        self._bridge = bridge
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._response.aiter_raw():
+                self._bridge.take(len(piece))
+                yield piece
+        except httpx.HTTPError as error:
+            self._bridge.broken(error)
+            raise httpx2.ReadError("broken off") from error
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def _kept(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    return [(name, value) for name, value in headers if name.lower() not in _OWN_HEADERS]

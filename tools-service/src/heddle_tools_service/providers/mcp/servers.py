@@ -1,0 +1,115 @@
+"""Which MCP servers an assistant may use, and using them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from heddle_runtime.calls import caller
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from heddle_runtime.owner_settings import OwnerSettings
+
+from heddle_tools_service.providers.mcp.conversations import Conversations
+from heddle_tools_service.providers.mcp.reach import Reach
+from heddle_tools_service.providers.owner_servers import server_address, settings_of
+from heddle_tools_service.remote_servers import RemoteServer, RemoteSession
+from heddle_tools_service.sdk import Assistant, ToolError, ToolUnavailableError
+
+ValueT = TypeVar("ValueT")
+CONFIGURATION_ERROR = "MCP configuration error:"
+
+
+@dataclass(frozen=True, slots=True)
+class McpServers:
+    """The servers of all assistants."""
+
+    conversations: Conversations
+    commands: Mapping[str, tuple[str, ...]]
+    """By name, what the operator lets assistants run."""
+    settings: OwnerSettings | None
+    """What organisations have set up; None if nobody keeps it."""
+
+    def of(self, assistant: Assistant) -> "OwnServers":
+        """Return the servers that `assistant` may use."""
+        return OwnServers(self, assistant)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnServers:
+    """The servers of one assistant; see `RemoteServers`."""
+
+    servers: McpServers
+    assistant: Assistant
+
+    async def use(
+        self, server: RemoteServer, work: Callable[[RemoteSession], Awaitable[ValueT]]
+    ) -> ValueT:
+        """Return what `work` returns, which is given the run's session with the server."""
+        reach = await self._reach(server)
+        asked = caller()
+        # Clients may choose the id of a request, so it does not make a session theirs by itself.
+        run = (asked.request_id or object(), asked.identity, self.assistant)
+        key = (*run, reach.url, reach.token, reach.command)
+        told: Callable[[Exception], ToolError] | None = None
+        try:
+            async with (
+                asyncio.timeout(reach.seconds),
+                self.servers.conversations.joined(key, reach) as session,
+            ):
+                told = session.begin()
+                return await work(session)
+        except ToolError:
+            raise
+        except TimeoutError as error:
+            raise ToolUnavailableError(
+                f"{reach.who} did not answer within {reach.seconds:.3g} s."
+            ) from error
+        except Exception as error:
+            if told is None:
+                raise
+            raise told(error) from error
+
+    async def _reach(self, server: RemoteServer) -> Reach:
+        if server.command:
+            who = f"The MCP server {server.command!r}"
+            return Reach(who, server.seconds, command=self._command(server.command))
+        try:
+            url = server_address(server.url)
+        except ValueError as error:
+            raise ToolError(f"{CONFIGURATION_ERROR} the url {error}") from None
+        token = await self._token(server.credential, url) if server.credential else ""
+        who = f"The MCP server at {urlsplit(url).hostname!r}"
+        return Reach(who, server.seconds, url=server.url, token=token)
+
+    def _command(self, name: str) -> tuple[str, ...]:
+        command = self.servers.commands.get(name)
+        if command is None:
+            raise ToolError(
+                f"{CONFIGURATION_ERROR} there is no command {name!r}. The operator allows commands "
+                "with HEDDLE_TOOLS_MCP_COMMANDS.",
+                kind="unknown_command",
+            )
+        return command
+
+    async def _token(self, name: str, url: str) -> str:
+        """Return what opens a server, if it is that server's."""
+        known, assistant = self.servers.settings, self.assistant
+        if not assistant.owner and not assistant.organization:  # the operator's
+            assistant = replace(assistant, organization=DEFAULT_ORGANIZATION)
+        found = await settings_of(known, assistant, CONFIGURATION_ERROR) if known else None
+        if found is None or name not in found.mcp_servers:
+            raise ToolError(
+                f"{CONFIGURATION_ERROR} the assistant's organisation has no credential {name!r}. "
+                f"Set mcp_servers.{name}, with url and token, in its settings.",
+                kind="unknown_credential",
+            )
+        server = found.mcp_servers[name]
+        # Authors of assistants may use a secret; they must not be able to send it to themselves.
+        if url != server.url:
+            raise ToolError(
+                f"{CONFIGURATION_ERROR} the credential {name!r} is for another server than the "
+                "binding's url.",
+                kind="foreign_credential",
+            )
+        return server.token

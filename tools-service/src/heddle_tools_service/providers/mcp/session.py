@@ -1,0 +1,178 @@
+"""A session with an MCP server, spoken by the official SDK."""
+
+import json
+import os
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, assert_never
+
+import httpx
+import httpx2
+import mcp_types as types
+import structlog
+from heddle_runtime.redaction import redact
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from heddle_tools_service.providers.mcp.http_bridge import HttpBridge
+from heddle_tools_service.providers.mcp.reach import Reach
+from heddle_tools_service.remote_servers import RemoteAnswer, RemoteTool
+from heddle_tools_service.sdk import ToolError, ToolUnavailableError
+
+log = structlog.get_logger(__name__)
+LONGEST_TEXT = 100_000
+"""Characters of an answer that models get to read."""
+_MOST_PAGES = 20
+_MOST_TOOLS = 500
+_LONGEST_COMPLAINT = 2_000
+_BROKEN_OFF = ("Connection closed", "SSE stream ended")
+_CLIENT = types.Implementation(name="heddle", version="1")
+
+
+@asynccontextmanager
+async def session(reach: Reach, http: httpx.AsyncClient) -> AsyncGenerator["Session"]:
+    """Yield a session with a server, and end it properly.
+
+    Raises:
+        ToolError: As of `RemoteServers.use`.
+    """
+    bridge = HttpBridge(http, reach.who)
+    try:
+        async with AsyncExitStack() as stack:
+            if reach.url:
+                headers = {"authorization": f"Bearer {reach.token}"} if reach.token else {}
+                client = await stack.enter_async_context(
+                    httpx2.AsyncClient(transport=bridge, headers=headers, timeout=None)
+                )
+                transport = streamable_http_client(reach.url, http_client=client)
+            else:
+                program, *arguments = reach.command
+                # What it complains of is not ours to log; people run the command to read it.
+                silence = stack.enter_context(Path(os.devnull).open("w"))  # noqa: ASYNC230, SIM115 - never waits; the stack closes it
+                transport = stdio_client(
+                    StdioServerParameters(command=program, args=arguments), silence
+                )
+            yield Session(
+                reach,
+                await stack.enter_async_context(Client(transport, client_info=_CLIENT, cache=None)),
+                bridge,
+            )
+    except Exception as error:
+        raise _told(error, reach, bridge.failure) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A conversation; see `RemoteSession`."""
+
+    reach: Reach
+    client: Client
+    bridge: HttpBridge
+
+    def begin(self) -> Callable[[Exception], ToolError]:
+        """Return what tells the failures of a new use of the session."""
+        self.bridge.renew()
+        return lambda error: _told(error, self.reach, self.bridge.failure)
+
+    async def tools(self) -> Sequence[RemoteTool]:
+        """Return all tools that the server has."""
+        found: list[RemoteTool] = []
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = await self.client.list_tools(cursor=cursor)
+            found += [self._tool(tool) for tool in page.tools]
+            cursor = page.next_cursor
+            if len(found) > _MOST_TOOLS:
+                break
+            if not cursor:
+                return found
+        raise ToolError(f"{self.reach.who} has more than {_MOST_TOOLS} tools, or does not say all.")
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> RemoteAnswer:
+        """Call a tool by the server's name for it."""
+        # Not `Client.call_tool`, which would evaluate the server's own schema of its answer: that
+        # is a program of a stranger, and could take for ever.
+        parameters = types.CallToolRequestParams(name=tool, arguments=dict(arguments))
+        answer = await self.client.session.send_request(
+            types.CallToolRequest(params=parameters), types.CallToolResult
+        )
+        texts: list[str] = []
+        left_out: list[str] = []
+        for block in answer.content:
+            read, other = _read(block)
+            texts += read
+            left_out += other
+        if not texts and answer.structured_content is not None:
+            texts.append(json.dumps(answer.structured_content, ensure_ascii=False))
+        text = self.reach.without_secret("\n".join(texts))
+        if len(text) > LONGEST_TEXT:
+            left_out.append(f"all but the first {LONGEST_TEXT:,} of {len(text):,} characters")
+        return RemoteAnswer(text[:LONGEST_TEXT], bool(answer.is_error), left_out)
+
+    def _tool(self, tool: types.Tool) -> RemoteTool:
+        clean = self.reach.without_secret
+        schema = json.loads(clean(json.dumps(tool.input_schema)))
+        return RemoteTool(tool.name, clean(tool.description or ""), schema)
+
+
+def _read(block: types.ContentBlock) -> tuple[list[str], list[str]]:
+    """Return the text of a part of an answer, and the name of what is none."""
+    match block:
+        case types.TextContent():
+            return [block.text], []
+        case types.EmbeddedResource(resource=types.TextResourceContents() as resource):
+            return [resource.text], []
+        case types.EmbeddedResource(resource=resource):
+            return [], [f"a file ({_kind(resource.mime_type)})"]
+        case types.ImageContent():
+            return [], [f"an image ({_kind(block.mime_type)})"]
+        case types.AudioContent():
+            return [], [f"a recording ({_kind(block.mime_type)})"]
+        case types.ResourceLink():
+            return [f"[{block.title or block.name}]({block.uri})"], []
+        case _:
+            assert_never(block)
+
+
+def _kind(media_type: str | None) -> str:
+    return (media_type or "of no known kind")[:80]
+
+
+def _told(error: Exception, reach: Reach, failure: ToolError | None) -> ToolError:
+    """Return what is said of an error of the SDK, or one that passed through it."""
+    leaves = list(_leaves(error))
+    own = next((leaf for leaf in leaves if isinstance(leaf, ToolError)), failure)
+    told = own or next(filter(None, (_known(leaf, reach) for leaf in leaves)), None)
+    if told is None:
+        log.error("MCP session failed", exc_info=error)
+        return ToolError(f"{reach.who} cannot be understood.", kind="mcp_garbled")
+    return told
+
+
+def _known(leaf: BaseException, reach: Reach) -> ToolError | None:
+    match leaf:
+        # Servers give the SDK's code for it to failures of their own, so its words decide.
+        case MCPError(code=types.CONNECTION_CLOSED, message=said) if said.startswith(_BROKEN_OFF):
+            return ToolUnavailableError(f"{reach.who} broke off without an answer.")
+        case MCPError():
+            said = redact(reach.without_secret(leaf.message))[:_LONGEST_COMPLAINT]
+            return ToolError(f"{reach.who} answers with an error: {said}", kind="mcp_error")
+        case ValidationError():
+            return ToolError(f"{reach.who} answers with what is no MCP.", kind="mcp_garbled")
+        case OSError():
+            return ToolUnavailableError(f"{reach.who} cannot be started.")
+        case _:
+            return None
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error

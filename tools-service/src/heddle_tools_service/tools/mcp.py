@@ -1,0 +1,84 @@
+"""Offers models the tools of an MCP server, as far as the assistant's author has accepted them."""
+
+from collections.abc import Sequence
+
+from heddle_tools_service.sdk import (
+    CalledFunction,
+    Function,
+    HeldBack,
+    Offered,
+    RemoteAnswer,
+    RemoteSession,
+    RemoteTool,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    tool,
+)
+from heddle_tools_service.tools.mcp_acceptance import judged, names
+from heddle_tools_service.tools.mcp_arguments import check
+from heddle_tools_service.tools.mcp_options import McpConfig
+
+
+async def offered(call: ToolCall[McpConfig]) -> Offered:
+    """Return what the server has, sorted into what a model may call and what is held back."""
+    config = call.config
+    found = await call.servers.use(config.server(call.seconds), _tools)
+    named = names(config.tools)
+    functions: list[Function] = []
+    held_back = [
+        HeldBack(name, "", {}, "", f"The MCP server has no tool {name[:80]!r}.")
+        for name in config.tools
+        if name not in {each.name for each in found}
+    ]
+    for each in found:
+        if config.tools and each.name not in named:
+            continue
+        form, reason = judged(each, config)
+        if reason:
+            held_back.append(HeldBack(each.name, each.description, each.schema, form, reason))
+        else:
+            schema = dict(each.schema)
+            functions.append(Function(named[each.name], each.description, schema, dict))
+    return Offered(functions, held_back)
+
+
+@tool(
+    "mcp",
+    title="MCP server",
+    config=McpConfig,
+    offer=offered,
+    slot="mcp",
+    category="custom",
+    modes=("function",),
+)
+async def mcp(call: ToolCall[McpConfig, CalledFunction]) -> ToolResult:
+    """Offers the tools of an MCP server that the assistant's author has accepted."""
+    config, called = call.config, call.arguments
+    by_function = {function: name for name, function in names(config.tools).items()}
+    name = by_function.get(called.name)
+    if name is None:
+        raise ToolError(f"No function is named {called.name[:80]!r}.", kind="unknown_function")
+    call.status(f"asking {config.command or config.url.split('/')[2]} for {name[:80]}")
+
+    async def work(session: RemoteSession) -> RemoteAnswer:
+        # Looked at again: between what the model read and now the server may have become another.
+        for each in await session.tools():
+            if each.name == name:
+                _, reason = judged(each, config)
+                if reason:
+                    raise ToolError(reason, kind="held_back")
+                check(called.arguments, each.schema)
+                return await session.call(name, called.arguments)
+        raise ToolError(f"The MCP server has no tool {name[:80]!r}.", kind="unknown_function")
+
+    answer = await call.servers.use(config.server(call.seconds), work)
+    left_out = f"[left out: {', '.join(answer.left_out)}]" if answer.left_out else ""
+    text = "\n".join(filter(None, (answer.text, left_out)))
+    if answer.failed:
+        raise ToolError(text or f"{name} failed and did not say why.", kind="mcp_tool_error")
+    return ToolResult(text)
+
+
+async def _tools(session: RemoteSession) -> Sequence[RemoteTool]:
+    return await session.tools()

@@ -1,0 +1,40 @@
+"""Looks at what a model wrote for a tool of an MCP server."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from heddle_tools_service.sdk import ToolError
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int, float),
+    "number": (int, float),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+def check(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+    """Refuse arguments that the server cannot want; the rest is the server's to judge.
+
+    Its schema is not evaluated: that is a program of a stranger, and may run for ever.
+
+    Raises:
+        ToolError: Says what is wrong.
+    """
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, Mapping) else {}
+    wanted = schema.get("required")
+    required = wanted if isinstance(wanted, list) else []
+    wrong = [f"{each} is required" for each in required if each not in arguments]
+    for name, value in arguments.items():
+        of_type = known[name].get("type") if isinstance(known.get(name), Mapping) else None
+        expected = _TYPES.get(of_type) if isinstance(of_type, str) else None
+        # `type`, because Python's booleans are numbers.
+        if expected is not None and type(value) not in expected:
+            wrong.append(f"{name[:80]} must be of type {of_type}")
+        if name not in known and schema.get("additionalProperties") is False:
+            wrong.append(f"{name[:80]} is not an argument of this function")
+    if wrong:
+        raise ToolError(f"The arguments are wrong: {'; '.join(map(str, wrong))}.", kind="arguments")

@@ -1,0 +1,71 @@
+"""What the author of an assistant sets of an MCP server."""
+
+import re
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from heddle_tools_service.sdk import RemoteServer, ToolConfig
+
+_PIN = r"sha256:[0-9a-f]{64}"
+_OF_TIME = 0.9
+"""Of the time that the call has: so that the failure can still be told."""
+
+
+class McpConfig(ToolConfig):
+    """Which server, and what of it."""
+
+    url: str = Field(
+        default="",
+        max_length=2_000,
+        pattern=r"^$|^https?://[^\s/?#@\\]+(/[^\s?#\\]*)?$",
+        description="Address of a server that speaks streamable HTTP, without query.",
+        examples=["https://mcp.example.org/mcp"],
+    )
+    command: str = Field(
+        default="",
+        max_length=100,
+        description="In place of the url: the name of a command that the operator allows "
+        "(HEDDLE_TOOLS_MCP_COMMANDS).",
+    )
+    credential: str = Field(
+        default="",
+        max_length=100,
+        description="Name of what opens the server, among mcp_servers in the settings of the "
+        "assistant's organisation. Only for the url that stands there.",
+    )
+    tools: tuple[str, ...] = Field(
+        default=(),
+        max_length=100,
+        description="The server's tools that the model may call, by the server's names.",
+        examples=[["search"]],
+    )
+    pins: dict[str, str] = Field(
+        default={},
+        description="By a tool's name, the form in which it was accepted, as `heddle mcp pins` "
+        "prints it. A tool that has none, or has changed since, is held back.",
+        examples=[
+            {"search": "sha256:cf74d694150d5d20ac2981ce50dc045f56f50c570380b49c98bcbca739bae995"}
+        ],
+    )
+    timeout: float = Field(
+        default=20.0, gt=0, le=300, description="Seconds that the server may take for a call."
+    )
+
+    @model_validator(mode="after")
+    def _one_server(self) -> Self:
+        if bool(self.url) == bool(self.command):
+            raise ValueError("must name a server, by either url or command")
+        if self.credential and not self.url:
+            raise ValueError("can name a credential only beside a url")
+        for name, pin in self.pins.items():
+            if not re.fullmatch(_PIN, pin):
+                message = f"must pin {name[:80]!r} with sha256: and 64 hexadecimal digits"
+                raise ValueError(message)
+        return self
+
+    def server(self, seconds: float) -> RemoteServer:
+        """Return the server, used for at most `seconds`."""
+        return RemoteServer(
+            self.url, self.command, self.credential, min(self.timeout, seconds * _OF_TIME)
+        )
