@@ -12,18 +12,24 @@ _NOTHING = "The function returned nothing."
 _LONGEST_ECHO = 300
 
 
-def conversation(text: str, called: Sequence[Bound], most_chars: int) -> list[chat_pb2.Message]:
+def conversation(
+    text: str, extra_json: str, called: Sequence[Bound], most_chars: int
+) -> list[chat_pb2.Message]:
     """Return the turns that a round adds to the conversation.
 
     Args:
         text: What the model said beside its calls.
+        extra_json: What else its provider put into the message.
         called: The calls and what became of them.
         most_chars: How long a reply may be.
     """
     calls = [each.call for each in called if each.call is not None]
     parts = [chat_pb2.ContentPart(text=text)] if text else []
     turn = chat_pb2.Message(
-        role=chat_pb2.ROLE_ASSISTANT, parts=parts, tool_calls=map(_harmless, calls)
+        role=chat_pb2.ROLE_ASSISTANT,
+        parts=parts,
+        tool_calls=map(_harmless, calls),
+        extra_json=extra_json,
     )
     return [turn, *(_reply(each, most_chars) for each in called)]
 
@@ -63,7 +69,10 @@ def _harmless(call: chat_pb2.ToolCall) -> chat_pb2.ToolCall:
     """
     if is_object(call.arguments_json):
         return call
-    return chat_pb2.ToolCall(id=call.id, name=call.name, arguments_json="{}")
+    harmless = chat_pb2.ToolCall()
+    harmless.CopyFrom(call)
+    harmless.arguments_json = "{}"
+    return harmless
 
 
 def is_object(text: str) -> bool:

@@ -100,8 +100,10 @@ class Rounds:
             done.usage.CopyFrom(self._usage)
         if turn.theirs:
             done.finish_reason = chat_pb2.FINISH_REASON_TOOL_CALLS
-        elif done.finish_reason == chat_pb2.FINISH_REASON_TOOL_CALLS:
-            done.finish_reason = chat_pb2.FINISH_REASON_STOP
+        else:
+            done.ClearField("message_extra_json")  # nobody repeats a message without calls
+            if done.finish_reason == chat_pb2.FINISH_REASON_TOOL_CALLS:
+                done.finish_reason = chat_pb2.FINISH_REASON_STOP
         if self.budget.stopped and not events and not turn.text:
             events.append(pb.RunEvent(text_delta=_NO_ANSWER))
         return [*events, pb.RunEvent(done=done)]
@@ -141,7 +143,8 @@ class Rounds:
         """Make the request of the next round."""
         size = sum(len(part.text) for message in generation.messages for part in message.parts)
         most = max(self.max_prompt_chars - size - len(turn.text), 0) // (len(bound) + 1)
-        generation.messages.extend(replies.conversation(turn.text, bound, most))
+        extra = turn.done.message_extra_json if turn.done is not None else ""
+        generation.messages.extend(replies.conversation(turn.text, extra, bound, most))
         if self.budget.stopped:
             del generation.functions[:]
             choice.end(generation.options)
