@@ -37,6 +37,17 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
     seen: list[tool_pb2.ExecuteToolsRequest] = field(default_factory=list)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
 
+    async def ListFunctions(
+        self, request: tool_pb2.ListFunctionsRequest, context: Context
+    ) -> tool_pb2.ListFunctionsResponse:
+        listed = [
+            tool_pb2.ToolFunctions(
+                id=invocation.id, functions=[chat_pb2.FunctionDeclaration(name=invocation.name)]
+            )
+            for invocation in request.invocations
+        ]
+        return tool_pb2.ListFunctionsResponse(functions=listed)
+
     async def ExecuteTools(
         self, request: tool_pb2.ExecuteToolsRequest, context: Context
     ) -> AsyncIterator[tool_pb2.ExecuteToolsResponse]:
@@ -86,6 +97,8 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
     """A model that says what it was told to, and remembers what it was asked."""
 
     batches: Sequence[Sequence[connector_pb2.GenerationEvent]] = ()
+    calls: int = 0
+    """How often it calls a function first, the one that it is offered."""
     seen: list[connector_pb2.GenerateMessageRequest] = field(default_factory=list)
     wholes: int = 0
     refusal: Exception | None = None
@@ -96,7 +109,7 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
         self.seen.append(request)
         if self.refusal:
             raise self.refusal
-        for batch in self.batches or ([text("Hello"), done()],):
+        for batch in self._said(request):
             yield connector_pb2.GenerateMessageResponse(events=batch)
 
     async def GenerateWholeMessage(
@@ -104,8 +117,17 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
     ) -> connector_pb2.GenerateWholeMessageResponse:
         self.seen.append(request.generation)
         self.wholes += 1
-        events = [event for batch in self.batches or ([text("Hello"), done()],) for event in batch]
+        events = [event for batch in self._said(request.generation) for event in batch]
         return connector_pb2.GenerateWholeMessageResponse(events=events)
+
+    def _said(
+        self, request: connector_pb2.GenerateMessageRequest
+    ) -> Sequence[Sequence[connector_pb2.GenerationEvent]]:
+        said = self.batches or [[text("Hello"), done()]]
+        if len(self.seen) > self.calls:
+            return said
+        call = chat_pb2.ToolCall(id="c", name=request.functions[0].name, arguments_json="{}")
+        return [[connector_pb2.GenerationEvent(tool_call=call)], *said]
 
 
 @dataclass
@@ -232,6 +254,12 @@ def done(usage: chat_pb2.Usage | None = None, **more: str) -> connector_pb2.Gene
 
 def tool(name: str, slot: str = "", **config: object) -> assistant_pb2.ToolBinding:
     return assistant_pb2.ToolBinding(tool=name, slot=slot, config=to_struct(config))
+
+
+def function(name: str, **config: object) -> assistant_pb2.ToolBinding:
+    """Return a tool that the model calls."""
+    mode = assistant_pb2.MODE_FUNCTION
+    return assistant_pb2.ToolBinding(tool=name, mode=mode, config=to_struct(config))
 
 
 def assistant(
