@@ -99,6 +99,8 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
     batches: Sequence[Sequence[connector_pb2.GenerationEvent]] = ()
     calls: int = 0
     """How often it calls a function first, the one that it is offered."""
+    going_on: asyncio.Event | None = None
+    """What it waits for before it streams anything but the first batch."""
     seen: list[connector_pb2.GenerateMessageRequest] = field(default_factory=list)
     wholes: int = 0
     refusal: Exception | None = None
@@ -109,7 +111,9 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
         self.seen.append(request)
         if self.refusal:
             raise self.refusal
-        for batch in self._said(request):
+        for number, batch in enumerate(self._said(request)):
+            if number and self.going_on is not None:
+                await self.going_on.wait()
             yield connector_pb2.GenerateMessageResponse(events=batch)
 
     async def GenerateWholeMessage(
@@ -127,7 +131,8 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
         if len(self.seen) > self.calls:
             return said
         call = chat_pb2.ToolCall(id="c", name=request.functions[0].name, arguments_json="{}")
-        return [[connector_pb2.GenerationEvent(tool_call=call)], *said]
+        *before, last = said
+        return [*before, [connector_pb2.GenerationEvent(tool_call=call), *last]]
 
 
 @dataclass

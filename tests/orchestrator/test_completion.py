@@ -20,7 +20,7 @@ from heddle_runtime.errors import (
     from_rpc,
     from_status,
 )
-from orchestrator.bench import Bench, ask, assistant, done, kinds, text, tool
+from orchestrator.bench import Bench, ask, assistant, done, function, kinds, text, tool
 
 
 def prompt_of(bench: Bench) -> str:
@@ -37,6 +37,23 @@ async def test_every_tool_fills_its_own_slot(bench: Bench) -> None:
     await bench.events(ask(two))
 
     assert prompt_of(bench) == "\n\nCONTEXT\n\n\n\nRUBRIC\n\n\n\nWhy?\n\n"
+
+
+async def test_what_a_model_says_before_its_calls_is_told_before_it_calls(bench: Bench) -> None:
+    bench.connector.calls = 1
+    bench.connector.batches = [[text("Let me see.")], [done()]]
+    bench.connector.going_on = asyncio.Event()
+    stub = pb_grpc.OrchestratorServiceStub(bench.orchestrator)
+    run = stub.RunCompletion(ask(assistant(function("look"))), **outgoing(10))
+
+    first = await anext(aiter(run))
+    assert [event.text_delta for event in first.events] == ["Let me see."]
+    assert not bench.tools.seen
+    bench.connector.going_on.set()
+    rest = [event async for response in run for event in response.events]
+    assert rest[-1].HasField("done")
+    assert len(bench.tools.seen) == 1
+    assert len(bench.connector.seen) == 2  # one question for each round
 
 
 async def test_events_come_in_the_order_of_the_bindings_whatever_finished_first(
