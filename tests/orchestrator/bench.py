@@ -36,10 +36,17 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
 
     seen: list[tool_pb2.ExecuteToolsRequest] = field(default_factory=list)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    listed: int = 0
+    """How often it was asked what it offers."""
+    listing: asyncio.Event | None = None
+    """What it waits for before it tells."""
 
     async def ListFunctions(
         self, request: tool_pb2.ListFunctionsRequest, context: Context
     ) -> tool_pb2.ListFunctionsResponse:
+        self.listed += 1
+        if self.listing is not None:
+            await self.listing.wait()
         listed = [
             tool_pb2.ToolFunctions(
                 id=invocation.id, functions=[chat_pb2.FunctionDeclaration(name=invocation.name)]
@@ -141,10 +148,16 @@ class Kept(assistant_pb2_grpc.AssistantServiceServicer):
 
     tools: Sequence[assistant_pb2.ToolBinding] = ()
     quota: assistant_pb2.Quota | None = None
+    reads: int = 0
+    reading: asyncio.Event | None = None
+    """What it waits for before it answers."""
 
     async def GetAssistant(
         self, request: assistant_pb2.GetAssistantRequest, context: Context
     ) -> assistant_pb2.GetAssistantResponse:
+        self.reads += 1
+        if self.reading is not None:
+            await self.reading.wait()
         if request.reference not in ("1", "lamb_assistant.1"):
             raise NotFoundError(f"No assistant is named {request.reference!r}.")
         kept = assistant(*self.tools, system_prompt="kept")

@@ -367,3 +367,26 @@ async def test_tools_stop_when_the_client_goes_away(bench: Bench) -> None:
     call.cancel()
 
     assert await asyncio.wait_for(bench.tools.cancelled.wait(), 2)
+
+
+@pytest.mark.parametrize("slow", ["the functions", "the assistant"])
+async def test_who_has_little_time_does_not_spoil_it_for_others(bench: Bench, slow: str) -> None:
+    bench.kept.tools = [function("look")]
+    gate = asyncio.Event()
+    if slow == "the functions":
+        bench.tools.listing = gate
+    else:
+        bench.kept.reading = gate
+    hasty = asyncio.create_task(bench.batches(ask("1"), timeout=1.5))
+    while not (bench.tools.listed if slow == "the functions" else bench.kept.reads):
+        await asyncio.sleep(0.01)
+    patient = asyncio.create_task(bench.events(ask("1")))
+    with pytest.raises(grpc.aio.AioRpcError) as failure:
+        await hasty
+    assert failure.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    gate.set()
+
+    events = await patient
+    assert "tool_finished" not in kinds(events)  # which would tell that nothing is offered
+    assert [each.name for each in bench.connector.seen[-1].functions] == ["look"]
+    assert (bench.kept.reads, bench.tools.listed) == (1, 1)

@@ -7,6 +7,7 @@ from typing import Any
 from heddle.chat.v1 import chat_pb2
 
 from heddle_orchestrator.bindings import Bound
+from heddle_orchestrator.call import Call
 
 _NOTHING = "The function returned nothing."
 _LONGEST_ECHO = 300
@@ -57,27 +58,19 @@ def _failure(called: Bound) -> str:
         told["kind"] = kind
     if details := failure.metadata.get("details_json"):
         told["details"] = json.loads(details)
-    if called.call and not is_object(called.call.arguments_json):
-        told["you_wrote"] = called.call.arguments_json[:_LONGEST_ECHO]
+    if called.call and called.call.arguments is None:
+        told["you_wrote"] = called.call.told.arguments_json[:_LONGEST_ECHO]
     return json.dumps(told, ensure_ascii=False)
 
 
-def _harmless(call: chat_pb2.ToolCall) -> chat_pb2.ToolCall:
+def _harmless(call: Call) -> chat_pb2.ToolCall:
     """Return a call as the model may read it again.
 
     Many servers parse the arguments of earlier calls and fail on what is no JSON object.
     """
-    if is_object(call.arguments_json):
-        return call
+    if call.arguments is not None:
+        return call.told
     harmless = chat_pb2.ToolCall()
-    harmless.CopyFrom(call)
+    harmless.CopyFrom(call.told)
     harmless.arguments_json = "{}"
     return harmless
-
-
-def is_object(text: str) -> bool:
-    """Say whether a text is a JSON object."""
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False

@@ -15,6 +15,7 @@ from heddle_runtime.calls import remaining
 from heddle_runtime.errors import HeddleError, InvalidRequestError, NotFoundError, to_status
 
 from heddle_orchestrator.bindings import Bound
+from heddle_orchestrator.call import Call
 from heddle_orchestrator.execution import Events, ToolRun, execute
 from heddle_orchestrator.functions import choice, replies
 from heddle_orchestrator.functions.budget import Budget
@@ -108,8 +109,9 @@ class Rounds:
             events.append(pb.RunEvent(text_delta=_NO_ANSWER))
         return [*events, pb.RunEvent(done=done)]
 
-    def _bound(self, call: chat_pb2.ToolCall) -> Bound:
+    def _bound(self, told: chat_pb2.ToolCall) -> Bound:
         """Return a call ready to run, or with the reason why it is not run."""
+        call = Call.read(told)
         offer = self.offers.by_name.get(call.name)
         if offer is None:
             bound = Bound(call.id, assistant_pb2.ToolBinding(), 0.0, call=call)
