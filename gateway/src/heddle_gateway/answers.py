@@ -19,7 +19,10 @@ _SHOWN = ("system_fingerprint", "service_tier")
 # What answers say themselves, whatever a provider adds.
 _OF_CALLS = frozenset({"index", "id", "function"})
 _OF_MESSAGES = frozenset(
-    {"role", "content", "refusal", "tool_calls", "annotations", "reasoning_content"}
+    {
+        *("role", "content", "refusal", "tool_calls", "function_call"),
+        *("annotations", "reasoning_content"),
+    }
 )
 
 
