@@ -1,6 +1,7 @@
 """Connections to providers: pooled, bounded in time, and tried again in one case only."""
 
 import asyncio
+import json
 import time
 
 import pytest
@@ -11,7 +12,12 @@ from connector.service import answer, as_whole, asked, events, failure, openai_a
 
 
 async def hello(exchange: Exchange) -> None:
-    await exchange.stream(text("Hi"), STOP, DONE)
+    if exchange.json.get("stream"):
+        await exchange.stream(text("Hi"), STOP, DONE)
+        return
+    message = {"role": "assistant", "content": "Hi"}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    await exchange.reply(200, json.dumps({"model": "m", "choices": [choice]}))
 
 
 async def test_fifty_parallel_requests_share_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +34,7 @@ async def test_a_connection_serves_one_request_after_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with openai_at(hello, monkeypatch) as (stub, made):
-        for whole in (False, False, False):
+        for whole in (False, True, False, True):
             await events(stub, as_whole(asked()) if whole else asked())
     assert made.connections == 1
 

@@ -231,3 +231,22 @@ async def test_a_server_that_is_not_there_is_unavailable(monkeypatch: pytest.Mon
     monkeypatch.setenv("HEDDLE_CONNECTOR_OLLAMA_BASE_URL", "http://127.0.0.1:1")
     async with service() as stub:
         assert type(await failure(stub, ask())) is UnavailableError
+
+
+async def test_what_a_model_thought_comes_back_to_it_with_its_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    function = chat.FunctionDeclaration(name="f")
+    asked_for = {"function": {"name": "f", "arguments": {}}}
+    script = streaming(
+        line({"thinking": "Let me "}) + line({"thinking": "see.", "tool_calls": [asked_for]}), END
+    )
+    async with ollama_at(script, monkeypatch) as (stub, made):
+        *_, called, ended = await events(stub, ask(functions=[function]))
+        again = chat.Message(
+            role=chat.ROLE_ASSISTANT,
+            tool_calls=[called.tool_call],
+            extra_json=ended.done.message_extra_json,
+        )
+        await events(stub, ask(messages=[said("Look."), again], functions=[function]))
+    assert made.exchanges[1].json["messages"][1]["thinking"] == "Let me see."

@@ -249,3 +249,79 @@ async def test_the_events_agree_with_the_contract(monkeypatch: pytest.MonkeyPatc
         "done",
     ]
     assert isinstance(batch[0], pb.GenerationEvent)
+
+
+def offered() -> pb.GenerateMessageRequest:
+    return asked(functions=[chat.FunctionDeclaration(name="look")])
+
+
+async def ending(monkeypatch: pytest.MonkeyPatch, *deltas: dict[str, Any]) -> Any:
+    """Return the unknown members of a message, and those of its only call if there is one."""
+    script = streaming(*map(chunk, deltas), chunk({}, "stop"), DONE)
+    async with openai_at(script, monkeypatch) as (stub, _):
+        found = await events(stub, offered())
+    extras = [event.tool_call.extra_json for event in found if event.HasField("tool_call")]
+    return [
+        json.loads(text) if text else {} for text in (found[-1].done.message_extra_json, *extras)
+    ]
+
+
+async def test_unknown_members_of_calls_and_messages_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    part = call_part(0, "{}", name="look", id="c", type="builtin_function", sealed={"a": 1})
+    message, call = await ending(
+        monkeypatch,
+        {"role": "assistant", "content": None, "reasoning_content": '"function"', "n": 1},
+        {"reasoning_content": " is", "n": 2, "nothing": None, "tool_calls": [part]},
+        {"tool_calls": [call_part(0, "", type="builtin_function", sealed={"b": 2})]},
+    )
+    assert message == {"reasoning_content": '"function" is', "n": 2}
+    assert call == {"type": "builtin_function", "sealed": {"a": 1, "b": 2}}
+
+
+async def test_items_of_a_list_that_come_in_pieces_are_put_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def piece(**members: Any) -> dict[str, Any]:
+        return {"details": [{"type": "text", "index": 0} | members]}
+
+    [message] = await ending(
+        monkeypatch,
+        piece(text="Hm", format="f", signature=None),
+        piece(text=", yes.", format=None),
+        piece(signature="s"),
+        piece(index=1, text="And"),
+        {"details": [{"type": "sealed", "index": 1, "data": "x"}]},
+        {"details": [{"type": "sealed", "index": 1, "data": "y"}, "odd"]},
+    )
+    assert message["details"] == [
+        {"type": "text", "index": 0, "text": "Hm, yes.", "format": "f", "signature": "s"},
+        {"type": "text", "index": 1, "text": "And"},
+        {"type": "sealed", "index": 1, "data": "x"},
+        {"type": "sealed", "index": 1, "data": "y"},
+        "odd",
+    ]
+
+
+async def test_what_is_too_large_to_be_kept_is_left_out_and_the_answer_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    half = "x" * 600_000
+    part = call_part(0, "{}", name="look", id="c", sealed=half)
+    message, call = await ending(
+        monkeypatch,
+        {"content": "Yes.", "small": 1, "thought": half},
+        {"thought": half, "tool_calls": [part]},
+    )
+    assert message == {}
+    assert call == {"sealed": half}
+
+
+async def test_nothing_is_kept_where_no_function_was_offered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = streaming(chunk({"reasoning_content": "Hm.", "n": 1}), text("Hi"), STOP, DONE)
+    async with openai_at(script, monkeypatch) as (stub, _):
+        found = await events(stub, asked())
+    assert found[-1].done.message_extra_json == ""

@@ -1,5 +1,6 @@
 """Organisations with providers of their own, before stubs that tell who paid."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -89,6 +90,16 @@ async def test_an_organisation_pays_with_its_own_key_at_its_own_address(
         await here.ask(**of)
         assert here.paid() == [f"Bearer {OWN}"]
         assert not here.operators.exchanges
+
+
+async def test_the_requests_of_an_organisation_share_one_pool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with bench(monkeypatch) as here:
+        for _ in range(3):
+            await asyncio.gather(*(here.ask(organization="uni") for _ in range(50)))
+        assert here.paid() == [f"Bearer {OWN}"] * 150
+        assert here.own.connections <= 50
 
 
 async def test_an_organisation_without_a_provider_spends_nobodys_money(

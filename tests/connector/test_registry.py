@@ -1,10 +1,13 @@
 """Finding connectors, and saying why some are not there."""
 
+import inspect
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.connectors.bypass import Bypass
+from heddle_connector.sdk import Connector, Model, NoSettings
 from heddle_runtime.calls import outgoing
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError
 
@@ -143,3 +146,15 @@ async def test_connectors_come_in_pages() -> None:
 def test_a_decorated_class_is_described_by_its_docstring() -> None:
     assert Bypass.plugin.name == "bypass"
     assert Bypass.plugin.description.startswith("Shows the finished prompt")
+
+
+def test_a_connector_that_cannot_generate_is_none() -> None:
+    class Mute(Connector[NoSettings]):
+        """Says nothing."""
+
+        async def models(self, seconds: float) -> Sequence[Model]:
+            return [Model(f"silence of {seconds}")]
+
+    assert inspect.isabstract(Mute)
+    with pytest.raises(TypeError, match="generate"):
+        Mute()  # type: ignore[abstract, call-arg] # which is what is tested

@@ -49,6 +49,24 @@ async def test_a_written_call_is_told_as_one_and_no_mark_leaks(
     assert found[-1].done.finish_reason == chat.FINISH_REASON_TOOL_CALLS
 
 
+@pytest.mark.parametrize(
+    ("kind", "written"), [("integer", "7"), ("array", "[1]"), ("boolean", "true")]
+)
+async def test_what_is_written_as_text_gets_the_type_of_the_schema(
+    monkeypatch: pytest.MonkeyPatch, kind: str, written: str
+) -> None:
+    kinds = ("string", kind)
+    properties = {name: {"type": name} for name in kinds}
+    schema = json.dumps({"type": "object", "properties": properties})
+    function = chat.FunctionDeclaration(name="f", parameters_schema_json=schema)
+    pairs = "".join(f"<parameter={name}>{written}</parameter>" for name in kinds)
+    script = streaming(*pieces(f"<function=f>{pairs}</function>"))
+    async with openai_at(script, monkeypatch) as (stub, _):
+        [(_, arguments)] = called(await events(stub, asked(functions=[function])))
+
+    assert arguments == {"string": written, kind: json.loads(written)}
+
+
 async def test_a_whole_answer_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     async def script(exchange: Exchange) -> None:
         message = {"role": "assistant", "content": f"{CODER}\n{HERMES}"}

@@ -4,7 +4,9 @@ import json
 from typing import Any
 
 import msgspec
+import pytest
 from gateway.neighbours import DONE, text
+from heddle.chat.v1.chat_pb2 import Done, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import (
     RunEvent,
     Sources,
@@ -13,6 +15,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     ToolStarted,
 )
 from heddle.tool.v1.tool_pb2 import Source
+from heddle_gateway.fold import Answer
 from heddle_gateway.sse import Frames, View
 from hypothesis import given
 from hypothesis import strategies as st
@@ -208,3 +211,23 @@ def test_frames_are_what_a_plain_encoder_would_write() -> None:
     sent = frames(model='m"ü').batch([text('"\\\n\x00é😀')])
     for chunk in chunks(sent):
         assert b"data: " + msgspec.json.encode(chunk) + b"\n\n" in sent
+
+
+@pytest.mark.parametrize("called", [True, False])
+def test_what_a_provider_wants_back_comes_with_calls_alone(*, called: bool) -> None:
+    call = ToolCall(id="c", name="f", extra_json='{"id":"x","signature":"s"}')
+    done = Done(message_extra_json='{"details":[1],"content":"x","reasoning_content":"t"}')
+    happened = [*([RunEvent(tool_call=call)] if called else []), RunEvent(done=done)]
+
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks(frames().batch(happened))]
+    answer = Answer()
+    answer.take(happened)
+    message = json.loads(answer.body("i", 1, "m", sources=False))["choices"][0]["message"]
+
+    assert [delta["details"] for delta in deltas if "details" in delta] == [[1]] * called
+    assert message.get("details") == ([1] if called else None)
+    told = [call for delta in deltas for call in delta.get("tool_calls", ())]
+    for one in (*told, *message.get("tool_calls", ())):
+        assert (one["id"], one["signature"]) == ("c", "s")
+    assert "reasoning_content" not in str(deltas)
+    assert message["content"] != "x"

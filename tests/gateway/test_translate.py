@@ -216,6 +216,18 @@ def test_calls_of_kinds_that_are_not_modelled_are_handed_on() -> None:
     assert not found.tool_calls
 
 
+def test_what_a_provider_put_into_a_call_is_kept_as_it_was_written() -> None:
+    call = (
+        b'{"index":0,"id":"c","type":"function","function":{"name":"f"},"n":null,'
+        b'"extra_content":{"google":{ "n":1.0 }}}'
+    )
+    foreign = b'{"id":"d","type":"builtin_function","function":{"name":"$web"}}'
+    body = b'{"model":"m","messages":[{"role":"assistant","tool_calls":[%b,%b]}]}'
+    first, second = order(body % (call, foreign)).request.messages[0].tool_calls
+    assert first.extra_json == '{"extra_content":{"google":{ "n":1.0 }}}'
+    assert second.extra_json == '{"type":"builtin_function"}'
+
+
 def test_the_old_way_of_calling_functions_still_reads() -> None:
     messages = [
         {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},

@@ -36,6 +36,24 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
 
     seen: list[tool_pb2.ExecuteToolsRequest] = field(default_factory=list)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    listed: int = 0
+    """How often it was asked what it offers."""
+    listing: asyncio.Event | None = None
+    """What it waits for before it tells."""
+
+    async def ListFunctions(
+        self, request: tool_pb2.ListFunctionsRequest, context: Context
+    ) -> tool_pb2.ListFunctionsResponse:
+        self.listed += 1
+        if self.listing is not None:
+            await self.listing.wait()
+        listed = [
+            tool_pb2.ToolFunctions(
+                id=invocation.id, functions=[chat_pb2.FunctionDeclaration(name=invocation.name)]
+            )
+            for invocation in request.invocations
+        ]
+        return tool_pb2.ListFunctionsResponse(functions=listed)
 
     async def ExecuteTools(
         self, request: tool_pb2.ExecuteToolsRequest, context: Context
@@ -86,6 +104,10 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
     """A model that says what it was told to, and remembers what it was asked."""
 
     batches: Sequence[Sequence[connector_pb2.GenerationEvent]] = ()
+    calls: int = 0
+    """How often it calls a function first, the one that it is offered."""
+    going_on: asyncio.Event | None = None
+    """What it waits for before it streams anything but the first batch."""
     seen: list[connector_pb2.GenerateMessageRequest] = field(default_factory=list)
     wholes: int = 0
     refusal: Exception | None = None
@@ -96,7 +118,9 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
         self.seen.append(request)
         if self.refusal:
             raise self.refusal
-        for batch in self.batches or ([text("Hello"), done()],):
+        for number, batch in enumerate(self._said(request)):
+            if number and self.going_on is not None:
+                await self.going_on.wait()
             yield connector_pb2.GenerateMessageResponse(events=batch)
 
     async def GenerateWholeMessage(
@@ -104,8 +128,18 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
     ) -> connector_pb2.GenerateWholeMessageResponse:
         self.seen.append(request.generation)
         self.wholes += 1
-        events = [event for batch in self.batches or ([text("Hello"), done()],) for event in batch]
+        events = [event for batch in self._said(request.generation) for event in batch]
         return connector_pb2.GenerateWholeMessageResponse(events=events)
+
+    def _said(
+        self, request: connector_pb2.GenerateMessageRequest
+    ) -> Sequence[Sequence[connector_pb2.GenerationEvent]]:
+        said = self.batches or [[text("Hello"), done()]]
+        if len(self.seen) > self.calls:
+            return said
+        call = chat_pb2.ToolCall(id="c", name=request.functions[0].name, arguments_json="{}")
+        *before, last = said
+        return [*before, [connector_pb2.GenerationEvent(tool_call=call), *last]]
 
 
 @dataclass
@@ -114,10 +148,16 @@ class Kept(assistant_pb2_grpc.AssistantServiceServicer):
 
     tools: Sequence[assistant_pb2.ToolBinding] = ()
     quota: assistant_pb2.Quota | None = None
+    reads: int = 0
+    reading: asyncio.Event | None = None
+    """What it waits for before it answers."""
 
     async def GetAssistant(
         self, request: assistant_pb2.GetAssistantRequest, context: Context
     ) -> assistant_pb2.GetAssistantResponse:
+        self.reads += 1
+        if self.reading is not None:
+            await self.reading.wait()
         if request.reference not in ("1", "lamb_assistant.1"):
             raise NotFoundError(f"No assistant is named {request.reference!r}.")
         kept = assistant(*self.tools, system_prompt="kept")
@@ -232,6 +272,12 @@ def done(usage: chat_pb2.Usage | None = None, **more: str) -> connector_pb2.Gene
 
 def tool(name: str, slot: str = "", **config: object) -> assistant_pb2.ToolBinding:
     return assistant_pb2.ToolBinding(tool=name, slot=slot, config=to_struct(config))
+
+
+def function(name: str, **config: object) -> assistant_pb2.ToolBinding:
+    """Return a tool that the model calls."""
+    mode = assistant_pb2.MODE_FUNCTION
+    return assistant_pb2.ToolBinding(tool=name, mode=mode, config=to_struct(config))
 
 
 def assistant(

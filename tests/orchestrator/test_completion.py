@@ -20,7 +20,7 @@ from heddle_runtime.errors import (
     from_rpc,
     from_status,
 )
-from orchestrator.bench import Bench, ask, assistant, done, kinds, text, tool
+from orchestrator.bench import Bench, ask, assistant, done, function, kinds, text, tool
 
 
 def prompt_of(bench: Bench) -> str:
@@ -37,6 +37,23 @@ async def test_every_tool_fills_its_own_slot(bench: Bench) -> None:
     await bench.events(ask(two))
 
     assert prompt_of(bench) == "\n\nCONTEXT\n\n\n\nRUBRIC\n\n\n\nWhy?\n\n"
+
+
+async def test_what_a_model_says_before_its_calls_is_told_before_it_calls(bench: Bench) -> None:
+    bench.connector.calls = 1
+    bench.connector.batches = [[text("Let me see.")], [done()]]
+    bench.connector.going_on = asyncio.Event()
+    stub = pb_grpc.OrchestratorServiceStub(bench.orchestrator)
+    run = stub.RunCompletion(ask(assistant(function("look"))), **outgoing(10))
+
+    first = await anext(aiter(run))
+    assert [event.text_delta for event in first.events] == ["Let me see."]
+    assert not bench.tools.seen
+    bench.connector.going_on.set()
+    rest = [event async for response in run for event in response.events]
+    assert rest[-1].HasField("done")
+    assert len(bench.tools.seen) == 1
+    assert len(bench.connector.seen) == 2  # one question for each round
 
 
 async def test_events_come_in_the_order_of_the_bindings_whatever_finished_first(
@@ -366,3 +383,26 @@ async def test_tools_stop_when_the_client_goes_away(bench: Bench) -> None:
     call.cancel()
 
     assert await asyncio.wait_for(bench.tools.cancelled.wait(), 2)
+
+
+@pytest.mark.parametrize("slow", ["the functions", "the assistant"])
+async def test_who_has_little_time_does_not_spoil_it_for_others(bench: Bench, slow: str) -> None:
+    bench.kept.tools = [function("look")]
+    gate = asyncio.Event()
+    if slow == "the functions":
+        bench.tools.listing = gate
+    else:
+        bench.kept.reading = gate
+    hasty = asyncio.create_task(bench.batches(ask("1"), timeout=1.5))
+    while not (bench.tools.listed if slow == "the functions" else bench.kept.reads):
+        await asyncio.sleep(0.01)
+    patient = asyncio.create_task(bench.events(ask("1")))
+    with pytest.raises(grpc.aio.AioRpcError) as failure:
+        await hasty
+    assert failure.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    gate.set()
+
+    events = await patient
+    assert "tool_finished" not in kinds(events)  # which would tell that nothing is offered
+    assert [each.name for each in bench.connector.seen[-1].functions] == ["look"]
+    assert (bench.kept.reads, bench.tools.listed) == (1, 1)

@@ -24,7 +24,7 @@ from heddle_runtime.errors import (
     from_rpc,
 )
 from heddle_runtime.identity import Identity, TokenSigner, TokenVerifier
-from orchestrator.bench import Bench, ask, assistant, done, orchestrating, text, tool
+from orchestrator.bench import Bench, ask, assistant, done, function, orchestrating, text, tool
 from structlog.testing import capture_logs
 
 SECRET = "a-secret-of-at-least-32-characters"
@@ -114,6 +114,36 @@ async def test_an_answer_that_breaks_off_counts_and_a_refused_one_does_not(quick
     quick.connector.refusal = UnavailableError("The provider is away.")
     await refused(quick, "1")
     assert await counted(quick) == [UNKNOWN]
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["streamed", "whole"])
+async def test_a_run_that_is_left_between_two_rounds_counts_the_first(
+    quick: Bench, *, watched: bool
+) -> None:
+    quick.kept.tools = [function("slow", seconds=60)]
+    quick.connector.calls = 9
+    quick.connector.batches = [[done(USAGE)]]
+    run = asyncio.create_task(quick.events(ask("1")) if watched else quick.whole(ask("1")))
+    await until(lambda: bool(quick.tools.seen))
+    # Long before the run ends: a process that is killed now has lost nothing.
+    assert await counted(quick) == [KNOWN]
+    run.cancel()
+    await quick.tools.cancelled.wait()
+    assert await counted(quick) == [KNOWN]
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["streamed", "whole"])
+async def test_each_round_of_a_run_counts(quick: Bench, *, watched: bool) -> None:
+    quick.kept.tools = [function("quick")]
+    quick.connector.calls = 2
+    quick.connector.batches = [[text("Hm."), done(USAGE)]]
+    events = await (quick.events if watched else quick.whole)(ask("1"))
+
+    assert events[-1].done.usage.prompt_tokens == 3 * USAGE.prompt_tokens
+    await until(lambda: sum(entry.counts.requests for entry in quick.usage.entries()) == 3)
+    told = [entry.counts for entry in quick.usage.entries()]
+    assert sum(counts.prompt_tokens for counts in told) == 3 * USAGE.prompt_tokens
+    assert not any(counts.usage_unknown for counts in told)
 
 
 async def test_an_assistant_sent_along_counts_for_nobody_unless_it_is_charged(

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from heddle_runtime.errors import DeadlineError
 from heddle_runtime.remembered import MOST, Remembered
 
 
@@ -77,6 +78,33 @@ async def test_one_that_goes_away_takes_no_answer_with_it(failing: bool) -> None
     assert first.cancelled()
     assert isinstance(second.exception(), KeyError) == failing
     assert ask.count == 1
+
+
+async def test_one_that_cannot_wait_takes_no_answer_with_it() -> None:
+    remembered: Remembered[str, int] = Remembered(60)
+    ask = Asked()
+    ask.free.clear()
+    patient = asyncio.create_task(remembered.get("a", ask, 60))
+    with pytest.raises(DeadlineError):
+        await remembered.get("a", ask, 0.01)
+    assert remembered.known("a") is None
+    ask.free.set()
+    assert await patient == remembered.known("a") == 1
+    assert await remembered.get("a", ask, 0) == 1
+
+
+async def test_what_is_known_is_what_would_be_given_again() -> None:
+    remembered: Remembered[str, int] = Remembered(0.2)
+    ask = Asked()
+    assert remembered.known("a") is None
+    await remembered.get("a", ask)
+    assert remembered.known("a") == 1
+    await asyncio.sleep(0.25)
+    assert remembered.known("a") is None
+    ask.failing = True
+    with pytest.raises(KeyError):
+        await remembered.get("a", ask)
+    assert remembered.known("a") is None
 
 
 async def test_who_has_large_answers_keeps_fewer() -> None:

@@ -197,6 +197,14 @@ async def test_a_refusal_of_moodle_is_an_error_though_its_status_is_200(
     assert json.loads(error.metadata["details_json"])["errorcode"] == "invalidtoken"
 
 
+async def test_a_refusal_without_a_code_is_told_in_moodles_words(
+    tools: Calling, site: MoodleServer
+) -> None:
+    site.answer = {"error": "Web services must be enabled"}
+    error = await failure(tools)
+    assert error.message.endswith("(unknown): Web services must be enabled")
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -212,6 +220,7 @@ async def test_a_refusal_of_moodle_is_an_error_though_its_status_is_200(
         {"id": 7},
         [7],
         [{"id": "7", "email": ANN}],
+        [{"id": True, "email": ANN}],
         None,
         5,
     ],

@@ -159,6 +159,25 @@ async def test_nonsense_about_one_of_them_is_no_harm(tools: Calling, site: Moodl
     assert (due["name"], due["due"], due["cutoff"]) == ("A1", None, None)
 
 
+async def test_where_nothing_can_be_handed_in_nothing_is_missed(
+    tools: Calling, site: MoodleServer
+) -> None:
+    site.assignments = {1: [assignment(1, -1), assignment(2, 1), assignment(3, -2)]}
+    offline: dict[str, Any] = {"submissionsenabled": False, "submission": None}
+    site.attempts = {(1, 7): attempt(**offline), (2, 7): attempt(**offline)}
+    site.attempts[3, 7] = attempt(**offline, graded=True)
+    answer = await tools.answer(*ASKED, **AS_ANN)
+    assert names(answer) == {"completed": ["A3"], "due": [], "missed": []}
+
+
+async def test_an_assignment_without_a_number_is_passed_over(
+    tools: Calling, site: MoodleServer
+) -> None:
+    site.assignments = {1: [{**assignment(1, 1), "id": number} for number in (None, True, "2")]}
+    await tools.answer(*ASKED, **AS_ANN)
+    assert "mod_assign_get_submission_status" not in site.functions
+
+
 async def test_who_has_no_courses_has_no_assignments(tools: Calling, site: MoodleServer) -> None:
     site.courses = {}
     answer = await tools.answer(*ASKED, **AS_ANN)

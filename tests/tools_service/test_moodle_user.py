@@ -82,6 +82,13 @@ async def test_a_name_is_one_line_of_bounded_length(tools: Calling) -> None:
     assert name == "a b" + "c" * 197
 
 
+async def test_a_clients_own_name_for_the_person_is_one_line_likewise(tools: Calling) -> None:
+    name = await named(tools, Identity("key:1", "uni", client_user="a \t b" + "c" * 1000))
+    assert name == "a b" + "c" * 197
+    blank = Identity("key:1", "uni", client_user="  ")
+    assert await named(tools, blank, user_id=12) == "12"
+
+
 @pytest.mark.parametrize("answer", [500, b"", [], {"exception": "e", "message": "m"}, "http://x/"])
 async def test_where_moodle_does_not_help_the_address_stands(
     tools: Calling, site: MoodleServer, answer: Any

@@ -160,7 +160,13 @@ async def test_nonsense_is_told(tools: Calling, sky: FakeOpenMeteo, body: bytes)
 
 @pytest.mark.parametrize(
     "current",
-    [{}, {"temperature_2m": None}, {"temperature_2m": "warm"}, {"temperature_2m": math.inf}],
+    [
+        {},
+        {"temperature_2m": None},
+        {"temperature_2m": "warm"},
+        {"temperature_2m": True},
+        {"temperature_2m": math.inf},
+    ],
 )
 async def test_a_forecast_without_a_temperature_is_an_error(
     tools: Calling, sky: FakeOpenMeteo, current: dict[str, Any]
@@ -187,6 +193,15 @@ async def test_wrong_arguments_are_listed_and_nobody_is_asked(
     error = await tools.failure("weather", "get_weather", **arguments)
     assert isinstance(error, InvalidRequestError)
     assert error.violations
+    assert not sky.searches
+
+
+@pytest.mark.parametrize("city", [" ", "?!", ", France"])
+async def test_a_name_of_nothing_is_unknown_and_nobody_is_asked(
+    tools: Calling, sky: FakeOpenMeteo, city: str
+) -> None:
+    error = await tools.failure("weather", "get_weather", city=city)
+    assert error.metadata["kind"] == "unknown_city"
     assert not sky.searches
 
 

@@ -20,6 +20,14 @@ _REASONS = {
 # What a provider tells about its answer is shown by name, because a chunk's other members have
 # a meaning to clients.
 _SHOWN = ("system_fingerprint", "service_tier")
+# What answers say themselves, whatever a provider adds.
+_OF_CALLS = frozenset({"index", "id", "function"})
+_OF_MESSAGES = frozenset(
+    {
+        *("role", "content", "refusal", "tool_calls", "function_call"),
+        *("annotations", "reasoning_content"),
+    }
+)
 
 
 def finish_reason(done: Done, calls: int) -> str:
@@ -49,12 +57,20 @@ def tool_name(told: ToolStarted | ToolFinished) -> str:
 
 
 def tool_call(call: ToolCall) -> dict[str, Any]:
-    """Return the call of a client's function."""
-    return {
-        "id": call.id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": call.arguments_json},
-    }
+    """Return the call of a client's function, with what its provider wants to read again."""
+    function = {"name": call.name, "arguments": call.arguments_json}
+    made: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
+    if extra := call.extra_json:
+        made |= {name: it for name, it in members(extra).items() if name not in _OF_CALLS}
+    return made
+
+
+def message_extra(done: Done, calls: int) -> dict[str, Any]:
+    """Return what the provider wants to read again with the message if it has calls."""
+    if not calls or not done.message_extra_json:
+        return {}
+    told = members(done.message_extra_json)
+    return {name: it for name, it in told.items() if name not in _OF_MESSAGES}
 
 
 def here(name: str) -> str:

@@ -110,6 +110,8 @@ class Answer:
             message["images"] = [answers.picture(picture) for picture in self.pictures]
         if self._calls:
             message["tool_calls"] = [answers.tool_call(call) for call in self._calls]
+        if self.done is not None:
+            message |= answers.message_extra(self.done, len(self._calls))
         if self._sources:
             all_sources = [item for found in self._sources for item in found.sources]
             if cited := openwebui.annotations(all_sources):

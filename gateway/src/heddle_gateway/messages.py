@@ -35,6 +35,7 @@ _SPEAKERS = {name: role for name, role in _ROLES.items() if role != ROLE_TOOL}
 _USUAL_MEMBERS = len(("role", "content"))
 _KNOWN = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call"})
 _KNOWN_BUT_CALLS = _KNOWN - {"tool_calls"}
+_KNOWN_OF_CALLS = frozenset({"index", "id", "function"})
 
 
 def fill_conversation(messages: "Turns", value: object, place: Place) -> None:
@@ -106,8 +107,16 @@ def _add_calls(message: Message, given: dict[str, Any], place: Place) -> frozens
         at = place / "tool_calls" / index
         call = fields.mapping(item, at)
         identifier = fields.text(call.get("id"), at, "id", empty=False)
-        message.tool_calls.append(_call(call["function"], identifier, at / "function"))
+        made = _call(call["function"], identifier, at / "function")
+        others = [name for name, it in call.items() if it is not None and not _usual(name, it)]
+        made.extra_json = at.members(others)
+        message.tool_calls.append(made)
     return _KNOWN
+
+
+def _usual(name: str, value: object) -> bool:
+    """Say whether a member is one that all calls have; others are the provider's."""
+    return name in _KNOWN_OF_CALLS or (name == "type" and value == "function")
 
 
 def _call(value: object, identifier: str, place: Place) -> ToolCall:

@@ -203,7 +203,9 @@ class Frames:
 
     def _done(self, done: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.finished = True
-        cited = openwebui.annotations(self._sources)
+        delta = answers.message_extra(done, self._calls)
+        if cited := openwebui.annotations(self._sources):
+            delta["annotations"] = cited
         more = b"".join(
             b",%b:%b" % (_encode(name), escaped(value))
             for name, value in answers.provider_metadata(done.provider_metadata_json).items()
@@ -211,7 +213,7 @@ class Frames:
         frames = [
             self._settle(),
             self._head,
-            one_line(_encode({"annotations": cited})) if cited else b"{}",
+            one_line(_encode(delta)) if delta else b"{}",
             b',"logprobs":null,"finish_reason":"%b"}]'
             % answers.finish_reason(done, self._calls).encode(),
             more,

@@ -13,6 +13,7 @@ from heddle.migration.v1 import (
 )
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
+from heddle_runtime.egress import Egress
 from heddle_runtime.server import Binding, bind
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -141,4 +142,5 @@ def _lamb_import(settings: MigrationSettings, database: Database) -> LambImport 
         settings.lamb_prefix,
         database,
         lambda slug, config: sealed(config, keys, slug),
+        Egress(settings.private_networks),
     )

@@ -1,7 +1,7 @@
 """A provider that says what a script says, round by round, over real HTTP."""
 
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,21 +9,28 @@ from typing import Any
 from aiohttp import web
 
 Delta = Mapping[str, Any]
+Body = Mapping[str, Any]
+Script = Sequence[Sequence[Delta]] | Callable[[Body], Sequence[Delta]]
+"""A turn for each request, the last one for ever; or the turn that answers a request."""
 _USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
 
 @dataclass
 class Upstream:
-    """Each request gets the next turn, the last one for ever."""
+    """Answers as its script says."""
 
-    turns: Sequence[Sequence[Delta]]
+    turns: Script
+    refuses: Callable[[Body], str] = lambda _: ""
+    """Says why a request is wrong."""
     url: str = ""
     bodies: list[dict[str, Any]] = field(default_factory=list)
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        turn = self.turns[min(len(self.bodies), len(self.turns) - 1)]
+        turn = self._turn(body)
         self.bodies.append(body)
+        if why := self.refuses(body):
+            return web.json_response({"error": {"message": why}}, status=400)
         calls = any("tool_calls" in delta for delta in turn)
         reason = "tool_calls" if calls else "stop"
         if not body.get("stream"):
@@ -37,11 +44,18 @@ class Upstream:
         await response.write(f"data: {ending}\n\ndata: [DONE]\n\n".encode())
         return response
 
+    def _turn(self, body: Body) -> Sequence[Delta]:
+        if callable(self.turns):
+            return self.turns(body)
+        return self.turns[min(len(self.bodies), len(self.turns) - 1)]
+
 
 @asynccontextmanager
-async def scripted(turns: Sequence[Sequence[Delta]]) -> AsyncGenerator[Upstream]:
+async def scripted(
+    turns: Script, refuses: Callable[[Body], str] = lambda _: ""
+) -> AsyncGenerator[Upstream]:
     """Serve a script on a free port."""
-    upstream = Upstream(turns)
+    upstream = Upstream(turns, refuses)
     app = web.Application()
     app.router.add_post("/v1/chat/completions", upstream.complete)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
@@ -79,16 +93,21 @@ def _chunk(choice: Mapping[str, Any]) -> bytes:
 
 def _whole(turn: Sequence[Delta], reason: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": None}
-    found: dict[int, dict[str, Any]] = {}
     for delta in turn:
-        if "content" in delta:
-            message["content"] = (message["content"] or "") + delta["content"]
+        _join(message, {name: it for name, it in delta.items() if name != "tool_calls"})
         for call in delta.get("tool_calls", ()):
-            if call["index"] not in found:
-                found[call["index"]] = json.loads(json.dumps(call))
-            else:
-                found[call["index"]]["function"]["arguments"] += call["function"]["arguments"]
-    if found:
-        message["tool_calls"] = list(found.values())
+            calls = message.setdefault("tool_calls", [])
+            if call["index"] == len(calls):
+                calls.append({})
+            rest = {name: it for name, it in call.items() if name not in ("index", "function")}
+            _join(calls[call["index"]], rest)
+            _join(calls[call["index"]].setdefault("function", {}), call.get("function", {}))
     choice = {"index": 0, "message": message, "finish_reason": reason}
     return {**_HEAD, "object": "chat.completion", "choices": [choice], "usage": _USAGE}
+
+
+def _join(whole: dict[str, Any], piece: Mapping[str, Any]) -> None:
+    """Add a piece to what is there: text and lists go on, everything else is there once."""
+    for name, more in piece.items():
+        before = whole.get(name)
+        whole[name] = before + more if isinstance(before, str | list) else more

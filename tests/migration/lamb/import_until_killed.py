@@ -9,6 +9,7 @@ from pathlib import Path
 
 from heddle_migration_service.database.engine import open_database
 from heddle_migration_service.lamb import LambImport
+from heddle_runtime.egress import Egress
 
 
 async def main(url: str, path: str) -> None:
@@ -16,7 +17,7 @@ async def main(url: str, path: str) -> None:
     async with open_database(url) as database:
         print("ready", flush=True)  # noqa: T201 (the parent reads it)
         await asyncio.to_thread(sys.stdin.readline)
-        importing = LambImport(Path(path), None, database, lambda _, config: config)
+        importing = LambImport(Path(path), None, database, lambda _, config: config, Egress())
         async for response in importing.run(dry_run=False):
             print(response.table, response.progress.changed, flush=True)  # noqa: T201 (as above)
 

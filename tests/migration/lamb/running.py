@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
@@ -9,6 +10,7 @@ from heddle.migration.v1 import migration_pb2 as pb
 from heddle_migration_service.database.engine import Database
 from heddle_migration_service.database.schema import metadata
 from heddle_migration_service.lamb import LambImport
+from heddle_runtime.egress import Egress
 from migration.lamb.lamb_database import Lamb
 from sqlalchemy import Table, select
 
@@ -54,11 +56,19 @@ def seal(slug: str, config: dict[str, Any]) -> dict[str, Any]:
 
 
 async def run(
-    lamb: Lamb, database: Database, *, dry_run: bool = False, prefix: str | None = None
+    lamb: Lamb,
+    database: Database,
+    *,
+    dry_run: bool = False,
+    prefix: str | None = None,
+    allowed: str = "",
 ) -> Report:
     """Import and return what was said."""
     report = Report()
-    async for response in LambImport(lamb.path, prefix, database, seal).run(dry_run=dry_run):
+    egress = Egress([ip_network(allowed)] if allowed else [])
+    async for response in LambImport(lamb.path, prefix, database, seal, egress).run(
+        dry_run=dry_run
+    ):
         told = response.progress
         report.counts[response.table] = (told.total, told.changed, told.unchanged, told.refused)
         for finding in response.findings:

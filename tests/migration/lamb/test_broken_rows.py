@@ -14,6 +14,7 @@ from heddle_migration_service.database.schema import (
     users,
 )
 from heddle_migration_service.lamb import UNASSIGNED
+from heddle_runtime.egress import SETTING
 from migration.lamb.lamb_database import NOW, TODAY, Lamb
 from migration.lamb.running import rows, run
 
@@ -186,6 +187,38 @@ async def test_settings_that_cannot_be_read_do_not_stop_an_organisation(
     assert (await rows(database, organizations))[2]["config"] == "{}"
     said = report.notes("organizations", 2) if report.findings else ""
     assert ("no JSON object" in said) is (config not in (None, ""))
+
+
+async def test_servers_in_private_networks_are_named(database: Database, lamb: Lamb) -> None:
+    providers = {
+        "openai": {"api_key": "sk-x", "base_url": "http://10.0.0.5:8080/v1"},
+        "ollama": {"base_url": "http://ollama:11434"},
+    }
+    config = json.dumps(
+        {
+            "setups": {"default": {"providers": providers}},
+            "kb_server": {"url": "https://kb.example.org", "token": "t"},
+            "moodle": {"url": "http://moodle.lan/", "token": "t"},
+        }
+    )
+    lamb.add(
+        "organizations",
+        {"id": 2, "slug": "uni", "config": config},
+        {"id": 3, "slug": "system", "config": config, "is_system": 1},
+    )
+
+    dry = await run(lamb, database, dry_run=True)
+    report = await run(lamb, database)
+
+    told = report.notes("organizations", 2)
+    assert SETTING in told
+    for server in ("openai at 10.0.0.5:8080", "ollama at ollama:11434", "moodle at moodle.lan"):
+        assert server in told
+    assert "kb.example.org" not in told
+    assert list(report.findings["organizations"]) == ["2"]
+    assert dry.findings == report.findings
+    allowed = await run(lamb, database, allowed="10.0.0.0/8")
+    assert "10.0.0.5" not in allowed.notes("organizations", 2)
 
 
 async def test_slugs_that_heddle_does_not_allow_become_some_that_it_does(

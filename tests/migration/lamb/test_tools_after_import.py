@@ -75,8 +75,9 @@ def fill(lamb: Lamb, provider: Provider, knowledge: KnowledgeBaseServer) -> dict
         "organizations",
         *({"id": number, "slug": f"org-{number}", "config": config} for number in (7, 8)),
     )
-    file, rubric, search = (
-        golden(name) for name in ("07_single_file", "05_rubric", "02_simple_rag")
+    file, rubric, search, functions = (
+        golden(name)
+        for name in ("07_single_file", "05_rubric", "02_simple_rag", "11_functions_and_rag")
     )
     uses = {
         "file": file,
@@ -85,6 +86,7 @@ def fill(lamb: Lamb, provider: Provider, knowledge: KnowledgeBaseServer) -> dict
         "collection": search | {"RAG_collections": "17"},
         "shared collection": search | {"RAG_collections": "18"},
         "unknown collection": search | {"RAG_collections": "19"},
+        "functions and a collection": functions | {"RAG_collections": "17"},
     }
     ids: dict[str, Any] = {}
     for owner, (number, organization) in OWNERS.items():
@@ -164,6 +166,7 @@ async def test_imported_assistants_find_what_is_their_owners_and_nothing_else(
         "collection": ("From 17.", {"ana"}),
         "shared collection": ("From 18.", {"ana", "bo"}),
         "unknown collection": ("From 19.", {"ana", "bo", "cy"}),
+        "functions and a collection": ("From 17.", {"ana"}),
     }
     for use, (text, owners) in found.items():
         for owner in OWNERS:
@@ -172,4 +175,6 @@ async def test_imported_assistants_find_what_is_their_owners_and_nothing_else(
             if owner not in owners:
                 assert REFUSED[use.split()[-1]] in prompt, (use, owner, prompt)
     asked = [path.split("/")[2] for path in heddle.knowledge.paths]
-    assert asked == ["17", "18", "18", "19", "19", "19"]
+    assert asked == ["17", "18", "18", "19", "19", "19", "17"]
+    offered = [tool["function"]["name"] for tool in heddle.provider.bodies[-1]["tools"]]
+    assert offered == ["get_weather", "get_moodle_courses"]

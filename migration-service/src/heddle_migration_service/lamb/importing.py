@@ -6,6 +6,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 from heddle.migration.v1 import migration_pb2 as pb
+from heddle_runtime.egress import Egress
 from heddle_runtime.errors import to_status
 
 from heddle_migration_service.database.engine import Database
@@ -31,7 +32,9 @@ Responses = AsyncGenerator[pb.ImportLambResponse]
 class LambImport:
     """Imports one LAMB database. It may run any number of times, and several times at once."""
 
-    def __init__(self, path: Path, prefix: str | None, database: Database, seal: Seal) -> None:
+    def __init__(
+        self, path: Path, prefix: str | None, database: Database, seal: Seal, egress: Egress
+    ) -> None:
         """Set up an import.
 
         Args:
@@ -39,11 +42,13 @@ class LambImport:
             prefix: What LAMB's tables are called before `assistants`. If None, that is found out.
             database: Heddle's.
             seal: Encrypts the secrets in an organisation's settings.
+            egress: Where organisations' servers may be.
         """
         self._path = path.absolute()
         self._prefix = prefix
         self._database = database
         self._seal = seal
+        self._egress = egress
 
     async def run(self, *, dry_run: bool) -> Responses:
         """Import what is not here yet, as of one moment of the LAMB database.
@@ -74,7 +79,7 @@ class LambImport:
         name, columns = organizations.TABLE, organizations.COLUMNS
         async with aclosing(tables.batches(name, columns)) as batches:
             rows = [row async for batch in batches for row in batch]
-        drafts = [organizations.draft(row, self._seal) for row in rows]
+        drafts = [organizations.draft(row, self._seal, self._egress) for row in rows]
         database = self._database
         async with database.reading() if dry_run else database.writing() as connection:
             ids = await organizations.place(connection, drafts, dry_run=dry_run)

@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from heddle_runtime.egress import Egress
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_migration_service.conversion import MalformedMetadataError, parse
 from heddle_migration_service.database.identities import continue_after_given_ids
 from heddle_migration_service.database.schema import organizations
+from heddle_migration_service.lamb.inside import inside
 from heddle_migration_service.lamb.values import LambRow
 
 UNASSIGNED = "lamb-unassigned"
@@ -65,7 +67,7 @@ class OrganizationIds:
         return found
 
 
-def draft(row: LambRow, seal: Seal) -> OrganizationDraft:
+def draft(row: LambRow, seal: Seal, egress: Egress) -> OrganizationDraft:
     """Return what Heddle would keep of a row."""
     lamb_id = row.whole("id")
     given = row.text("slug") or ""
@@ -73,13 +75,17 @@ def draft(row: LambRow, seal: Seal) -> OrganizationDraft:
     if slug != given:
         row.notes.append(f"Its slug was {given[:100]!r}, which Heddle does not allow.")
     created_at = row.seconds("created_at") or 0
+    config = _config(row)
+    system = row.flag("is_system")
+    if not system and (note := inside(config, egress)):  # the system's may be anywhere
+        row.notes.append(note)
     values = {
         "id": lamb_id,
         "slug": slug,
         "name": row.text("name") or slug,
-        "is_system": row.flag("is_system"),
+        "is_system": system,
         "status": row.text("status") or "active",
-        "config": json.dumps(seal(slug, _config(row))),
+        "config": json.dumps(seal(slug, config)),
         "created_at": created_at,
         "updated_at": row.seconds("updated_at") or created_at,
     }

@@ -16,6 +16,7 @@ from heddle_connector.completion_chunks import (
     decode,
 )
 from heddle_connector.events import Batch, Done, Event, FinishReason, Logprobs, ToolCall, Usage
+from heddle_connector.extras import Extras, Members, call_members, message_members
 from heddle_connector.refusals import BAD_JSON, stated_error
 
 _END = b"[DONE]"
@@ -38,10 +39,13 @@ class CompletionReader:
 
     Args:
         secret: The request's authorization, which no error may repeat.
+        calls: Whether functions were offered: then what the provider wants to read again with its
+            calls is kept.
     """
 
-    def __init__(self, secret: str = "") -> None:
+    def __init__(self, secret: str = "", *, calls: bool = False) -> None:
         self._secret = secret
+        self._extras = Extras.of_message() if calls else None
         self.over = False
         """Nothing of use follows: the provider said so, or failed."""
         self._failure: HeddleError | None = None
@@ -63,7 +67,8 @@ class CompletionReader:
                 if payload == _END:
                     self._finish(batch)
                     break
-                self._chunk(decode(payload), batch)
+                chunk = decode(payload)
+                self._chunk(chunk, self._members(chunk, payload), batch)
         except BAD_JSON:
             self._fail(
                 ProviderGarbledError("The provider sent something that is not a completion.")
@@ -90,16 +95,22 @@ class CompletionReader:
         self._failure = error
         self.over = True
 
-    def _chunk(self, chunk: Chunk, batch: Batch) -> None:
+    def _members(self, chunk: Chunk, payload: bytes | str) -> Sequence[Members]:
+        """Return the members of each choice's message, nothing if they are not wanted."""
+        if self._extras is None or not chunk.choices:
+            return ()
+        return message_members(payload)
+
+    def _chunk(self, chunk: Chunk, members: Sequence[Members], batch: Batch) -> None:
         if chunk.error:
             raise stated_error(chunk.error, self._secret)
         if not self._model:
             self._introduce(chunk)
         if chunk.usage is not None:
             self._usage = _usage(chunk.usage)
-        for choice in chunk.choices or ():
+        for number, choice in enumerate(chunk.choices or ()):
             if not choice.index:  # the contract has one answer; further ones are not read
-                self._choice(choice, batch)
+                self._choice(choice, members[number] if members else {}, batch)
 
     def _introduce(self, chunk: Chunk) -> None:
         self._model = chunk.model or ""
@@ -107,7 +118,9 @@ class CompletionReader:
             if value := getattr(chunk, name):
                 self._metadata[name] = value
 
-    def _choice(self, choice: Choice, batch: Batch) -> None:
+    def _choice(self, choice: Choice, members: Members, batch: Batch) -> None:
+        if self._extras is not None:
+            self._extras.take(members)
         message = choice.delta or choice.message
         if message is not None:
             if thought := message.reasoning_content or message.reasoning:
@@ -118,19 +131,22 @@ class CompletionReader:
                 self._metadata["refusal"] = True
                 batch.text(message.refusal)
             if message.tool_calls or message.function_call:
-                self._tool_calls(message, complete=choice.message is not None)
+                self._tool_calls(message, members, complete=choice.message is not None)
         if (logprobs := bytes(choice.logprobs)) not in _ABSENT:
             batch.add(Logprobs(logprobs.decode()))
         if choice.finish_reason:
             self._reason = choice.finish_reason
 
-    def _tool_calls(self, message: Message, *, complete: bool) -> None:
+    def _tool_calls(self, message: Message, members: Members, *, complete: bool) -> None:
         parts = message.tool_calls or []
+        extras = call_members(members)
         if message.function_call:  # the form before tools: one call without an id
             parts = [*parts, CallPart(index=0, function=message.function_call)]
-        for part in parts:
+        for number, part in enumerate(parts):
             call = (None if complete else self._begun(part)) or self._begin(part)
             call.add(part.id, part.function)
+            if number < len(extras):
+                call.extras.take(extras[number])
             self._size += len(bytes(part.function.arguments)) if part.function else 0
         if self._size > _LONGEST_ARGUMENTS:
             raise ProviderGarbledError("The provider sends a tool call without an end.")
@@ -163,21 +179,23 @@ class CompletionReader:
             self._metadata["finish_reason"] = self._reason
         if self._calls and reason == "stop":  # a forced function ends in "stop"
             reason = "tool_calls"
-        batch.add(Done(reason, self._usage, self._model, self._metadata))
+        extras = self._extras.json() if self._extras is not None else ""
+        batch.add(Done(reason, self._usage, self._model, self._metadata, extras))
 
 
-def read_completion(body: bytes, secret: str = "") -> Sequence[Event]:
+def read_completion(body: bytes, secret: str = "", *, calls: bool = False) -> Sequence[Event]:
     """Return the events of a whole completion.
 
     Args:
         body: The reply.
         secret: The request's authorization, which no error may repeat.
+        calls: Whether functions were offered, as of `CompletionReader`.
 
     Raises:
         ProviderGarbledError: It is not a completion.
         HeddleError: It is an error object in place of one.
     """
-    reader = CompletionReader(secret)
+    reader = CompletionReader(secret, calls=calls)
     events = reader.end([body])
     reader.check()
     return events
@@ -186,13 +204,14 @@ def read_completion(body: bytes, secret: str = "") -> Sequence[Event]:
 class _Call:
     """A tool call of which pieces come in."""
 
-    __slots__ = ("_arguments", "_name", "id", "index")
+    __slots__ = ("_arguments", "_name", "extras", "id", "index")
 
     def __init__(self, index: int | None) -> None:
         self.index = index
         self.id = ""
         self._name = ""
         self._arguments: list[str] = []
+        self.extras = Extras.of_call()
 
     def add(self, given_id: str | None, part: FunctionPart | None) -> None:
         self.id = self.id or given_id or ""
@@ -205,7 +224,7 @@ class _Call:
         if not self._name:
             raise ProviderGarbledError("The provider sent a tool call without a name.")
         made = self.id or f"call_{secrets.token_hex(12)}"
-        return ToolCall(made, self._name, "".join(self._arguments))
+        return ToolCall(made, self._name, "".join(self._arguments), self.extras.json())
 
 
 def _text(arguments: bytes) -> str:

@@ -27,6 +27,8 @@ class ToolCall(msgspec.Struct, frozen=True):
     name: str
     arguments: str
     """Exactly what the model wrote. Usually a JSON object, but nobody has checked."""
+    extra_json: str = ""
+    """What else the provider put into the call, as the text of one JSON object."""
 
 
 class Logprobs(msgspec.Struct, frozen=True):
@@ -64,6 +66,8 @@ class Done(msgspec.Struct, frozen=True):
     """The model that answered, as the provider names it."""
     provider_metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """What else the provider told; any JSON values."""
+    message_extra_json: str = ""
+    """What else the provider put into its message, as the text of one JSON object."""
 
 
 Event = TextDelta | ReasoningDelta | ToolCall | Logprobs | Picture | Done

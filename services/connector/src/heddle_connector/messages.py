@@ -23,6 +23,7 @@ _DETAILS = {
     chat.IMAGE_DETAIL_HIGH: "high",
 }
 _MODELLED = frozenset({"role", "content", "name", "tool_calls", "tool_call_id"})
+_MODELLED_OF_CALLS = frozenset({"id", "function"})
 _OBJECT = dict[str, msgspec.Raw]
 _SOUNDS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
@@ -79,21 +80,26 @@ def _message(message: chat.Message, index: int) -> dict[str, Any]:
     if extra := message.extra_json:
         given = members(extra, f"messages[{index}].extra_json")
         made = {name: value for name, value in given.items() if name not in _MODELLED}
+        if "reasoning" in made:  # clients are told it by its other name as well
+            made.pop("reasoning_content", None)
     made["role"] = _ROLES.get(message.role, "user")
     made["content"] = _content(message, index)
     if participant := message.participant:
         made["name"] = participant
     if calls := message.tool_calls[:]:
-        made["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments_json},
-            }
-            for call in calls
-        ]
+        field = f"messages[{index}].tool_calls"
+        made["tool_calls"] = [_call(call, f"{field}[{n}]") for n, call in enumerate(calls)]
     if answered := message.tool_call_id:
         made["tool_call_id"] = answered
+    return made
+
+
+def _call(call: chat.ToolCall, field: str) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": call.arguments_json}
+    made: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
+    if extra := call.extra_json:
+        given = members(extra, f"{field}.extra_json")
+        made |= {name: value for name, value in given.items() if name not in _MODELLED_OF_CALLS}
     return made
 
 

@@ -50,8 +50,9 @@ def add_events(
             case ReasoningDelta():
                 made.add(reasoning_delta=event.text)
             case ToolCall():
-                call = chat.ToolCall(id=event.id, name=event.name, arguments_json=event.arguments)
-                made.add(tool_call=call)
+                call = made.add().tool_call
+                call.id, call.name = event.id, event.name
+                call.arguments_json, call.extra_json = event.arguments, event.extra_json
             case Logprobs():
                 made.add(logprobs_json=event.json)
             case Picture():
@@ -72,6 +73,8 @@ def _fill_done(made: chat.Done, done: Done, substitute: str) -> None:
         made.substitute = substitute
     if metadata := done.provider_metadata:
         made.provider_metadata_json = msgspec.json.encode(metadata).decode()
+    if done.message_extra_json:
+        made.message_extra_json = done.message_extra_json
     if done.usage is not None:
         usage = made.usage
         usage.prompt_tokens = done.usage.prompt_tokens

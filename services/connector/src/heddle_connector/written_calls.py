@@ -5,12 +5,15 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
+import msgspec
 import structlog
 from msgspec.structs import replace
 
 from heddle_connector.call import Call
 from heddle_connector.events import Batch, Done, Event, ReasoningDelta, TextDelta, ToolCall
+from heddle_connector.refusals import BAD_JSON
 from heddle_connector.toolcalls import (
     FORMATS,
     CallCutOff,
@@ -43,7 +46,7 @@ class CallFormats:
 
     def reader(self, call: Call) -> "WrittenCalls | None":
         """Return what reads an answer to `call`; None if there is nothing to read in it."""
-        offered = [each for each in call.functions if isinstance(each, dict)]
+        offered = [_readable(each) for each in call.functions if isinstance(each, dict)]
         if not offered or bytes(call.options.extra.get("tool_choice", b"")) == b'"none"':
             return None
         name = f"{call.connector}/{call.model}"
@@ -51,6 +54,18 @@ class CallFormats:
             if fnmatchcase(name, pattern):
                 return WrittenCalls(ToolCallReader(offered, formats=formats)) if formats else None
         return WrittenCalls(ToolCallReader(offered))
+
+
+def _readable(declared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a function with its schema decoded: what is written as text gets its type by it."""
+    function: Mapping[str, Any] = declared["function"]
+    schema = function.get("parameters")
+    if not isinstance(schema, msgspec.Raw):
+        return function
+    try:
+        return {**function, "parameters": msgspec.json.decode(schema)}
+    except BAD_JSON:
+        return {**function, "parameters": {}}
 
 
 class WrittenCalls:

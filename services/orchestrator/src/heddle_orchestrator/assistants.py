@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle_runtime.boundary import Context
-from heddle_runtime.calls import caller, onward
+from heddle_runtime.calls import caller, outgoing, remaining
 from heddle_runtime.identity import ANONYMOUS, SERVICE, Identity
+from heddle_runtime.remembered import Remembered
 
 from heddle_orchestrator.metering.budgets import Budget, budget
 from heddle_orchestrator.metering.meter import Meter
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 
 BY_ID = "lamb_assistant."
 """What makes a reference of an identifier that is none of a name."""
-_LARGEST_CACHE = 1024
-_Known = tuple[float, assistant_pb2.Assistant, Budget | None]
-"""Until when an assistant is remembered, and what it may spend."""
+_MOST = 1024
+_CAP = 10.0  # seconds
+_Key = tuple[str, Identity]
+_Kept = tuple[assistant_pb2.Assistant, Budget | None]
+"""An assistant, and what it may spend."""
 
 
 class Assistants(Protocol):
@@ -36,9 +39,8 @@ class KeptAssistants:
 
     def __init__(self, service: "AssistantServiceAsyncStub", seconds: float, meter: Meter) -> None:
         self._service = service
-        self._seconds = seconds
         self._meter = meter
-        self._known: dict[tuple[str, Identity], _Known] = {}
+        self._remembered: Remembered[_Key, _Kept] = Remembered(seconds, _MOST)
 
     def known(self, reference: str) -> assistant_pb2.Assistant | None:
         """Return the assistant that the caller means by `reference`, if it was read of late.
@@ -46,12 +48,8 @@ class KeptAssistants:
         Raises:
             ResourceExhaustedError: Its quota is used up.
         """
-        known = self._known.get((reference, caller().identity))
-        if known is None or time.monotonic() >= known[0]:
-            return None
-        if known[2] is not None:
-            known[2].check()
-        return known[1]
+        kept = self._remembered.known((reference, caller().identity))
+        return None if kept is None else _affordable(kept)
 
     async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:
         """Read the assistant that the caller means by `reference`.
@@ -59,18 +57,24 @@ class KeptAssistants:
         Raises:
             NotFoundError: There is none that the caller may use.
             ResourceExhaustedError: Its quota is used up.
+            DeadlineError: It could not be read in time.
         """
+
+        async def ask() -> _Kept:
+            asked = time.monotonic()
+            request = assistant_pb2.GetAssistantRequest(reference=reference)
+            response = await self._service.GetAssistant(request, **outgoing(_CAP))
+            return response.assistant, budget(response, self._meter, asked)
+
         key = (reference, caller().identity)
-        now = time.monotonic()
-        request = assistant_pb2.GetAssistantRequest(reference=reference)
-        response = await self._service.GetAssistant(request, **onward(context))
-        if len(self._known) >= _LARGEST_CACHE:
-            self._known.clear()
-        left = budget(response, self._meter, now)
-        self._known[key] = (now + self._seconds, response.assistant, left)
-        if left is not None:
-            left.check()
-        return response.assistant
+        return _affordable(await self._remembered.get(key, ask, remaining(context)))
+
+
+def _affordable(kept: _Kept) -> assistant_pb2.Assistant:
+    assistant, left = kept
+    if left is not None:
+        left.check()
+    return assistant
 
 
 def owned_by_caller(assistant: assistant_pb2.Assistant) -> assistant_pb2.Assistant:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from google.protobuf.duration_pb2 import Duration
 from google.rpc import status_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.calls import TimedCall, remaining
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, from_status
+
+from heddle_orchestrator.call import Call
 
 _MOST = 64
 
@@ -32,7 +33,7 @@ class Bound:
     elapsed: Duration = field(default_factory=Duration)
     error: status_pb2.Status | None = None
     binding_id: str = ""
-    call: chat_pb2.ToolCall | None = None
+    call: Call | None = None
     """The model's call. None if the tool runs before the model."""
     function: str = ""
     """What the tool service calls the function that is called."""

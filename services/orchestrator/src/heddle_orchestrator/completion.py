@@ -24,7 +24,7 @@ from heddle_orchestrator.assistants import BY_ID, Assistants, owned_by_caller
 from heddle_orchestrator.execution import Events, ToolRun
 from heddle_orchestrator.forwarding import forward
 from heddle_orchestrator.functions import Functions
-from heddle_orchestrator.metering.counting import counting
+from heddle_orchestrator.metering.counting import Counting, counting
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.plan import Plan, plan
 
@@ -71,13 +71,11 @@ class Completions:
         order = planned.order(self.max_prompt_chars)
         tracing = planned.tracing()
         generate = self._generate_and_call if planned.callable_ else self._generate
-        with counting(self.meter, request, planned.assistant) as counted:
-            async with aclosing(generate(planned, order, context)) as generated:
-                async for response in generated:
-                    counted.last = response.events
-                    if tracing is not None:
-                        tracing.take(response.events)
-                    yield response
+        async with aclosing(generate(planned, order, context)) as generated:
+            async for response in generated:
+                if tracing is not None:
+                    tracing.take(response.events)
+                yield response
 
     async def whole(
         self, request: pb.RunCompletionRequest, context: Context
@@ -105,15 +103,12 @@ class Completions:
                     happened.extend(events)
         order = planned.order(self.max_prompt_chars)
         tracing = planned.tracing()
-        with counting(self.meter, request, planned.assistant) as counted:
-            if planned.callable_:
-                async with aclosing(self._rounds(planned, order, context, watched=False)) as told:
-                    async for events in told:
-                        counted.last = events
-                        happened.extend(events)
-            else:
-                await self._generate_whole(order, context, happened)
-            counted.last = happened
+        if planned.callable_:
+            async with aclosing(self._rounds(planned, order, context, watched=False)) as told:
+                async for events in told:
+                    happened.extend(events)
+        else:
+            await self._generate_whole(planned, order, context, happened)
         if tracing is not None:
             tracing.take(happened)
 
@@ -149,27 +144,37 @@ class Completions:
         return ToolRun(self.tools, context, shared, watched=watched)
 
     async def _generate(
-        self, _: Plan, order: Order, context: Context
+        self, planned: Plan, order: Order, context: Context
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
-        call = self.connectors.GenerateMessage(order.generation, **onward(context))
         done = False
-        async with streaming(call) as responses:
-            # Read to the very end: a call that is left after its last event counts as cancelled.
-            async for response in responses:
-                made = pb.RunCompletionResponse()
-                ends = forward(response.events[:], made.events)
-                if made.events and not done:
-                    done = ends
-                    yield made
-        if not done:
-            raise ProviderGarbledError(_CUT_OFF)
+        with self._counting(planned) as counted:
+            call = self.connectors.GenerateMessage(order.generation, **onward(context))
+            async with streaming(call) as responses:
+                # Read to the very end: a call left after its last event counts as cancelled.
+                async for response in responses:
+                    made = pb.RunCompletionResponse()
+                    ends = forward(response.events[:], made.events)
+                    if made.events and not done:
+                        done = ends
+                        counted.last = made.events
+                        yield made
+            if not done:
+                raise ProviderGarbledError(_CUT_OFF)
 
-    async def _generate_whole(self, order: Order, context: Context, happened: "Happened") -> None:
-        response = await self.connectors.GenerateWholeMessage(order, **onward(context))
-        earlier = len(happened)
-        if not forward(response.events[:], happened):
-            del happened[earlier:]
-            raise ProviderGarbledError(_CUT_OFF)
+    async def _generate_whole(
+        self, planned: Plan, order: Order, context: Context, happened: "Happened"
+    ) -> None:
+        with self._counting(planned) as counted:
+            response = await self.connectors.GenerateWholeMessage(order, **onward(context))
+            earlier = len(happened)
+            if not forward(response.events[:], happened):
+                del happened[earlier:]
+                raise ProviderGarbledError(_CUT_OFF)
+            counted.last = happened
+
+    def _counting(self, planned: Plan) -> Counting:
+        """Return what counts one answer of a model: a run has one for each round of calls."""
+        return counting(self.meter, planned.request, planned.assistant)
 
     async def _generate_and_call(
         self, planned: Plan, order: Order, context: Context
@@ -191,7 +196,7 @@ class Completions:
     ) -> AsyncGenerator[Events]:
         if not watched:
             made = pb.RunCompletionResponse()
-            await self._generate_whole(order, context, made.events)
+            await self._generate_whole(planned, order, context, made.events)
             yield made.events[:]
             return
         async with aclosing(self._generate(planned, order, context)) as generated:

@@ -104,7 +104,7 @@ def _invocation(bound: Bound) -> tool_pb2.ToolInvocation:
     )
     if bound.call is not None:
         invocation.function_call.name = bound.function
-        invocation.function_call.arguments_json = bound.call.arguments_json
+        invocation.function_call.arguments_json = bound.call.told.arguments_json
     return invocation
 
 

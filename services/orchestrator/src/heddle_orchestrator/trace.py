@@ -1,6 +1,5 @@
 """What was done, for debugging an assistant, without what nobody else should read."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,6 @@ from heddle_runtime.redaction import redact, redact_value
 from heddle_runtime.structs import from_struct, to_struct
 
 from heddle_orchestrator.bindings import Bound
-from heddle_orchestrator.functions.replies import is_object
 from heddle_orchestrator.prompt_processors import PromptProcessor
 from heddle_orchestrator.slots import fill
 
@@ -74,8 +72,9 @@ def _step(bound: Bound) -> pb.Trace.Step:
 def _input(bound: Bound) -> dict[str, Any]:
     if bound.call is None:
         return from_struct(bound.binding.config)
-    text = bound.call.arguments_json
-    return json.loads(text) if is_object(text) else {"malformed": text}
+    if bound.call.arguments is None:
+        return {"malformed": bound.call.told.arguments_json}
+    return bound.call.arguments
 
 
 def _redacted(message: chat_pb2.Message) -> chat_pb2.Message:

@@ -7,8 +7,11 @@ from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from heddle_runtime.errors import DeadlineError
+
 KeyT = TypeVar("KeyT", bound=Hashable)
 ValueT = TypeVar("ValueT")
+_LATE = "What the request needs to know was not told in time."
 MOST = 4096
 """The most answers that are kept, if nobody says otherwise."""
 
@@ -34,10 +37,31 @@ class Remembered(Generic[KeyT, ValueT]):
         self._most = most
         self._answers: OrderedDict[KeyT, _Answer[ValueT]] = OrderedDict()
 
-    async def get(self, key: KeyT, ask: Callable[[], Coroutine[Any, Any, ValueT]]) -> ValueT:
+    def known(self, key: KeyT) -> ValueT | None:
+        """Return the answer that is known under `key`, None if there is none."""
+        answer = self._answers.get(key)
+        if answer is None or not answer.task.done() or not answer.is_good():
+            return None
+        return answer.task.result()
+
+    async def get(
+        self,
+        key: KeyT,
+        ask: Callable[[], Coroutine[Any, Any, ValueT]],
+        seconds: float | None = None,
+    ) -> ValueT:
         """Return the answer that is known under `key`, or what `ask` returns.
 
-        Who asks while another one does waits for the same answer, or the same failure.
+        Who asks while another one does waits for the same answer, or the same failure. So `ask`
+        must have a deadline of its own, not that of whoever happens to come first.
+
+        Args:
+            key: What the answer is remembered under.
+            ask: Gets the answer.
+            seconds: How long to wait. The answer may come later, for others.
+
+        Raises:
+            DeadlineError: It did not come in time.
         """
         answer = self._answers.get(key)
         if answer is None or not answer.is_good():
@@ -51,6 +75,10 @@ class Remembered(Generic[KeyT, ValueT]):
         if answer.task.done():
             return answer.task.result()
         # Others wait for the same answer, so it is not for one that goes away to cancel.
+        if seconds is not None:
+            await asyncio.wait([answer.task], timeout=seconds)
+            if not answer.task.done():
+                raise DeadlineError(_LATE)
         return await asyncio.shield(answer.task)
 
 

@@ -8,10 +8,9 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-from heddle_runtime.egress import SETTING, ForbiddenAddressError
 
-from heddle_tools_service.providers.remote import limited
-from heddle_tools_service.sdk import Passage, ToolError, ToolUnavailableError
+from heddle_tools_service.providers.remote import MisplacedError, exchange
+from heddle_tools_service.sdk import Passage, ToolError
 
 CONFIGURATION_ERROR = "KB configuration error:"
 NO_COLLECTION = "the knowledge-base server has no such collection (404)"
@@ -65,19 +64,10 @@ async def query_collection(
         "POST", url, params=parameters, headers=headers, json={**body, "plugin_params": {}}
     )
     try:
-        response = await http.send(request, stream=True)
-        try:
-            _refuse_failure(response.status_code)
-            answer = await limited(response, "the knowledge-base server")
-        finally:
-            await response.aclose()
-    except ForbiddenAddressError as error:
-        raise ToolError(
-            f"{CONFIGURATION_ERROR} the knowledge-base server is in a private network, which the "
-            f"operator can allow with {SETTING}"
-        ) from error
-    except httpx.HTTPError as error:
-        raise ToolUnavailableError("the knowledge-base server does not answer") from error
+        status, answer = await exchange(http, request, "the knowledge-base server")
+    except MisplacedError as error:
+        raise ToolError(f"{CONFIGURATION_ERROR} {error}") from None
+    _refuse_failure(status)
     return list(_passages(_hits(answer), server.url))
 
 
@@ -89,21 +79,14 @@ def _segment(collection: str) -> str:
 
 
 def _refuse_failure(status: int) -> None:
-    if status < HTTPStatus.MULTIPLE_CHOICES:
-        return
     if status < HTTPStatus.BAD_REQUEST:
-        raise ToolError(
-            f"{CONFIGURATION_ERROR} the knowledge-base server redirects ({status}), and its token "
-            "is for one address only; set HEDDLE_TOOLS_KB_URL to the final address"
-        )
+        return
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         raise ToolError(
             f"{CONFIGURATION_ERROR} the knowledge-base server refuses the token ({status})"
         )
     if status == HTTPStatus.NOT_FOUND:
         raise ToolError(NO_COLLECTION)
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
-        raise ToolUnavailableError(f"the knowledge-base server answered {status}")
     raise ToolError(f"the knowledge-base server refuses the query ({status})")
 
 

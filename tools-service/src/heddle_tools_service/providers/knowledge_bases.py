@@ -107,7 +107,7 @@ class AssistantKnowledge:
             async with asyncio.timeout(self.bases.patience):
                 return await self._ask(question)
         except ToolError as error:
-            message = str(error)
+            message = str(error).removesuffix(".")
             if not message.startswith(CONFIGURATION_ERROR):
                 message = f"Collection {name!r} was not searched: {message}."
             return FailedSearch(name, message, isinstance(error, ToolUnavailableError))

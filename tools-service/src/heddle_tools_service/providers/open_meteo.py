@@ -66,7 +66,8 @@ class OpenMeteo:
 
     async def now(self, city: str) -> CurrentWeather | None:
         """Return the weather of a city; see `heddle_tools_service.weather.Weather`."""
-        place = await self._find(PlaceName.read(city))
+        wanted = PlaceName.read(city)
+        place = await self._find(wanted) if wanted.is_one() else None
         if place is None:
             return None
         found = await self._get(
@@ -119,7 +120,9 @@ class OpenMeteo:
 
 
 def _is_temperature(value: object) -> bool:
-    return isinstance(value, int | float) and abs(value) < _HOTTEST
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < _HOTTEST
 
 
 def _conditions(code: object) -> str:

@@ -42,11 +42,15 @@ class PlaceName:
         name, *areas = (part.strip() for part in text.split(","))
         return cls(name, tuple(filter(None, areas)))
 
+    def is_one(self) -> bool:
+        """Return whether it has a letter or a digit."""
+        return bool(plain(self.name))
+
     def is_of(self, place: Mapping[str, Any]) -> bool:
         """Return whether `place`, an entry of Open-Meteo's answer, is what is named."""
         if not str(place.get("feature_code", "")).startswith(_TOWNS):
             return False
-        if not plain(self.name) or plain(self.name) != plain(str(place.get("name", ""))):
+        if not self.is_one() or plain(self.name) != plain(str(place.get("name", ""))):
             return False
         known = {plain(str(place[key])) for key in _AREAS if place.get(key)}
         return all(known & _readings(plain(area), known) for area in self.areas)

@@ -12,8 +12,28 @@ from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 LARGEST_ANSWER = 8 * 1024 * 1024
 
 
+class MisplacedError(ToolError):
+    """The address of a server is wrong: it redirects, or is where it may not be."""
+
+
 async def fetch(http: httpx.AsyncClient, request: httpx.Request, who: str) -> tuple[int, Any]:
     """Send a request and return the answer's status, below 500, and its JSON value.
+
+    Raises:
+        ToolError: As of `exchange`, or the server answers with nonsense.
+        ToolUnavailableError: As of `exchange`.
+    """
+    status, body = await exchange(http, request, who)
+    try:
+        return status, json.loads(body)
+    except (ValueError, RecursionError):
+        if status >= HTTPStatus.BAD_REQUEST:
+            raise ToolError(f"{who} answered {status}.") from None
+        raise ToolError(f"The answer of {who} cannot be read: it is no JSON.") from None
+
+
+async def exchange(http: httpx.AsyncClient, request: httpx.Request, who: str) -> tuple[int, bytes]:
+    """Send a request and return the answer's status, below 500, and its body.
 
     Args:
         http: Must not follow redirects: what a request carries is for one address.
@@ -21,33 +41,28 @@ async def fetch(http: httpx.AsyncClient, request: httpx.Request, who: str) -> tu
         who: Whom messages name, for example `Moodle`.
 
     Raises:
-        ToolError: The server redirects, answers with nonsense or too much, or may not be reached.
+        MisplacedError: The server redirects, or may not be reached.
+        ToolError: It answers with too much.
         ToolUnavailableError: It does not answer, is broken or busy.
     """
     try:
         response = await http.send(request, stream=True)
         try:
             _refuse_failure(response.status_code, who)
-            body = await limited(response, who)
+            return response.status_code, await _limited(response, who)
         finally:
             await response.aclose()
     except ForbiddenAddressError as error:
-        raise ToolError(
+        raise MisplacedError(
             f"{who} is in a private network, which the operator can allow with {SETTING}."
         ) from error
     except httpx.TimeoutException as error:
         raise ToolUnavailableError(f"{who} did not answer in time.") from error
     except httpx.HTTPError as error:
         raise ToolUnavailableError(f"{who} does not answer.") from error
-    try:
-        return response.status_code, json.loads(body)
-    except (ValueError, RecursionError):
-        if response.status_code >= HTTPStatus.BAD_REQUEST:
-            raise ToolError(f"{who} answered {response.status_code}.") from None
-        raise ToolError(f"The answer of {who} cannot be read: it is no JSON.") from None
 
 
-async def limited(response: httpx.Response, who: str) -> bytes:
+async def _limited(response: httpx.Response, who: str) -> bytes:
     """Return the body of an answer.
 
     Raises:
@@ -57,7 +72,7 @@ async def limited(response: httpx.Response, who: str) -> bytes:
     async for piece in response.aiter_bytes():
         pieces += piece
         if len(pieces) > LARGEST_ANSWER:
-            raise ToolError(f"{who} answered with more than {LARGEST_ANSWER // 1024**2} MiB")
+            raise ToolError(f"{who} answered with more than {LARGEST_ANSWER // 1024**2} MiB.")
     return bytes(pieces)
 
 
@@ -65,4 +80,4 @@ def _refuse_failure(status: int, who: str) -> None:
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
         raise ToolUnavailableError(f"{who} answered {status}.")
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        raise ToolError(f"{who} redirects ({status}). Configure its final address.")
+        raise MisplacedError(f"{who} redirects ({status}). Configure its final address.")

@@ -37,11 +37,9 @@ def _claimed(call: ToolCall[NoOptions]) -> Iterator[str]:
     What stands in the request is the client's word. It is good enough for the text of a prompt,
     and for nothing else: no tool looks anybody up by it.
     """
-    if call.identity.client_user:
-        yield call.identity.client_user
     metadata: Any = call.request.get("metadata")
-    if isinstance(metadata, dict):
-        yield from filter(None, (_text(metadata.get(name)) for name in _METADATA))
+    claims = [metadata.get(name) for name in _METADATA] if isinstance(metadata, dict) else []
+    yield from filter(None, map(_text, (call.identity.client_user, *claims)))
 
 
 def _text(value: object) -> str:

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19heddle/chat/v1/chat.proto\x12\x0eheddle.chat.v1\x1a\x1fgoogle/api/field_behavior.proto\"\xa6\x02\n\x07Message\x12.\n\x04role\x18\x01 \x01(\x0e\x32\x14.heddle.chat.v1.RoleB\x04\xe2\x41\x01\x02R\x04role\x12\x37\n\x05parts\x18\x02 \x03(\x0b\x32\x1b.heddle.chat.v1.ContentPartB\x04\xe2\x41\x01\x01R\x05parts\x12&\n\x0bparticipant\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x0bparticipant\x12=\n\ntool_calls\x18\x04 \x03(\x0b\x32\x18.heddle.chat.v1.ToolCallB\x04\xe2\x41\x01\x01R\ttoolCalls\x12&\n\x0ctool_call_id\x18\x05 \x01(\tB\x04\xe2\x41\x01\x01R\ntoolCallId\x12#\n\nextra_json\x18\x0f \x01(\tB\x04\xe2\x41\x01\x01R\textraJson\"\xef\x01\n\x0b\x43ontentPart\x12\x14\n\x04text\x18\x01 \x01(\tH\x00R\x04text\x12-\n\x05image\x18\x02 \x01(\x0b\x32\x15.heddle.chat.v1.MediaH\x00R\x05image\x12-\n\x05\x61udio\x18\x03 \x01(\x0b\x32\x15.heddle.chat.v1.MediaH\x00R\x05\x61udio\x12+\n\x04\x66ile\x18\x04 \x01(\x0b\x32\x15.heddle.chat.v1.MediaH\x00R\x04\x66ile\x12\x37\n\x07\x66oreign\x18\x0f \x01(\x0b\x32\x1b.heddle.chat.v1.ForeignPartH\x00R\x07\x66oreignB\x06\n\x04kind\"\xc8\x01\n\x05Media\x12\x12\n\x03uri\x18\x01 \x01(\tH\x00R\x03uri\x12\x14\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00R\x04\x64\x61ta\x12#\n\nmedia_type\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\tmediaType\x12 \n\x08\x66ilename\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01R\x08\x66ilename\x12\x44\n\x0cimage_detail\x18\x05 \x01(\x0e\x32\x1b.heddle.chat.v1.ImageDetailB\x04\xe2\x41\x01\x01R\x0bimageDetailB\x08\n\x06source\"A\n\x0b\x46oreignPart\x12\x18\n\x04type\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x04type\x12\x18\n\x04json\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x04json\"g\n\x08ToolCall\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12\x18\n\x04name\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x04name\x12+\n\x0e\x61rguments_json\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\rargumentsJson\"\xea\x01\n\x13\x46unctionDeclaration\x12\x18\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01R\x04name\x12&\n\x0b\x64\x65scription\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\x0b\x64\x65scription\x12:\n\x16parameters_schema_json\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x14parametersSchemaJson\x12!\n\x06strict\x18\x04 \x01(\x08\x42\x04\xe2\x41\x01\x01H\x00R\x06strict\x88\x01\x01\x12\'\n\x0c\x66oreign_json\x18\x0f \x01(\tB\x04\xe2\x41\x01\x01R\x0b\x66oreignJsonB\t\n\x07_strict\"\x9a\x02\n\x11GenerationOptions\x12+\n\x0btemperature\x18\x01 \x01(\x01\x42\x04\xe2\x41\x01\x01H\x00R\x0btemperature\x88\x01\x01\x12\x1e\n\x05top_p\x18\x02 \x01(\x01\x42\x04\xe2\x41\x01\x01H\x01R\x04topP\x88\x01\x01\x12(\n\nmax_tokens\x18\x03 \x01(\x05\x42\x04\xe2\x41\x01\x01H\x02R\tmaxTokens\x88\x01\x01\x12\x18\n\x04stop\x18\x04 \x03(\tB\x04\xe2\x41\x01\x01R\x04stop\x12\x1d\n\x04seed\x18\x05 \x01(\x03\x42\x04\xe2\x41\x01\x01H\x03R\x04seed\x88\x01\x01\x12#\n\nextra_json\x18\x0f \x01(\tB\x04\xe2\x41\x01\x01R\textraJsonB\x0e\n\x0c_temperatureB\x08\n\x06_top_pB\r\n\x0b_max_tokensB\x07\n\x05_seed\"\xa9\x01\n\x05Usage\x12#\n\rprompt_tokens\x18\x01 \x01(\x03R\x0cpromptTokens\x12+\n\x11\x63ompletion_tokens\x18\x02 \x01(\x03R\x10\x63ompletionTokens\x12#\n\rcached_tokens\x18\x03 \x01(\x03R\x0c\x63\x61\x63hedTokens\x12)\n\x10reasoning_tokens\x18\x04 \x01(\x03R\x0freasoningTokens\"P\n\x07Picture\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n\nmedia_type\x18\x02 \x01(\tR\tmediaType\x12\x12\n\x04\x64\x61ta\x18\x03 \x01(\x0cR\x04\x64\x61ta\"S\n\rModelReplaced\x12\x16\n\x06wanted\x18\x01 \x01(\tR\x06wanted\x12\x12\n\x04used\x18\x02 \x01(\tR\x04used\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\"\xe2\x01\n\x04\x44one\x12\x41\n\rfinish_reason\x18\x01 \x01(\x0e\x32\x1c.heddle.chat.v1.FinishReasonR\x0c\x66inishReason\x12+\n\x05usage\x18\x02 \x01(\x0b\x32\x15.heddle.chat.v1.UsageR\x05usage\x12\x14\n\x05model\x18\x03 \x01(\tR\x05model\x12\x34\n\x16provider_metadata_json\x18\x04 \x01(\tR\x14providerMetadataJson\x12\x1e\n\nsubstitute\x18\x05 \x01(\tR\nsubstitute*s\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bROLE_SYSTEM\x10\x01\x12\r\n\tROLE_USER\x10\x02\x12\x12\n\x0eROLE_ASSISTANT\x10\x03\x12\r\n\tROLE_TOOL\x10\x04\x12\x12\n\x0eROLE_DEVELOPER\x10\x05*o\n\x0bImageDetail\x12\x1c\n\x18IMAGE_DETAIL_UNSPECIFIED\x10\x00\x12\x15\n\x11IMAGE_DETAIL_AUTO\x10\x01\x12\x14\n\x10IMAGE_DETAIL_LOW\x10\x02\x12\x15\n\x11IMAGE_DETAIL_HIGH\x10\x03*\x9f\x01\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x1c\n\x18\x46INISH_REASON_TOOL_CALLS\x10\x03\x12 \n\x1c\x46INISH_REASON_CONTENT_FILTER\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19heddle/chat/v1/chat.proto\x12\x0eheddle.chat.v1\x1a\x1fgoogle/api/field_behavior.proto\"\xa6\x02\n\x07Message\x12.\n\x04role\x18\x01 \x01(\x0e\x32\x14.heddle.chat.v1.RoleB\x04\xe2\x41\x01\x02R\x04role\x12\x37\n\x05parts\x18\x02 \x03(\x0b\x32\x1b.heddle.chat.v1.ContentPartB\x04\xe2\x41\x01\x01R\x05parts\x12&\n\x0bparticipant\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x0bparticipant\x12=\n\ntool_calls\x18\x04 \x03(\x0b\x32\x18.heddle.chat.v1.ToolCallB\x04\xe2\x41\x01\x01R\ttoolCalls\x12&\n\x0ctool_call_id\x18\x05 \x01(\tB\x04\xe2\x41\x01\x01R\ntoolCallId\x12#\n\nextra_json\x18\x0f \x01(\tB\x04\xe2\x41\x01\x01R\textraJson\"\xef\x01\n\x0b\x43ontentPart\x12\x14\n\x04text\x18\x01 \x01(\tH\x00R\x04text\x12-\n\x05image\x18\x02 \x01(\x0b\x32\x15.heddle.chat.v1.MediaH\x00R\x05image\x12-\n\x05\x61udio\x18\x03 \x01(\x0b\x32\x15.heddle.chat.v1.MediaH\x00R\x05\x61udio\x12+\n\x04\x66ile\x18\x04 \x01(\x0b\x32\x15.heddle.chat.v1.MediaH\x00R\x04\x66ile\x12\x37\n\x07\x66oreign\x18\x0f \x01(\x0b\x32\x1b.heddle.chat.v1.ForeignPartH\x00R\x07\x66oreignB\x06\n\x04kind\"\xc8\x01\n\x05Media\x12\x12\n\x03uri\x18\x01 \x01(\tH\x00R\x03uri\x12\x14\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00R\x04\x64\x61ta\x12#\n\nmedia_type\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\tmediaType\x12 \n\x08\x66ilename\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01R\x08\x66ilename\x12\x44\n\x0cimage_detail\x18\x05 \x01(\x0e\x32\x1b.heddle.chat.v1.ImageDetailB\x04\xe2\x41\x01\x01R\x0bimageDetailB\x08\n\x06source\"A\n\x0b\x46oreignPart\x12\x18\n\x04type\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x04type\x12\x18\n\x04json\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x04json\"\x8c\x01\n\x08ToolCall\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12\x18\n\x04name\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x04name\x12+\n\x0e\x61rguments_json\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\rargumentsJson\x12#\n\nextra_json\x18\x0f \x01(\tB\x04\xe2\x41\x01\x01R\textraJson\"\xea\x01\n\x13\x46unctionDeclaration\x12\x18\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01R\x04name\x12&\n\x0b\x64\x65scription\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\x0b\x64\x65scription\x12:\n\x16parameters_schema_json\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x14parametersSchemaJson\x12!\n\x06strict\x18\x04 \x01(\x08\x42\x04\xe2\x41\x01\x01H\x00R\x06strict\x88\x01\x01\x12\'\n\x0c\x66oreign_json\x18\x0f \x01(\tB\x04\xe2\x41\x01\x01R\x0b\x66oreignJsonB\t\n\x07_strict\"\x9a\x02\n\x11GenerationOptions\x12+\n\x0btemperature\x18\x01 \x01(\x01\x42\x04\xe2\x41\x01\x01H\x00R\x0btemperature\x88\x01\x01\x12\x1e\n\x05top_p\x18\x02 \x01(\x01\x42\x04\xe2\x41\x01\x01H\x01R\x04topP\x88\x01\x01\x12(\n\nmax_tokens\x18\x03 \x01(\x05\x42\x04\xe2\x41\x01\x01H\x02R\tmaxTokens\x88\x01\x01\x12\x18\n\x04stop\x18\x04 \x03(\tB\x04\xe2\x41\x01\x01R\x04stop\x12\x1d\n\x04seed\x18\x05 \x01(\x03\x42\x04\xe2\x41\x01\x01H\x03R\x04seed\x88\x01\x01\x12#\n\nextra_json\x18\x0f \x01(\tB\x04\xe2\x41\x01\x01R\textraJsonB\x0e\n\x0c_temperatureB\x08\n\x06_top_pB\r\n\x0b_max_tokensB\x07\n\x05_seed\"\xa9\x01\n\x05Usage\x12#\n\rprompt_tokens\x18\x01 \x01(\x03R\x0cpromptTokens\x12+\n\x11\x63ompletion_tokens\x18\x02 \x01(\x03R\x10\x63ompletionTokens\x12#\n\rcached_tokens\x18\x03 \x01(\x03R\x0c\x63\x61\x63hedTokens\x12)\n\x10reasoning_tokens\x18\x04 \x01(\x03R\x0freasoningTokens\"P\n\x07Picture\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n\nmedia_type\x18\x02 \x01(\tR\tmediaType\x12\x12\n\x04\x64\x61ta\x18\x03 \x01(\x0cR\x04\x64\x61ta\"S\n\rModelReplaced\x12\x16\n\x06wanted\x18\x01 \x01(\tR\x06wanted\x12\x12\n\x04used\x18\x02 \x01(\tR\x04used\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\"\x90\x02\n\x04\x44one\x12\x41\n\rfinish_reason\x18\x01 \x01(\x0e\x32\x1c.heddle.chat.v1.FinishReasonR\x0c\x66inishReason\x12+\n\x05usage\x18\x02 \x01(\x0b\x32\x15.heddle.chat.v1.UsageR\x05usage\x12\x14\n\x05model\x18\x03 \x01(\tR\x05model\x12\x34\n\x16provider_metadata_json\x18\x04 \x01(\tR\x14providerMetadataJson\x12\x1e\n\nsubstitute\x18\x05 \x01(\tR\nsubstitute\x12,\n\x12message_extra_json\x18\x06 \x01(\tR\x10messageExtraJson*s\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bROLE_SYSTEM\x10\x01\x12\r\n\tROLE_USER\x10\x02\x12\x12\n\x0eROLE_ASSISTANT\x10\x03\x12\r\n\tROLE_TOOL\x10\x04\x12\x12\n\x0eROLE_DEVELOPER\x10\x05*o\n\x0bImageDetail\x12\x1c\n\x18IMAGE_DETAIL_UNSPECIFIED\x10\x00\x12\x15\n\x11IMAGE_DETAIL_AUTO\x10\x01\x12\x14\n\x10IMAGE_DETAIL_LOW\x10\x02\x12\x15\n\x11IMAGE_DETAIL_HIGH\x10\x03*\x9f\x01\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x1c\n\x18\x46INISH_REASON_TOOL_CALLS\x10\x03\x12 \n\x1c\x46INISH_REASON_CONTENT_FILTER\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -60,6 +60,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOOLCALL'].fields_by_name['name']._serialized_options = b'\342A\001\002'
   _globals['_TOOLCALL'].fields_by_name['arguments_json']._loaded_options = None
   _globals['_TOOLCALL'].fields_by_name['arguments_json']._serialized_options = b'\342A\001\001'
+  _globals['_TOOLCALL'].fields_by_name['extra_json']._loaded_options = None
+  _globals['_TOOLCALL'].fields_by_name['extra_json']._serialized_options = b'\342A\001\001'
   _globals['_FUNCTIONDECLARATION'].fields_by_name['name']._loaded_options = None
   _globals['_FUNCTIONDECLARATION'].fields_by_name['name']._serialized_options = b'\342A\001\001'
   _globals['_FUNCTIONDECLARATION'].fields_by_name['description']._loaded_options = None
@@ -82,12 +84,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GENERATIONOPTIONS'].fields_by_name['seed']._serialized_options = b'\342A\001\001'
   _globals['_GENERATIONOPTIONS'].fields_by_name['extra_json']._loaded_options = None
   _globals['_GENERATIONOPTIONS'].fields_by_name['extra_json']._serialized_options = b'\342A\001\001'
-  _globals['_ROLE']._serialized_start=2082
-  _globals['_ROLE']._serialized_end=2197
-  _globals['_IMAGEDETAIL']._serialized_start=2199
-  _globals['_IMAGEDETAIL']._serialized_end=2310
-  _globals['_FINISHREASON']._serialized_start=2313
-  _globals['_FINISHREASON']._serialized_end=2472
+  _globals['_ROLE']._serialized_start=2166
+  _globals['_ROLE']._serialized_end=2281
+  _globals['_IMAGEDETAIL']._serialized_start=2283
+  _globals['_IMAGEDETAIL']._serialized_end=2394
+  _globals['_FINISHREASON']._serialized_start=2397
+  _globals['_FINISHREASON']._serialized_end=2556
   _globals['_MESSAGE']._serialized_start=79
   _globals['_MESSAGE']._serialized_end=373
   _globals['_CONTENTPART']._serialized_start=376
@@ -96,18 +98,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MEDIA']._serialized_end=818
   _globals['_FOREIGNPART']._serialized_start=820
   _globals['_FOREIGNPART']._serialized_end=885
-  _globals['_TOOLCALL']._serialized_start=887
-  _globals['_TOOLCALL']._serialized_end=990
-  _globals['_FUNCTIONDECLARATION']._serialized_start=993
-  _globals['_FUNCTIONDECLARATION']._serialized_end=1227
-  _globals['_GENERATIONOPTIONS']._serialized_start=1230
-  _globals['_GENERATIONOPTIONS']._serialized_end=1512
-  _globals['_USAGE']._serialized_start=1515
-  _globals['_USAGE']._serialized_end=1684
-  _globals['_PICTURE']._serialized_start=1686
-  _globals['_PICTURE']._serialized_end=1766
-  _globals['_MODELREPLACED']._serialized_start=1768
-  _globals['_MODELREPLACED']._serialized_end=1851
-  _globals['_DONE']._serialized_start=1854
-  _globals['_DONE']._serialized_end=2080
+  _globals['_TOOLCALL']._serialized_start=888
+  _globals['_TOOLCALL']._serialized_end=1028
+  _globals['_FUNCTIONDECLARATION']._serialized_start=1031
+  _globals['_FUNCTIONDECLARATION']._serialized_end=1265
+  _globals['_GENERATIONOPTIONS']._serialized_start=1268
+  _globals['_GENERATIONOPTIONS']._serialized_end=1550
+  _globals['_USAGE']._serialized_start=1553
+  _globals['_USAGE']._serialized_end=1722
+  _globals['_PICTURE']._serialized_start=1724
+  _globals['_PICTURE']._serialized_end=1804
+  _globals['_MODELREPLACED']._serialized_start=1806
+  _globals['_MODELREPLACED']._serialized_end=1889
+  _globals['_DONE']._serialized_start=1892
+  _globals['_DONE']._serialized_end=2164
 # @@protoc_insertion_point(module_scope)

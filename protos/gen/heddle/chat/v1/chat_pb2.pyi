@@ -294,6 +294,7 @@ class ToolCall(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     ARGUMENTS_JSON_FIELD_NUMBER: _builtins.int
+    EXTRA_JSON_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The model's identifier of the call, unique within a message."""
     name: _builtins.str
@@ -302,16 +303,23 @@ class ToolCall(_message.Message):
     """The arguments exactly as the model wrote them. Usually a JSON object, but a model
     can write malformed JSON, so this is text and not a `Struct`.
     """
+    extra_json: _builtins.str
+    """Members of the provider's call that this contract does not model, as the text of one
+    JSON object, for example `{"extra_content":{"google":{"thought_signature":"…"}}}`.
+    Some providers refuse a conversation in which a call comes back without them:
+    whoever repeats the call hands them on as they are.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         name: _builtins.str = ...,
         arguments_json: _builtins.str = ...,
+        extra_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "id", b"id", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "extra_json", b"extra_json", "id", b"id", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -538,6 +546,7 @@ class Done(_message.Message):
     MODEL_FIELD_NUMBER: _builtins.int
     PROVIDER_METADATA_JSON_FIELD_NUMBER: _builtins.int
     SUBSTITUTE_FIELD_NUMBER: _builtins.int
+    MESSAGE_EXTRA_JSON_FIELD_NUMBER: _builtins.int
     finish_reason: Global___FinishReason.ValueType
     """Why the model stopped."""
     model: _builtins.str
@@ -549,6 +558,13 @@ class Done(_message.Message):
     substitute: _builtins.str
     """The model that answered in place of the one that was asked for, as `connector/model`,
     because the assistant's organisation does not offer that one. Empty if none did.
+    """
+    message_extra_json: _builtins.str
+    """Members of the provider's message beside its text and its calls, as the text of one
+    JSON object, for example `{"reasoning_content":"…","reasoning_details":[…]}`: what a
+    provider may want to read again with the calls. Whoever repeats the message in a
+    conversation puts them into its `Message.extra_json`. Empty if there are none, and
+    where no function was offered.
     """
     @_builtins.property
     def usage(self) -> Global___Usage:
@@ -562,10 +578,11 @@ class Done(_message.Message):
         model: _builtins.str = ...,
         provider_metadata_json: _builtins.str = ...,
         substitute: _builtins.str = ...,
+        message_extra_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["finish_reason", b"finish_reason", "model", b"model", "provider_metadata_json", b"provider_metadata_json", "substitute", b"substitute", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["finish_reason", b"finish_reason", "message_extra_json", b"message_extra_json", "model", b"model", "provider_metadata_json", b"provider_metadata_json", "substitute", b"substitute", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -31,7 +31,7 @@ class Counts(_message.Message):
     CACHED_TOKENS_FIELD_NUMBER: _builtins.int
     COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
     requests: _builtins.int
-    """Answers that a model was asked for."""
+    """Answers that a model was asked for. Where it calls functions, each round is one."""
     usage_unknown: _builtins.int
     """Those of them whose tokens are unknown: the provider did not tell, or the client went away
     before it could. Their tokens are not estimated, and their cost is not counted.

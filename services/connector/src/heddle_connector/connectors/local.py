@@ -110,7 +110,7 @@ class Local(Connector[LocalSettings]):
         asked = _plain(completion_body(call, stream=True)) | {"return_progress": True}
         body = msgspec.json.encode(asked)
         server = await self._server()
-        reader = CompletionReader()
+        reader = CompletionReader(calls=bool(call.functions))
         kept: list[Event] = []
         async with aclosing(from_thread(self._threads, _task(server, body))) as chunks:
             async for chunk in chunks:

@@ -142,6 +142,7 @@ class _Reader:
         self.over = False
         self._failure: Exception | None = None
         self._calls = False
+        self._thoughts: list[str] = []
 
     def read(self, lines: Sequence[bytes]) -> Sequence[Event]:
         """Return the events of some lines, up to the one that fails."""
@@ -172,6 +173,7 @@ class _Reader:
         if message := line.message:
             if message.thinking:
                 batch.reasoning(message.thinking)
+                self._thoughts.append(message.thinking)
             if message.content:
                 batch.text(message.content)
             for asked in message.tool_calls or ():
@@ -181,7 +183,15 @@ class _Reader:
             self.over = True
             reason = _REASONS.get(line.done_reason or "stop", "unknown")
             usage = Usage(line.prompt_eval_count, line.eval_count)
-            batch.add(Done("tool_calls" if self._calls else reason, usage, line.model))
+            batch.add(self._done("tool_calls" if self._calls else reason, usage, line.model))
+
+    def _done(self, reason: FinishReason, usage: Usage, model: str) -> Done:
+        if not (self._calls and self._thoughts):
+            return Done(reason, usage, model)
+        # By the name that the conversation of the next request has for it.
+        thought = {"reasoning_content": "".join(self._thoughts)}
+        extra = msgspec.json.encode(thought).decode()
+        return Done(reason, usage, model, message_extra_json=extra)
 
 
 def _tool_call(asked: _Call) -> ToolCall:
@@ -248,6 +258,8 @@ def _message(message: Mapping[str, Any], names: dict[str, str]) -> dict[str, Any
     made: dict[str, Any] = {"role": "system" if role == "developer" else role, "content": text}
     if images:
         made["images"] = images
+    if thought := message.get("reasoning_content"):  # models that think want it back with calls
+        made["thinking"] = thought
     if calls := message.get("tool_calls"):
         names |= {call["id"]: call["function"]["name"] for call in calls}
         made["tool_calls"] = [

@@ -111,13 +111,15 @@ class OpenAi(Connector[OpenAiSettings]):
 
     async def whole(self, call: Call) -> Sequence[Event]:
         """Ask for a chat completion in one piece."""
-        return read_completion(await self.http.whole(self._request(call)), self._secret)
+        body = await self.http.whole(self._request(call))
+        return read_completion(body, self._secret, calls=bool(call.functions))
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
         """Ask for a streamed chat completion."""
         request = self._request(call)
         async with self.http.stream(request) as pieces:
-            decoder, reader = SseDecoder(), CompletionReader(self._secret)
+            decoder = SseDecoder()
+            reader = CompletionReader(self._secret, calls=bool(call.functions))
             async for piece in pieces:
                 if events := reader.read(decoder.feed(piece)):
                     yield events

@@ -1,10 +1,11 @@
 """When a model has called enough."""
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 
 from heddle.chat.v1 import chat_pb2
+
+from heddle_orchestrator.call import Call
 
 _MOST_ALIKE = 3
 _MOST_ERRORS = 10
@@ -25,9 +26,9 @@ class Budget:
     _alike: Counter[tuple[str, str]] = field(default_factory=Counter)
     _errors: int = 0
 
-    def refuses(self, call: chat_pb2.ToolCall) -> bool:
+    def refuses(self, call: Call) -> bool:
         """Take a call into account; say whether it was made too often to be run again."""
-        key = (call.name, _canonical(call.arguments_json))
+        key = call.key
         self._alike[key] += 1
         if self._alike[key] < _MOST_ALIKE:
             return False
@@ -59,11 +60,3 @@ class Budget:
 
     def _stop(self, why: str) -> None:
         self.stopped = self.stopped or why
-
-
-def _canonical(arguments: str) -> str:
-    """Return arguments in a form that is the same for the same values."""
-    try:
-        return json.dumps(json.loads(arguments), sort_keys=True)
-    except (ValueError, RecursionError):
-        return arguments.strip()

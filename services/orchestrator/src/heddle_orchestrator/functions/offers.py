@@ -11,8 +11,8 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.boundary import Context
-from heddle_runtime.calls import onward
-from heddle_runtime.errors import from_rpc, to_status
+from heddle_runtime.calls import outgoing, remaining
+from heddle_runtime.errors import DeadlineError, from_rpc, to_status
 from heddle_runtime.remembered import Remembered
 
 from heddle_orchestrator.bindings import Bound
@@ -86,9 +86,9 @@ class Catalog:
         )
         try:
             response = await self._listed(request, context)
-        except grpc.aio.AioRpcError as failure:
-            error = to_status(from_rpc(failure))
-            _fail(bound, error)
+        except (grpc.aio.AioRpcError, DeadlineError) as failure:
+            known = failure if isinstance(failure, DeadlineError) else from_rpc(failure)
+            _fail(bound, to_status(known))
             return Offers({}, bound)
         found = {each.id: each for each in response.functions}
         for b in bound:
@@ -106,9 +106,10 @@ class Catalog:
         self, request: tool_pb2.ListFunctionsRequest, context: Context
     ) -> tool_pb2.ListFunctionsResponse:
         async def ask() -> tool_pb2.ListFunctionsResponse:
-            return await self._tools.ListFunctions(request, **onward(context, _CAP))
+            return await self._tools.ListFunctions(request, **outgoing(_CAP))
 
-        return await self._known.get(request.SerializeToString(deterministic=True), ask)
+        key = request.SerializeToString(deterministic=True)
+        return await self._known.get(key, ask, remaining(context, _CAP))
 
 
 def _named(

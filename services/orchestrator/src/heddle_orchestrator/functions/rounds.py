@@ -15,6 +15,7 @@ from heddle_runtime.calls import remaining
 from heddle_runtime.errors import HeddleError, InvalidRequestError, NotFoundError, to_status
 
 from heddle_orchestrator.bindings import Bound
+from heddle_orchestrator.call import Call
 from heddle_orchestrator.execution import Events, ToolRun, execute
 from heddle_orchestrator.functions import choice, replies
 from heddle_orchestrator.functions.budget import Budget
@@ -100,14 +101,17 @@ class Rounds:
             done.usage.CopyFrom(self._usage)
         if turn.theirs:
             done.finish_reason = chat_pb2.FINISH_REASON_TOOL_CALLS
-        elif done.finish_reason == chat_pb2.FINISH_REASON_TOOL_CALLS:
-            done.finish_reason = chat_pb2.FINISH_REASON_STOP
+        else:
+            done.ClearField("message_extra_json")  # nobody repeats a message without calls
+            if done.finish_reason == chat_pb2.FINISH_REASON_TOOL_CALLS:
+                done.finish_reason = chat_pb2.FINISH_REASON_STOP
         if self.budget.stopped and not events and not turn.text:
             events.append(pb.RunEvent(text_delta=_NO_ANSWER))
         return [*events, pb.RunEvent(done=done)]
 
-    def _bound(self, call: chat_pb2.ToolCall) -> Bound:
+    def _bound(self, told: chat_pb2.ToolCall) -> Bound:
         """Return a call ready to run, or with the reason why it is not run."""
+        call = Call.read(told)
         offer = self.offers.by_name.get(call.name)
         if offer is None:
             bound = Bound(call.id, assistant_pb2.ToolBinding(), 0.0, call=call)
@@ -141,7 +145,8 @@ class Rounds:
         """Make the request of the next round."""
         size = sum(len(part.text) for message in generation.messages for part in message.parts)
         most = max(self.max_prompt_chars - size - len(turn.text), 0) // (len(bound) + 1)
-        generation.messages.extend(replies.conversation(turn.text, bound, most))
+        extra = turn.done.message_extra_json if turn.done is not None else ""
+        generation.messages.extend(replies.conversation(turn.text, extra, bound, most))
         if self.budget.stopped:
             del generation.functions[:]
             choice.end(generation.options)

@@ -47,7 +47,9 @@ class Turn:
             return
         # What answers a call is told by its id: each needs one, and one of its own.
         if not call.id or call.id in self.ids:
-            given = f"call_{self.number}_{len(self.ours) + 1}"
-            call = chat_pb2.ToolCall(id=given, name=call.name, arguments_json=call.arguments_json)
+            renamed = chat_pb2.ToolCall()
+            renamed.CopyFrom(call)
+            renamed.id = f"call_{self.number}_{len(self.ours) + 1}"
+            call = renamed
         self.ids.add(call.id)
         self.ours.append(call)

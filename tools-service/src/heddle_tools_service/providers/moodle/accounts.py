@@ -128,6 +128,6 @@ def _objects(found: object) -> list[Mapping[str, Any]]:
 
 
 def _integer(value: object) -> int:
-    if isinstance(value, int) and value > 0:
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
     raise ToolError("Moodle's answer cannot be read: an id is no number.")

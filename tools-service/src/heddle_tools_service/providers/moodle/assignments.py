@@ -98,11 +98,11 @@ def _listed(found: object, courses: Sequence[Course], span: Span) -> Iterator[_L
         if of is None:  # nobody asked for it
             continue
         for each in _list(course, "assignments"):
-            due = _whole(each.get("duedate"))
-            if not due or span.begin <= due <= span.end:
+            number, due = _whole(each.get("id")), _whole(each.get("duedate"))
+            if number and (not due or span.begin <= due <= span.end):
                 name = html.unescape(str(each.get("name") or ""))
                 cutoff = _whole(each.get("cutoffdate"))
-                yield _Listed(_whole(each.get("id")), name, of, due, cutoff)
+                yield _Listed(number, name, of, due, cutoff)
 
 
 def _distance(listed: _Listed, span: Span) -> tuple[bool, float]:
@@ -119,6 +119,8 @@ def _judged(listed: _Listed, told: object, now: float) -> Assignment | None:
     status: Status = "due"
     if _is_completed(attempt):
         status = "completed"
+    elif attempt.get("submissionsenabled") is False:  # marked on paper, or in class
+        return None
     elif due and due < now:
         status = "missed"
     return Assignment(
@@ -143,7 +145,7 @@ def _list(found: object, name: str) -> list[Mapping[str, Any]]:
 
 def _whole(value: object) -> int:
     """Return a number or a time of Moodle's; 0 stands for none there, and here for nonsense."""
-    return value if isinstance(value, int) else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _time(seconds: int) -> datetime | None:

@@ -14,6 +14,7 @@ from heddle_tools_service.sdk import ToolError
 
 _WHO = "Moodle"
 _SERVER = "/webservice/rest/server.php"
+_REFUSALS = frozenset({"exception", "errorcode", "error"})
 _LONGEST_MESSAGE = 300
 _CODE = re.compile(r"[A-Za-z0-9_/-]{1,80}", re.ASCII)
 
@@ -56,7 +57,7 @@ async def call_function(
     request = http.build_request("POST", site.endpoint, data=form)
     status, found = await fetch(http, request, _WHO)
     # Moodle answers 200 also when it refuses.
-    if isinstance(found, Mapping) and ("exception" in found or "errorcode" in found):
+    if isinstance(found, Mapping) and not _REFUSALS.isdisjoint(found):
         raise _refusal(site, function, found)
     if status >= HTTPStatus.BAD_REQUEST:
         raise ToolError(f"{_WHO} answered {status} to {function}.")

@@ -1,0 +1,43 @@
+"""A call that a model asked for."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from heddle.chat.v1 import chat_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call whose arguments have been read, once for all who look at them."""
+
+    told: chat_pb2.ToolCall
+    """As the model asked for it."""
+    arguments: dict[str, Any] | None
+    """None if they are no JSON object."""
+
+    @classmethod
+    def read(cls, told: chat_pb2.ToolCall) -> "Call":
+        """Read the arguments of a call."""
+        try:
+            arguments = json.loads(told.arguments_json)
+        except (ValueError, RecursionError):
+            arguments = None
+        return cls(told, arguments if isinstance(arguments, dict) else None)
+
+    @property
+    def id(self) -> str:
+        """Unique in the run."""
+        return self.told.id
+
+    @property
+    def name(self) -> str:
+        """The function, as the model knows it."""
+        return self.told.name
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What is the same for the same function and the same arguments."""
+        if self.arguments is None:
+            return self.name, self.told.arguments_json.strip()
+        return self.name, json.dumps(self.arguments, sort_keys=True)
