@@ -67,6 +67,19 @@ async def test_a_whole_answer_says_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     assert found[-1].done.finish_reason == chat.FINISH_REASON_TOOL_CALLS
 
 
+async def test_arguments_have_the_types_of_the_functions_schema(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    types = '{"properties":{"days":{"type":"integer"},"code":{"type":"string"}}}'
+    forecast = chat.FunctionDeclaration(name="forecast", parameters_schema_json=types)
+    written = "<function=forecast><parameter=days>3</parameter><parameter=code>3</parameter>"
+    script = streaming(*pieces(f"{written}</function>"))
+    async with openai_at(script, monkeypatch) as (stub, _):
+        found = await events(stub, asked(functions=[forecast]))
+
+    assert called(found) == [("forecast", {"days": 3, "code": "3"})]
+
+
 async def test_without_functions_or_with_none_chosen_the_text_stays_text(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

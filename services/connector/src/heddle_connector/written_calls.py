@@ -5,7 +5,9 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
+import msgspec
 import structlog
 from msgspec.structs import replace
 
@@ -43,7 +45,7 @@ class CallFormats:
 
     def reader(self, call: Call) -> "WrittenCalls | None":
         """Return what reads an answer to `call`; None if there is nothing to read in it."""
-        offered = [each for each in call.functions if isinstance(each, dict)]
+        offered = [_decoded(each) for each in call.functions if isinstance(each, dict)]
         if not offered or bytes(call.options.extra.get("tool_choice", b"")) == b'"none"':
             return None
         name = f"{call.connector}/{call.model}"
@@ -51,6 +53,14 @@ class CallFormats:
             if fnmatchcase(name, pattern):
                 return WrittenCalls(ToolCallReader(offered, formats=formats)) if formats else None
         return WrittenCalls(ToolCallReader(offered))
+
+
+def _decoded(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the function of a tool with its schema as it is, not as text."""
+    function = tool["function"]
+    if "parameters" not in function:
+        return dict(function)
+    return {**function, "parameters": msgspec.json.decode(function["parameters"])}
 
 
 class WrittenCalls:
