@@ -20,7 +20,7 @@ from heddle_tools_service import tools
 from heddle_tools_service.adapters import tools_in
 from heddle_tools_service.complaints import ARGUMENTS, REQUIRED
 from heddle_tools_service.definitions import check
-from heddle_tools_service.function_calls import declaration, members_of
+from heddle_tools_service.function_calls import WRONG_ARGUMENTS, declaration, members_of
 from heddle_tools_service.schemas import CompiledSchema
 from heddle_tools_service.sdk import Mode, Tool
 
@@ -78,7 +78,7 @@ class Installed:
         parsed, violations = self.arguments.read(members_of(call))
         if violations:
             message = f"The arguments of {function.name!r} are wrong: {_listed(violations)}."
-            raise InvalidRequestError(message, violations, tool=self.name)
+            raise InvalidRequestError(message, violations, kind=WRONG_ARGUMENTS, tool=self.name)
         return parsed
 
     def functions(self, config: Struct) -> list[chat_pb2.FunctionDeclaration]:

@@ -460,8 +460,8 @@ class FunctionCall(_message.Message):
     """The function, as `ListFunctions` names it."""
     arguments_json: _builtins.str
     """The arguments as the model wrote them: the text of one JSON object, or empty. What does
-    not fit the function's schema is answered with `INVALID_ARGUMENT` and `BadRequest`
-    details, and the tool does not run.
+    not fit the function's schema is answered with `INVALID_ARGUMENT`, `BadRequest` details
+    and the metadata `kind`: `invalid_arguments`, and the tool does not run.
     """
     def __init__(
         self,
