@@ -15,6 +15,7 @@ from heddle_connector.call import Call
 from heddle_connector.catalog import Catalog, Listing
 from heddle_connector.events import Done, Event
 from heddle_connector.owners import Owners
+from heddle_connector.prompted_functions import PromptedFunctions
 from heddle_connector.registry import Registry
 from heddle_connector.responses import add_events
 from heddle_connector.sdk import Model
@@ -31,12 +32,18 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     """Translates between the contract and the connectors."""
 
     def __init__(
-        self, registry: Registry, catalog: Catalog, owners: Owners, formats: CallFormats
+        self,
+        registry: Registry,
+        catalog: Catalog,
+        owners: Owners,
+        formats: CallFormats,
+        prompted: PromptedFunctions,
     ) -> None:
         self._registry = registry
         self._catalog = catalog
         self._owners = owners
         self._formats = formats
+        self._prompted = prompted
 
     async def ListConnectors(
         self, request: pb.ListConnectorsRequest, context: Context
@@ -90,7 +97,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
         """Stream what the connector yields."""
-        call = Call(request, context)
+        call = Call(request, context, prompted=self._prompted)
         first, batches = await begin(self._owners, call)
         ending = _Ending(self._formats.reader(call))
         try:
@@ -113,7 +120,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateWholeMessageRequest, context: Context
     ) -> pb.GenerateWholeMessageResponse:
         """Return all that the connector yields when it is over."""
-        call = Call(request.generation, context, whole=True)
+        call = Call(request.generation, context, whole=True, prompted=self._prompted)
         try:
             found = await whole(self._owners, call)
             ending = _Ending(self._formats.reader(call))

@@ -4,7 +4,6 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 
 from heddle_connector.call import Call
 from heddle_connector.events import Batch, Done, Event, ReasoningDelta, TextDelta, ToolCall
+from heddle_connector.model_patterns import said_of
 from heddle_connector.toolcalls import (
     FORMATS,
     CallCutOff,
@@ -44,15 +44,19 @@ class CallFormats:
                 )
 
     def reader(self, call: Call) -> "WrittenCalls | None":
-        """Return what reads an answer to `call`; None if there is nothing to read in it."""
-        offered = [_decoded(each) for each in call.functions if isinstance(each, dict)]
-        if not offered or bytes(call.options.extra.get("tool_choice", b"")) == b'"none"':
+        """Return what reads an answer to `call`; None if there is nothing to read in it.
+
+        Where functions were called earlier and none is offered any more, a model may still write
+        calls. They are nobody's then, but no text either.
+        """
+        if bytes(call.given.extra.get("tool_choice", b"")) == b'"none"':
             return None
-        name = f"{call.connector}/{call.model}"
-        for pattern, formats in self.by_pattern.items():
-            if fnmatchcase(name, pattern):
-                return WrittenCalls(ToolCallReader(offered, formats=formats)) if formats else None
-        return WrittenCalls(ToolCallReader(offered))
+        offered = [_decoded(each) for each in call.offered if isinstance(each, dict)]
+        known = offered or [{"name": name} for name in sorted(call.called)]
+        formats = said_of(f"{call.connector}/{call.model}", self.by_pattern)
+        if not known or (formats is not None and not formats):
+            return None
+        return WrittenCalls(ToolCallReader(known, formats=formats), wanted=bool(offered))
 
 
 def _decoded(tool: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,10 +70,11 @@ def _decoded(tool: Mapping[str, Any]) -> dict[str, Any]:
 class WrittenCalls:
     """Reads the events of one answer."""
 
-    __slots__ = ("_found", "_reader")
+    __slots__ = ("_found", "_reader", "_wanted")
 
-    def __init__(self, reader: ToolCallReader) -> None:
+    def __init__(self, reader: ToolCallReader, *, wanted: bool) -> None:
         self._reader = reader
+        self._wanted = wanted
         self._found = False
 
     def take(self, events: Sequence[Event]) -> Sequence[Event]:
@@ -95,6 +100,8 @@ class WrittenCalls:
                     batch.text(event.text)
                 case ReasoningPiece():
                     batch.reasoning(event.text)
+                case CallRead() if not self._wanted:
+                    log.warning("a call was written where none is offered", function=event.name)
                 case CallRead():
                     self._found = True
                     arguments = json.dumps(event.arguments, ensure_ascii=False)
