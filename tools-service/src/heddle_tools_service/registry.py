@@ -18,11 +18,13 @@ from heddle_runtime.structs import from_struct
 
 from heddle_tools_service import tools
 from heddle_tools_service.adapters import tools_in
+from heddle_tools_service.adapters.tool_plugins import make_importable
 from heddle_tools_service.complaints import ARGUMENTS, REQUIRED
+from heddle_tools_service.conversation import Scene
 from heddle_tools_service.definitions import check
 from heddle_tools_service.function_calls import WRONG_ARGUMENTS, declaration, members_of
 from heddle_tools_service.schemas import CompiledSchema
-from heddle_tools_service.sdk import Mode, Tool
+from heddle_tools_service.sdk import Mode, Occasion, Tool
 
 ENTRY_POINTS = "heddle.tools"
 _LONGEST_NAME = 80
@@ -81,16 +83,29 @@ class Installed:
             raise InvalidRequestError(message, violations, kind=WRONG_ARGUMENTS, tool=self.name)
         return parsed
 
-    def functions(self, config: Struct) -> list[chat_pb2.FunctionDeclaration]:
-        """Return what a model is told of the tool under a configuration.
+    def functions(self, config: Struct, scene: Scene) -> list[chat_pb2.FunctionDeclaration]:
+        """Return what a model is told of the tool under a configuration; nothing if it is off.
 
         Raises:
             InvalidRequestError: It cannot be called by models, or the configuration is wrong.
         """
         if self.tool.function is None:
             raise self._wrong_mode("function")
-        self.configure(config)
-        return [declaration(self.tool.function)]
+        on = self._is_enabled(self.configure(config), scene)
+        return [declaration(self.tool.function)] if on else []
+
+    def require_enabled(self, config: object, scene: Scene) -> None:
+        """Refuse a call of what is not offered now, whatever a model was offered before.
+
+        Raises:
+            NotFoundError: Models may not call the tool.
+        """
+        if not self._is_enabled(config, scene):
+            raise NotFoundError(f"The function of the tool {self.name!r} is switched off here.")
+
+    def _is_enabled(self, config: object, scene: Scene) -> bool:
+        asked = self.tool.enabled
+        return asked is None or asked(Occasion(config, scene.assistant, scene.identity))
 
     def _defaults(self) -> object:
         if "augment" not in self.tool.modes:
@@ -126,6 +141,7 @@ class Registry:
     @classmethod
     def discover(cls, folder: Path | None) -> "Registry":
         """Return our own tools, those of installed distributions, and those of `folder`."""
+        make_importable()
         plugins = discover(tools, ENTRY_POINTS, folder, _read)
         if folder is not None and not folder.is_dir():
             plugins.report(f"folder:{folder}", "There is no such folder. Check HEDDLE_TOOLS_DIR.")

@@ -11,7 +11,9 @@ from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, t
 from heddle_runtime.paging import page
 from heddle_runtime.structs import to_struct
 
+from heddle_tools_service.conversation import Scene
 from heddle_tools_service.execution import Event, running
+from heddle_tools_service.outcomes import failure
 from heddle_tools_service.workshop import Workshop
 
 _MOST_INVOCATIONS = 64
@@ -66,7 +68,9 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
     ) -> pb.ListFunctionsResponse:
         """Tell what a model may call."""
         _check(request.invocations, "invocations[{}]")
-        return pb.ListFunctionsResponse(functions=map(self._functions, request.invocations))
+        scene = Scene(pb.RunContext(assistant=request.assistant))
+        functions = [self._functions(each, scene) for each in request.invocations]
+        return pb.ListFunctionsResponse(functions=functions)
 
     async def ExecuteTool(
         self, request: pb.ExecuteToolRequest, context: Context
@@ -94,11 +98,12 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
             while events := await outbox.take():
                 yield pb.ExecuteToolsResponse(events=map(_event, events))
 
-    def _functions(self, invocation: pb.ToolInvocation) -> pb.ToolFunctions:
+    def _functions(self, invocation: pb.ToolInvocation, scene: Scene) -> pb.ToolFunctions:
         try:
-            functions = self._registry.get(invocation.name).functions(invocation.config)
-        except HeddleError as error:
-            return pb.ToolFunctions(id=invocation.id, error=to_status(error))
+            functions = self._registry.get(invocation.name).functions(invocation.config, scene)
+        except Exception as error:  # noqa: BLE001 - a tool's own checks can raise anything
+            told = to_status(failure(invocation.name, error))
+            return pb.ToolFunctions(id=invocation.id, error=told)
         return pb.ToolFunctions(id=invocation.id, functions=functions)
 
 

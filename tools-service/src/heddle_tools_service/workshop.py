@@ -71,11 +71,12 @@ class Workshop:
             build_request=scene.request,
             small_model=self.small_model,
         )
-        return partial(self._begin, call, left)
+        return partial(self._begin, call, scene, left)
 
     def _begin(
         self,
         call: Callable[..., ToolCall[Any]],
+        scene: Scene,
         left: float,
         invocation: pb.ToolInvocation,
         outbox: Outbox,
@@ -87,6 +88,8 @@ class Workshop:
             asked = invocation.function_call if invocation.HasField("function_call") else None
             arguments = installed.arguments_of(asked)
             config = installed.configure(invocation.config)
+            if asked:
+                installed.require_enabled(config, scene)
         except HeddleError as error:
             outbox.put(Event(invocation.id, error, slot))
             return None

@@ -10,7 +10,7 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.boundary import Context
-from heddle_runtime.calls import onward
+from heddle_runtime.calls import caller, onward
 from heddle_runtime.errors import from_rpc, to_status
 from heddle_runtime.remembered import Remembered
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _REMEMBERED = 10.0  # seconds
 _CAP = 10.0  # seconds
+_Key = tuple[bytes, str, str]
 _LONGEST_NAME = 64  # of what OpenAI takes
 
 
@@ -55,7 +56,7 @@ class Catalog:
 
     def __init__(self, tools: "ToolServiceAsyncStub") -> None:
         self._tools = tools
-        self._known: Remembered[bytes, tool_pb2.ListFunctionsResponse] = Remembered(_REMEMBERED)
+        self._known: Remembered[_Key, tool_pb2.ListFunctionsResponse] = Remembered(_REMEMBERED)
 
     async def offers(
         self,
@@ -99,7 +100,9 @@ class Catalog:
         async def ask() -> tool_pb2.ListFunctionsResponse:
             return await self._tools.ListFunctions(request, **onward(context, _CAP))
 
-        return await self._known.get(request.SerializeToString(deterministic=True), ask)
+        who = caller().identity  # a tool may offer its function to some only
+        key = (request.SerializeToString(deterministic=True), who.subject, who.organization)
+        return await self._known.get(key, ask)
 
 
 def _named(
