@@ -68,14 +68,19 @@ def _decoded(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class WrittenCalls:
-    """Reads the events of one answer."""
+    """Reads the events of one answer.
 
-    __slots__ = ("_found", "_reader", "_wanted")
+    Its calls are told at its end: if the provider tells calls itself, those are what the model
+    meant, and what is written is the same once more.
+    """
+
+    __slots__ = ("_calls", "_native", "_reader", "_wanted")
 
     def __init__(self, reader: ToolCallReader, *, wanted: bool) -> None:
         self._reader = reader
         self._wanted = wanted
-        self._found = False
+        self._calls: list[ToolCall] = []
+        self._native = False
 
     def take(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return events with the calls that are complete in place of what was written."""
@@ -88,7 +93,10 @@ class WrittenCalls:
                     batch.reasoning(event.text)
                 case Done():
                     self._add(self._reader.finish(), batch)
-                    batch.add(self._ended(event))
+                    self._end(event, batch)
+                case ToolCall():
+                    self._native = True
+                    batch.add(event)
                 case _:
                     batch.add(event)
         return batch.events()
@@ -103,15 +111,20 @@ class WrittenCalls:
                 case CallRead() if not self._wanted:
                     log.warning("a call was written where none is offered", function=event.name)
                 case CallRead():
-                    self._found = True
                     arguments = json.dumps(event.arguments, ensure_ascii=False)
                     identifier = f"call_{secrets.token_hex(_ID_BYTES)}"
-                    batch.add(ToolCall(identifier, event.name, arguments))
+                    self._calls.append(ToolCall(identifier, event.name, arguments))
                 case CallCutOff():
                     # Half of a call is none, and its marks are not for people.
                     log.warning("a written call was cut off", characters=len(event.text))
 
-    def _ended(self, done: Done) -> Done:
-        if self._found and done.finish_reason in ("stop", "unknown"):
-            return replace(done, finish_reason="tool_calls")
-        return done
+    def _end(self, done: Done, batch: Batch) -> None:
+        if self._calls and self._native:
+            names = [call.name for call in self._calls]
+            log.warning("calls were written beside native ones", functions=names)
+            self._calls = []
+        for call in self._calls:
+            batch.add(call)
+        if self._calls and done.finish_reason in ("stop", "unknown"):
+            done = replace(done, finish_reason="tool_calls")
+        batch.add(done)
