@@ -29,8 +29,8 @@ _INLINE = Stops(("`", "\n"))
 _FENCE = 3
 _BRACKETS = ("[", "{")
 _SPAN = re.compile(r"`(?!`)[^`\n]*+(?:`(?!`)|\n)(?!\Z)")
-_BLOCK_END = re.compile(r"\n {0,3}```(?!`)(?!\Z)")
 _LONGEST_RUN = 256
+_BLOCK_END = re.compile(r"\n {0,3}`{3,259}+(?!\Z)")  # _FENCE, and _LONGEST_RUN more
 _SPOKEN = Stops(FRAMED)
 
 
