@@ -9,9 +9,10 @@ from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.app import ConnectorSettings
 from heddle_connector.written_calls import CallFormats
 from pydantic import ValidationError
+from structlog.testing import capture_logs
 
 from connector.provider import DONE, Exchange, chunk, provider, streaming, text
-from connector.service import answer, as_whole, asked, events, openai_at, service
+from connector.service import answer, as_whole, asked, events, openai_at, said, service
 
 WEATHER = chat.FunctionDeclaration(
     name="get_weather",
@@ -85,6 +86,19 @@ async def test_a_whole_answer_says_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     assert found[-1].done.finish_reason == chat.FINISH_REASON_TOOL_CALLS
 
 
+async def test_arguments_have_the_types_of_the_functions_schema(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    types = '{"properties":{"days":{"type":"integer"},"code":{"type":"string"}}}'
+    forecast = chat.FunctionDeclaration(name="forecast", parameters_schema_json=types)
+    written = "<function=forecast><parameter=days>3</parameter><parameter=code>3</parameter>"
+    script = streaming(*pieces(f"{written}</function>"))
+    async with openai_at(script, monkeypatch) as (stub, _):
+        found = await events(stub, asked(functions=[forecast]))
+
+    assert called(found) == [("forecast", {"days": 3, "code": "3"})]
+
+
 async def test_without_functions_or_with_none_chosen_the_text_stays_text(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -100,9 +114,11 @@ async def test_without_functions_or_with_none_chosen_the_text_stays_text(
 async def test_a_call_that_the_limit_cuts_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     script = streaming(*pieces(f"Yes. {HERMES[:50]}", "length"))
     async with openai_at(script, monkeypatch) as (stub, _):
-        found = await events(stub, asked(functions=[WEATHER]))
+        with capture_logs() as logs:
+            found = await events(stub, asked(functions=[WEATHER]))
 
     assert called(found) == []
+    assert {"event": "a written call was cut off", "characters": 50, "log_level": "warning"} in logs
     assert answer(found).strip() == "Yes."
     assert found[-1].done.finish_reason == chat.FINISH_REASON_LENGTH
 
@@ -123,6 +139,55 @@ async def test_native_calls_and_reasoning_pass(monkeypatch: pytest.MonkeyPatch) 
     assert called(found) == [("get_weather", {"city": "Rome"})]
     assert "".join(event.reasoning_delta for event in found) == "Hm."
     assert answer(found) == "Ok."
+
+
+async def test_what_is_written_beside_native_calls_is_not_called_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    function = {"name": "get_weather", "arguments": '{"city": "Rome"}'}
+    native = {"index": 0, "id": "c1", "type": "function", "function": function}
+    script = streaming(
+        text(f"Ok. {HERMES}"), chunk({"tool_calls": [native]}), chunk({}, "tool_calls"), DONE
+    )
+    async with openai_at(script, monkeypatch) as (stub, _):
+        with capture_logs() as logs:
+            found = await events(stub, asked(functions=[WEATHER]))
+
+    assert called(found) == [("get_weather", {"city": "Rome"})]
+    assert answer(found).strip() == "Ok."
+    [told] = [line for line in logs if line["log_level"] == "warning"]
+    assert told["event"] == "calls were written beside native ones"
+    assert told["functions"] == ["get_weather"]
+
+
+async def test_reasoning_that_is_written_into_the_text_is_not_shown_and_calls_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = streaming(*pieces(f"<think>Maybe {HERMES}?</think>\n\nNo need."))
+    async with openai_at(script, monkeypatch) as (stub, _):
+        found = await events(stub, asked(functions=[WEATHER]))
+
+    assert called(found) == []
+    assert answer(found).strip() == "No need."
+    assert "".join(event.reasoning_delta for event in found) == f"Maybe {HERMES}?"
+
+
+async def test_a_call_of_what_was_offered_earlier_only_is_logged_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    earlier = chat.Message(
+        role=chat.ROLE_ASSISTANT,
+        tool_calls=[chat.ToolCall(id="1", name="get_weather", arguments_json="{}")],
+    )
+    async with openai_at(streaming(*pieces(f"Hm. {HERMES}")), monkeypatch) as (stub, _):
+        with capture_logs() as logs:
+            found = await events(stub, asked(messages=[said("Hi"), earlier]))
+
+    assert called(found) == []
+    assert answer(found).strip() == "Hm."
+    assert found[-1].done.finish_reason == chat.FINISH_REASON_STOP
+    [told] = [line for line in logs if line["log_level"] == "warning"]
+    assert told["event"] == "a call was written where none is offered"
 
 
 async def test_the_formats_of_a_model_can_be_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,6 +128,7 @@ async def test_wrong_arguments_are_told_and_the_tool_is_not_run(
     assert isinstance(found, InvalidRequestError)
     assert found.violations == (violation,)
     assert violation.description in found.message
+    assert found.metadata["kind"] == "invalid_arguments"
     assert not ran
 
 

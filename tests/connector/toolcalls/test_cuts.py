@@ -27,6 +27,7 @@ EXAMPLES = {
     },
     "prose": "It costs 3 < 4 [1], `f(x)` and {a: b}.\n\n- one\n- two  \n",
     "fences": 'Try:\n```json\n{"name": "get_weather", "arguments": {}}\n```\nor\n```\n<tool_call>\n```',
+    "a fence that more ticks end": "```js\na\n````\n<function=get_weather>\n</function>\n```\nb",
     "a fence alone that is no call": '```json\n{"name": "app", "version": "1"}\n```\n',
     "drafts in reasoning": '<think><tool_call>{"name": "f", "arguments": {}}</tool_call></think>No.',
     "reasoning without an end": 'Hm <tool_call>{"name": "f", "arguments": {}}</tool_call> and',

@@ -75,6 +75,7 @@ ONE_CALL = {
     "a fence alone": f"```json\n[{CALL}]\n```",
     "a fence alone, after reasoning": f"<think>So.</think>\n\n```json\n{CALL}\n```\n",
     "a fence alone, without an end": f"```json\n[{CALL}]",
+    "a fence alone, in capitals": f"```JSON\n[{CALL}]\n```",
     "a fence alone, without a language": f"```\n{CALL}\n```",
     "an array before text": f"[{CALL}] That should do.",
     "an array after text": f"I will look.\n[{CALL}]",

@@ -99,6 +99,10 @@ CASES = {
     "malformed_arguments": Case(
         [[calls("add", '{"a": 1', 0), calls("add", '{"a": "x", "c": 1}', 1)], added(1), ANSWER]
     ),
+    "long_arguments_with_a_secret": Case(
+        [[calls("library", f'{{"query": "sk-abcdefghijklmnop1234 {"x" * 1000}"}}')], ANSWER],
+        [bound("library")],
+    ),
     "a_disabled_tool": Case(
         [[calls("library", '{"query": "sheds"}')], ANSWER],
         [bound("adder"), bound("library", disabled=True)],

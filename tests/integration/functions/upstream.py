@@ -56,14 +56,24 @@ async def scripted(
 ) -> AsyncGenerator[Upstream]:
     """Serve a script on a free port."""
     upstream = Upstream(turns, refuses)
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", upstream.complete)
+    async with serving(lambda _: upstream) as upstream.url:
+        yield upstream
+
+
+@asynccontextmanager
+async def serving(script_of: Callable[[str], Upstream]) -> AsyncGenerator[str]:
+    """Serve the script of each model on a free port; yield the base URL."""
+
+    async def complete(request: web.Request) -> web.StreamResponse:
+        return await script_of((await request.json())["model"]).complete(request)
+
+    app = web.Application(client_max_size=0)
+    app.router.add_post("/v1/chat/completions", complete)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    upstream.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
     try:
-        yield upstream
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
     finally:
         await runner.cleanup()
 

@@ -222,6 +222,7 @@ async def test_a_change_that_lacks_a_member_is_refused(
     assert [violation.field for violation in error.violations] == [
         f"arguments.changes[0].{missing}"
     ]
+    assert error.metadata["kind"] == "invalid_arguments"
     assert (home / "seven.py").read_text() == SEVEN
 
 

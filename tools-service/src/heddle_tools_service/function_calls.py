@@ -10,6 +10,8 @@ from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_tools_service.sdk import Function, Offered
 
 _LONGEST = 1_000_000
+WRONG_ARGUMENTS = "invalid_arguments"
+"""The kind of failure, as programs and models read it."""
 
 
 def declaration(function: Function) -> chat_pb2.FunctionDeclaration:
@@ -70,4 +72,4 @@ def _refuse(constant: str) -> NoReturn:
 
 def _wrong(call: pb.FunctionCall, what: str) -> InvalidRequestError:
     message = f"The arguments of {call.name[:80]!r} {what}."
-    return InvalidRequestError(message, [Violation("arguments", what)])
+    return InvalidRequestError(message, [Violation("arguments", what)], kind=WRONG_ARGUMENTS)

@@ -18,11 +18,13 @@ from heddle_runtime.structs import from_struct
 
 from heddle_tools_service import tools
 from heddle_tools_service.adapters import tools_in
+from heddle_tools_service.adapters.tool_plugins import make_importable
 from heddle_tools_service.complaints import ARGUMENTS, REQUIRED
+from heddle_tools_service.conversation import Scene
 from heddle_tools_service.definitions import check
-from heddle_tools_service.function_calls import declaration, members_of
+from heddle_tools_service.function_calls import WRONG_ARGUMENTS, declaration, members_of
 from heddle_tools_service.schemas import CompiledSchema
-from heddle_tools_service.sdk import CalledFunction, Mode, Tool
+from heddle_tools_service.sdk import CalledFunction, Mode, Occasion, Tool
 
 ENTRY_POINTS = "heddle.tools"
 _LONGEST_NAME = 80
@@ -80,7 +82,7 @@ class Installed:
         parsed, violations = self.arguments.read(members_of(call))
         if violations:
             message = f"The arguments of {function.name!r} are wrong: {_listed(violations)}."
-            raise InvalidRequestError(message, violations, tool=self.name)
+            raise InvalidRequestError(message, violations, kind=WRONG_ARGUMENTS, tool=self.name)
         return parsed
 
     def functions(self) -> list[chat_pb2.FunctionDeclaration]:
@@ -92,6 +94,20 @@ class Installed:
         if self.tool.function is None:
             raise self._wrong_mode("function")
         return [declaration(self.tool.function)]
+
+    def require_enabled(self, config: object, scene: Scene) -> None:
+        """Refuse a call of what is not offered now, whatever a model was offered before.
+
+        Raises:
+            NotFoundError: Models may not call the tool.
+        """
+        if not self.is_enabled(config, scene):
+            raise NotFoundError(f"The function of the tool {self.name!r} is switched off here.")
+
+    def is_enabled(self, config: object, scene: Scene) -> bool:
+        """Return whether models may call the tool under a configuration it has read."""
+        asked = self.tool.enabled
+        return asked is None or asked(Occasion(config, scene.assistant, scene.identity))
 
     def _defaults(self) -> object:
         if "augment" not in self.tool.modes:
@@ -127,6 +143,7 @@ class Registry:
     @classmethod
     def discover(cls, folder: Path | None) -> "Registry":
         """Return our own tools, those of installed distributions, and those of `folder`."""
+        make_importable()
         plugins = discover(tools, ENTRY_POINTS, folder, _read)
         if folder is not None and not folder.is_dir():
             plugins.report(f"folder:{folder}", "There is no such folder. Check HEDDLE_TOOLS_DIR.")

@@ -97,6 +97,7 @@ __all__ = [
     "Moodle",
     "NoArguments",
     "NoOptions",
+    "Occasion",
     "Offered",
     "Page",
     "Passage",
@@ -249,6 +250,16 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
         return await self.small_model(prompt, timeout=limit, max_tokens=max_tokens)
 
 
+@dataclass(frozen=True, slots=True)
+class Occasion(Generic[ConfigT]):
+    """Where a function may be offered."""
+
+    config: ConfigT
+    """The checked configuration."""
+    assistant: Assistant
+    identity: Caller
+
+
 Run = Callable[[ToolCall[Any, Any]], "ToolResult | Awaitable[ToolResult]"]
 
 
@@ -320,6 +331,8 @@ class Tool:
     """None if models cannot call it, or `offer` knows."""
     offer: Offer | None = None
     """Tells what models can call under a configuration, where that hangs on it."""
+    enabled: Callable[[Occasion[Any]], bool] | None = None
+    """Whether models may call it on an occasion. None if always."""
 
     @property
     def blocking(self) -> bool:
@@ -339,6 +352,7 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
     category: str = "custom",
     version: str = "1.0",
     modes: tuple[Mode, ...] = ("augment",),
+    enabled: Callable[[Occasion[ModelT]], bool] | None = None,
 ) -> Callable[[Callable[[ToolCall[ModelT, Any]], ToolResult | Awaitable[ToolResult]]], Tool]:
     """Make a `Tool` of a function; the first line of its docstring is the tool's description.
 
@@ -354,6 +368,8 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
         category: `rag`, `rubric`, `file`, `utilities`, `lms` or `custom`, for lists.
         version: For people.
         modes: The ways in which the tool can be bound.
+        enabled: Whether models may call it on an occasion. Without it: always. It is asked when
+            functions are offered and again when one is called, so it must be quick.
     """
 
     def decorate(
@@ -378,6 +394,7 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
             run.__module__,
             offered if "function" in modes and offer is None else None,
             offer,
+            enabled,
         )
 
     return decorate

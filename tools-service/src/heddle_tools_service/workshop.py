@@ -58,7 +58,8 @@ class Workshop:
             context: What the tools can see.
             left: Seconds that are left of the call.
         """
-        return partial(self._begin, self._call(Scene(context)), left)
+        scene = Scene(context)
+        return partial(self._begin, self._call(scene), scene, left)
 
     async def offer(
         self, invocation: pb.ToolInvocation, assistant: Assistant, left: float
@@ -73,9 +74,12 @@ class Workshop:
         try:
             installed = self.registry.get(invocation.name)
             config = installed.configure(invocation.config)
+            scene = Scene(pb.RunContext(assistant=assistant))
+            if not installed.is_enabled(config, scene):
+                return pb.ToolFunctions(id=invocation.id)
             if installed.tool.offer is None:
                 return pb.ToolFunctions(id=invocation.id, functions=installed.functions())
-            call = self._call(Scene(pb.RunContext(assistant=assistant)))
+            call = self._call(scene)
             seconds = min(self.patience, left * _TELLABLE)
             made = call(config=config, arguments=None, status=_unheard, seconds=seconds)
             found = await installed.tool.offer(made)
@@ -107,6 +111,7 @@ class Workshop:
     def _begin(
         self,
         call: Callable[..., ToolCall[Any]],
+        scene: Scene,
         left: float,
         invocation: pb.ToolInvocation,
         outbox: Outbox,
@@ -118,6 +123,8 @@ class Workshop:
             asked = invocation.function_call if invocation.HasField("function_call") else None
             arguments = installed.arguments_of(asked)
             config = installed.configure(invocation.config)
+            if asked:
+                installed.require_enabled(config, scene)
         except HeddleError as error:
             outbox.put(Event(invocation.id, error, slot))
             return None

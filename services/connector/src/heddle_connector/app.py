@@ -18,6 +18,7 @@ from heddle_connector.catalog import Catalog
 from heddle_connector.http import http_client
 from heddle_connector.owners import Owners
 from heddle_connector.pictures import LARGEST, Pictures
+from heddle_connector.prompted_functions import PromptedFunctions
 from heddle_connector.registry import installed, opened
 from heddle_connector.servicer import ConnectorServicer
 from heddle_connector.written_calls import CallFormats
@@ -66,6 +67,20 @@ class ConnectorSettings(EgressSettings):
         "format is read.",
     )
 
+    prompted_functions: dict[str, str] = Field(
+        default={},
+        description="Which models are told of functions in their prompt, for those whose server "
+        "takes none: a JSON object of patterns of connector/model and the format in which the "
+        'model writes calls: {"openai/qwen2.5-*": "hermes"}, or "qwen3_coder", "xlam", "native". '
+        "The first that fits counts; without one, functions are sent natively.",
+    )
+
+    @field_validator("prompted_functions")
+    @classmethod
+    def _check_prompted(cls, value: dict[str, str]) -> dict[str, str]:
+        PromptedFunctions(value)
+        return value
+
     @field_validator("call_formats")
     @classmethod
     def _check_formats(cls, value: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -100,7 +115,12 @@ async def app(
         resources.push_async_callback(owners.close)
         pictures = Pictures(settings.pictures_dir, settings.pictures_per_person)
         servicer = ConnectorServicer(
-            registry, Catalog(), owners, CallFormats(settings.call_formats), pictures
+            registry,
+            Catalog(),
+            owners,
+            CallFormats(settings.call_formats),
+            PromptedFunctions(settings.prompted_functions),
+            pictures,
         )
         contract = pb.DESCRIPTOR.services_by_name["ConnectorService"]
         yield [bind(contract, pb_grpc.add_ConnectorServiceServicer_to_server, servicer)]

@@ -11,9 +11,11 @@ from heddle_runtime.calls import TimedCall, caller, remaining
 from heddle_runtime.errors import ProviderGarbledError
 from msgspec import Raw
 
+from heddle_connector.call_styles import CallStyle
 from heddle_connector.events import Picture
 from heddle_connector.messages import members, to_messages, to_tool
 from heddle_connector.pictures import LARGEST, Pictures
+from heddle_connector.prompted_functions import WISHES, PromptedFunctions, prompted
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -28,16 +30,25 @@ class Options(msgspec.Struct, frozen=True):
     """What else the client's request held, each member as JSON text."""
 
 
+_BESIDE_THE_PROMPT = PromptedFunctions({})
+
+
 class Call:
-    """An answer to generate. Everything is translated when it is first looked at."""
+    """An answer to generate. Everything is translated when it is first looked at.
+
+    Where the model is told of functions in its prompt, `messages` tells it, and `functions` and
+    `options` know nothing of them: a connector sends what it finds in either case.
+    """
 
     # `cached_property` takes a lock in Python 3.11 and is a twentieth of a request's cost.
     __slots__ = (
         "_context",
-        "_functions",
+        "_given",
         "_messages",
+        "_offered",
         "_options",
         "_pictures",
+        "_prompted",
         "_request",
         "_room",
         "connector",
@@ -53,13 +64,16 @@ class Call:
         pictures: Pictures,
         *,
         whole: bool = False,
+        prompted: PromptedFunctions = _BESIDE_THE_PROMPT,
     ) -> None:
         self._request = request
         self._context = context
         self._pictures = pictures
         self._room = LARGEST
+        self._prompted = prompted
         self._messages: list[dict[str, Any]] | None = None
-        self._functions: list[dict[str, Any] | Raw] | None = None
+        self._offered: list[dict[str, Any] | Raw] | None = None
+        self._given: Options | None = None
         self._options: Options | None = None
         self.model = request.model.model
         """The provider's name of the model."""
@@ -82,6 +96,7 @@ class Call:
             wanted=f"{wanted.connector}/{wanted.model}", used=f"{connector}/{model}", reason=reason
         )
         self.connector, self.model = connector, model
+        self._messages = self._options = None  # it may be told of functions in another way
 
     @property
     def substitute(self) -> str:
@@ -100,24 +115,36 @@ class Call:
         What the contract does not model is `msgspec.Raw`: JSON text as the client sent it.
         """
         if self._messages is None:
-            self._messages = to_messages(self._request.messages[:])
+            messages = to_messages(self._request.messages[:])
+            if style := self._style:
+                messages = prompted(style, messages, self.offered, self.given.extra)
+            self._messages = messages
         return self._messages
 
     @property
     def functions(self) -> list[dict[str, Any] | Raw]:
-        """The functions the model may call, as OpenAI's member `tools`; foreign ones as `Raw`."""
-        if self._functions is None:
-            self._functions = [
+        """What is sent as OpenAI's member `tools`; foreign ones as `Raw`."""
+        return [] if self._style else self.offered
+
+    @property
+    def offered(self) -> list[dict[str, Any] | Raw]:
+        """What the request offers the model to call, in the same form."""
+        if self._offered is None:
+            self._offered = [
                 to_tool(function, f"functions[{index}]")
                 for index, function in enumerate(self._request.functions[:])
             ]
-        return self._functions
+        return self._offered
 
     @property
     def options(self) -> Options:
         """How to generate."""
         if self._options is None:
-            self._options = _options(self._request.options)
+            given = self.given
+            if self._style:
+                extra = {name: value for name, value in given.extra.items() if name not in WISHES}
+                given = msgspec.structs.replace(given, extra=extra)
+            self._options = given
         return self._options
 
     async def keep(self, data: bytes) -> Picture:
@@ -132,6 +159,24 @@ class Call:
                 f"The pictures of the answer have more than {LARGEST} bytes together."
             )
         return await self._pictures.keep(caller().identity, data)
+
+    @property
+    def given(self) -> Options:
+        """The same as the client gave it."""
+        if self._given is None:
+            self._given = _options(self._request.options)
+        return self._given
+
+    @property
+    def called(self) -> set[str]:
+        """The functions that were called earlier in the conversation."""
+        return {call.name for message in self._request.messages for call in message.tool_calls}
+
+    @property
+    def _style(self) -> CallStyle | None:
+        if not self._prompted.by_pattern:  # asked several times for each call
+            return None
+        return self._prompted.style(f"{self.connector}/{self.model}")
 
     @property
     def assistant(self) -> Assistant | None:

@@ -16,6 +16,7 @@ from heddle_connector.catalog import Catalog, Listing
 from heddle_connector.events import Done, Event
 from heddle_connector.owners import Owners
 from heddle_connector.pictures import Pictures
+from heddle_connector.prompted_functions import PromptedFunctions
 from heddle_connector.registry import Registry
 from heddle_connector.responses import add_events, to_picture
 from heddle_connector.sdk import Model
@@ -37,12 +38,14 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         catalog: Catalog,
         owners: Owners,
         formats: CallFormats,
+        prompted: PromptedFunctions,
         pictures: Pictures,
     ) -> None:
         self._registry = registry
         self._catalog = catalog
         self._owners = owners
         self._formats = formats
+        self._prompted = prompted
         self._pictures = pictures
 
     async def ListConnectors(
@@ -97,7 +100,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
         """Stream what the connector yields."""
-        call = Call(request, context, self._pictures)
+        call = Call(request, context, self._pictures, prompted=self._prompted)
         first, batches = await begin(self._owners, call)
         ending = _Ending(self._formats.reader(call))
         try:
@@ -120,7 +123,9 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateWholeMessageRequest, context: Context
     ) -> pb.GenerateWholeMessageResponse:
         """Return all that the connector yields when it is over."""
-        call = Call(request.generation, context, self._pictures, whole=True)
+        call = Call(
+            request.generation, context, self._pictures, whole=True, prompted=self._prompted
+        )
         try:
             found = await whole(self._owners, call)
             ending = _Ending(self._formats.reader(call))

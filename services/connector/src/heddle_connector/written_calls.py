@@ -4,7 +4,6 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 
 from heddle_connector.call import Call
 from heddle_connector.events import Batch, Done, Event, ReasoningDelta, TextDelta, ToolCall
+from heddle_connector.model_patterns import said_of
 from heddle_connector.refusals import BAD_JSON
 from heddle_connector.toolcalls import (
     FORMATS,
@@ -45,15 +45,19 @@ class CallFormats:
                 )
 
     def reader(self, call: Call) -> "WrittenCalls | None":
-        """Return what reads an answer to `call`; None if there is nothing to read in it."""
-        offered = [_readable(each) for each in call.functions if isinstance(each, dict)]
-        if not offered or bytes(call.options.extra.get("tool_choice", b"")) == b'"none"':
+        """Return what reads an answer to `call`; None if there is nothing to read in it.
+
+        Where functions were called earlier and none is offered any more, a model may still write
+        calls. They are nobody's then, but no text either.
+        """
+        if bytes(call.given.extra.get("tool_choice", b"")) == b'"none"':
             return None
-        name = f"{call.connector}/{call.model}"
-        for pattern, formats in self.by_pattern.items():
-            if fnmatchcase(name, pattern):
-                return WrittenCalls(ToolCallReader(offered, formats=formats)) if formats else None
-        return WrittenCalls(ToolCallReader(offered))
+        offered = [_readable(each) for each in call.offered if isinstance(each, dict)]
+        known = offered or [{"name": name} for name in sorted(call.called)]
+        formats = said_of(f"{call.connector}/{call.model}", self.by_pattern)
+        if not known or (formats is not None and not formats):
+            return None
+        return WrittenCalls(ToolCallReader(known, formats=formats), wanted=bool(offered))
 
 
 def _readable(declared: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -69,13 +73,19 @@ def _readable(declared: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class WrittenCalls:
-    """Reads the events of one answer."""
+    """Reads the events of one answer.
 
-    __slots__ = ("_found", "_reader")
+    Its calls are told at its end: if the provider tells calls itself, those are what the model
+    meant, and what is written is the same once more.
+    """
 
-    def __init__(self, reader: ToolCallReader) -> None:
+    __slots__ = ("_calls", "_native", "_reader", "_wanted")
+
+    def __init__(self, reader: ToolCallReader, *, wanted: bool) -> None:
         self._reader = reader
-        self._found = False
+        self._wanted = wanted
+        self._calls: list[ToolCall] = []
+        self._native = False
 
     def take(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return events with the calls that are complete in place of what was written."""
@@ -88,7 +98,10 @@ class WrittenCalls:
                     batch.reasoning(event.text)
                 case Done():
                     self._add(self._reader.finish(), batch)
-                    batch.add(self._ended(event))
+                    self._end(event, batch)
+                case ToolCall():
+                    self._native = True
+                    batch.add(event)
                 case _:
                     batch.add(event)
         return batch.events()
@@ -100,16 +113,23 @@ class WrittenCalls:
                     batch.text(event.text)
                 case ReasoningPiece():
                     batch.reasoning(event.text)
+                case CallRead() if not self._wanted:
+                    log.warning("a call was written where none is offered", function=event.name)
                 case CallRead():
-                    self._found = True
                     arguments = json.dumps(event.arguments, ensure_ascii=False)
                     identifier = f"call_{secrets.token_hex(_ID_BYTES)}"
-                    batch.add(ToolCall(identifier, event.name, arguments))
+                    self._calls.append(ToolCall(identifier, event.name, arguments))
                 case CallCutOff():
                     # Half of a call is none, and its marks are not for people.
                     log.warning("a written call was cut off", characters=len(event.text))
 
-    def _ended(self, done: Done) -> Done:
-        if self._found and done.finish_reason in ("stop", "unknown"):
-            return replace(done, finish_reason="tool_calls")
-        return done
+    def _end(self, done: Done, batch: Batch) -> None:
+        if self._calls and self._native:
+            names = [call.name for call in self._calls]
+            log.warning("calls were written beside native ones", functions=names)
+            self._calls = []
+        for call in self._calls:
+            batch.add(call)
+        if self._calls and done.finish_reason in ("stop", "unknown"):
+            done = replace(done, finish_reason="tool_calls")
+        batch.add(done)

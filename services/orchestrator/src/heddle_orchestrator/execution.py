@@ -12,6 +12,7 @@ from heddle_runtime.boundary import Context
 from heddle_runtime.calls import onward
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import ProviderGarbledError, from_rpc, to_status
+from heddle_runtime.redaction import redact
 
 from heddle_orchestrator.bindings import Bound
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 
 Events = list[pb.RunEvent]
+_LONGEST_ARGUMENTS = 1_000  # characters that are told
 _GRACE = 1.0  # seconds; the tool service ends a slow tool itself, this is for one that hangs
 
 
@@ -131,11 +133,10 @@ def _absorb(bound: Bound, event: tool_pb2.ToolEvent, watched: bool) -> Events:  
 
 
 def _started(bound: Bound) -> pb.RunEvent:
-    return pb.RunEvent(
-        tool_started=pb.ToolStarted(
-            binding_id=bound.binding_id, tool=bound.tool, call=_called(bound)
-        )
-    )
+    started = pb.ToolStarted(binding_id=bound.binding_id, tool=bound.tool, call=_called(bound))
+    if bound.call is not None:
+        started.call.arguments_json = redact(bound.call.told.arguments_json)[:_LONGEST_ARGUMENTS]
+    return pb.RunEvent(tool_started=started)
 
 
 def _called(bound: Bound) -> pb.CalledFunction | None:

@@ -460,9 +460,10 @@ class FunctionCall(_message.Message):
     """The function, as `ListFunctions` names it."""
     arguments_json: _builtins.str
     """The arguments as the model wrote them: the text of one JSON object, or empty. What does
-    not fit the function's schema is answered with `INVALID_ARGUMENT` and `BadRequest`
-    details, and the tool does not run. A schema that a remote server made is the server's
-    to check: only names and plain types are looked at here, and the answer is `UNKNOWN`.
+    not fit the function's schema is answered with `INVALID_ARGUMENT`, `BadRequest` details
+    and the metadata `kind`: `invalid_arguments`, and the tool does not run. A schema that a
+    remote server made is the server's to check: only names and plain types are looked at
+    here, and the answer is `UNKNOWN`.
     """
     def __init__(
         self,

@@ -94,7 +94,8 @@ class ToolServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListFunctions(self, request, context):
-        """Tells which functions tools offer to a model under the given configurations. An
+        """Tells which functions tools offer to a model under the given configurations, to this
+        caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
         invocation that cannot be described, for example because its configuration is wrong
         or a remote server does not answer, ends in an error of its own; the call succeeds.
         """

@@ -42,7 +42,8 @@ class ToolServiceStub:
     configuration is wrong: the violations are the answer.
     """
     ListFunctions: _grpc.UnaryUnaryMultiCallable[_tool_pb2.ListFunctionsRequest, _tool_pb2.ListFunctionsResponse]
-    """Tells which functions tools offer to a model under the given configurations. An
+    """Tells which functions tools offer to a model under the given configurations, to this
+    caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
     invocation that cannot be described, for example because its configuration is wrong
     or a remote server does not answer, ends in an error of its own; the call succeeds.
     """
@@ -74,7 +75,8 @@ class ToolServiceAsyncStub(ToolServiceStub):
     configuration is wrong: the violations are the answer.
     """
     ListFunctions: _aio.UnaryUnaryMultiCallable[_tool_pb2.ListFunctionsRequest, _tool_pb2.ListFunctionsResponse]  # type: ignore[assignment]
-    """Tells which functions tools offer to a model under the given configurations. An
+    """Tells which functions tools offer to a model under the given configurations, to this
+    caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
     invocation that cannot be described, for example because its configuration is wrong
     or a remote server does not answer, ends in an error of its own; the call succeeds.
     """
@@ -127,7 +129,8 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_pb2.ListFunctionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_pb2.ListFunctionsResponse, _abc.Awaitable[_tool_pb2.ListFunctionsResponse]]:
-        """Tells which functions tools offer to a model under the given configurations. An
+        """Tells which functions tools offer to a model under the given configurations, to this
+        caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
         invocation that cannot be described, for example because its configuration is wrong
         or a remote server does not answer, ends in an error of its own; the call succeeds.
         """

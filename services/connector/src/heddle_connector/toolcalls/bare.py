@@ -11,8 +11,9 @@ from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.functions import Functions
 from heddle_connector.toolcalls.names import LONGEST_NAME
 from heddle_connector.toolcalls.objects import ARGUMENTS, NAMES, read_json
+from heddle_connector.toolcalls.scans import Scan, literal, peek, space, within
 from heddle_connector.toolcalls.sequences import sequence
-from heddle_connector.toolcalls.source import Scan, Source, literal, peek, space, within
+from heddle_connector.toolcalls.source import Source
 from heddle_connector.toolcalls.spans import JSON, PYTHON, bracketed
 
 _KEYS = "|".join((*NAMES, *ARGUMENTS, "id", "type", "tool_call_id", "index"))

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from heddle_connector.toolcalls.literals import PYTHON, LiteralError, number, read_literal
+from heddle_connector.toolcalls.grammars import PYTHON, LiteralError, number
+from heddle_connector.toolcalls.literals import read_literal
 from heddle_connector.toolcalls.objects import read_json
 
 # A text becomes the first of its types that it can be.

@@ -8,7 +8,7 @@ from heddle_connector.toolcalls.attempt import Attempt
 from heddle_connector.toolcalls.coercion import coerce
 from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.names import LONGEST_NAME, WIDE
-from heddle_connector.toolcalls.source import Scan, literal, until, within
+from heddle_connector.toolcalls.scans import Scan, literal, until, within
 from heddle_connector.toolcalls.spans import DEEPEST
 
 _MARK = "]<]minimax[>["

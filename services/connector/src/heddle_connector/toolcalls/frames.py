@@ -7,7 +7,7 @@ from heddle_connector.toolcalls.attempt import Attempt
 from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.names import LONGEST_NAME, without_number
 from heddle_connector.toolcalls.objects import read_json
-from heddle_connector.toolcalls.source import Scan, literal, peek, space, until, within
+from heddle_connector.toolcalls.scans import Scan, literal, peek, space, until, within
 from heddle_connector.toolcalls.spans import JSON, bracketed
 
 END = re.compile(r"<\|(?:end|call|return|eom|eot)\|>")

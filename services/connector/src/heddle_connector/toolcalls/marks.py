@@ -7,10 +7,13 @@ from functools import lru_cache
 from heddle_connector.toolcalls.formats import FORMATS, Format
 from heddle_connector.toolcalls.reasoning import MARKS, REASONING
 from heddle_connector.toolcalls.rows import Row
-from heddle_connector.toolcalls.source import Source, Stops, alternatives
+from heddle_connector.toolcalls.source import Source
+from heddle_connector.toolcalls.stops import Stops, alternatives
 
 # White space, the beginning, or the end of a mark stand before calls without a mark; and what
 # follows the bracket must not make it an ordinary one.
+SHORTEST_CUT = 5
+"""Characters of a mark at the end of a message that cannot be a coincidence."""
 _BRACKET = (
     r"(?<![^\s>\]｜|])(?:\{(?=\s{0,64}(?:\"|\Z))"
     r"|\[(?=\s{0,64}(?:\{\s{0,64}(?:\"|\Z)|[^\W\d][\w.\-]{0,64}(?:\(|\Z)|\Z)))"

@@ -3,7 +3,8 @@
 import re
 
 from heddle_connector.toolcalls.functions import Functions
-from heddle_connector.toolcalls.source import Scan, Source, within
+from heddle_connector.toolcalls.scans import Scan, within
+from heddle_connector.toolcalls.source import Source
 
 LONGEST_NAME = 256
 _WORD = re.compile(r"[^\s<>()\[\]{}\"'`|｜,;=]*+")

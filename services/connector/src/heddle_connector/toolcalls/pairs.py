@@ -15,7 +15,8 @@ from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.formats import Format, Pairs
 from heddle_connector.toolcalls.functions import Functions
 from heddle_connector.toolcalls.names import LONGEST_NAME, WIDE, attributes
-from heddle_connector.toolcalls.source import Scan, Source, blank, literal, space, until, within
+from heddle_connector.toolcalls.scans import Scan, blank, literal, space, until, within
+from heddle_connector.toolcalls.source import Source
 
 _CDATA = ("<![CDATA[", "]]>")
 

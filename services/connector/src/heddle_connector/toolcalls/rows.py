@@ -8,14 +8,16 @@ from heddle_connector.toolcalls.elements import elements
 from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.formats import Format
 from heddle_connector.toolcalls.frames import header
-from heddle_connector.toolcalls.literals import FIELDS, LiteralError, read_literal
+from heddle_connector.toolcalls.grammars import FIELDS, LiteralError
+from heddle_connector.toolcalls.literals import read_literal
 from heddle_connector.toolcalls.names import attributes, name, without_number
 from heddle_connector.toolcalls.objects import read_json
 from heddle_connector.toolcalls.pairs import PairReader
+from heddle_connector.toolcalls.scans import Scan, literal, peek, space
 from heddle_connector.toolcalls.sequences import sequence
-from heddle_connector.toolcalls.source import Scan, alternatives, literal, peek, space
 from heddle_connector.toolcalls.spans import FIELDS as FIELD_SPANS
 from heddle_connector.toolcalls.spans import JSON, bracketed
+from heddle_connector.toolcalls.stops import alternatives
 
 _HOLE = re.compile(r"\{(\w*)\}")
 _HEADER = r"\s*+(?:\Z|[tj]|<(?:\Z|\|(?:\Z|[cm])))"

@@ -5,10 +5,11 @@ from typing import Any
 
 from heddle_connector.toolcalls.attempt import Attempt
 from heddle_connector.toolcalls.events import CallRead
-from heddle_connector.toolcalls.literals import PYTHON, LiteralError, read_literal
+from heddle_connector.toolcalls.grammars import PYTHON, LiteralError
+from heddle_connector.toolcalls.literals import read_literal
 from heddle_connector.toolcalls.names import LONGEST_NAME
 from heddle_connector.toolcalls.objects import call_of, read_json
-from heddle_connector.toolcalls.source import Scan, peek, space, within
+from heddle_connector.toolcalls.scans import Scan, peek, space, within
 from heddle_connector.toolcalls.spans import JSON, bracketed
 from heddle_connector.toolcalls.spans import PYTHON as PYTHON_SPANS
 

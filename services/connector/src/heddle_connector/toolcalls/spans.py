@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from heddle_connector.toolcalls.source import Scan, Source
+from heddle_connector.toolcalls.scans import Scan
+from heddle_connector.toolcalls.source import Source
 
 DEEPEST = 100
 """Levels of brackets. Real calls have less than ten."""

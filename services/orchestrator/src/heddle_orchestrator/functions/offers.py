@@ -11,7 +11,7 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.boundary import Context
-from heddle_runtime.calls import outgoing, remaining
+from heddle_runtime.calls import caller, outgoing, remaining
 from heddle_runtime.errors import DeadlineError, from_rpc, to_status
 from heddle_runtime.remembered import Remembered
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _REMEMBERED = 10.0  # seconds
 _CAP = 10.0  # seconds
 _MOST_TOLD = 10  # of what a binding holds back
+_Key = tuple[bytes, str, str]
 _LONGEST_NAME = 64  # of what OpenAI takes
 
 
@@ -59,7 +60,7 @@ class Catalog:
 
     def __init__(self, tools: "ToolServiceAsyncStub") -> None:
         self._tools = tools
-        self._known: Remembered[bytes, tool_pb2.ListFunctionsResponse] = Remembered(_REMEMBERED)
+        self._known: Remembered[_Key, tool_pb2.ListFunctionsResponse] = Remembered(_REMEMBERED)
 
     async def offers(
         self,
@@ -108,7 +109,8 @@ class Catalog:
         async def ask() -> tool_pb2.ListFunctionsResponse:
             return await self._tools.ListFunctions(request, **outgoing(_CAP))
 
-        key = request.SerializeToString(deterministic=True)
+        who = caller().identity  # a tool may offer its function to some only
+        key = (request.SerializeToString(deterministic=True), who.subject, who.organization)
         return await self._known.get(key, ask, remaining(context, _CAP))
 
 

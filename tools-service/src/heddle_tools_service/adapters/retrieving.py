@@ -1,0 +1,63 @@
+"""Retrieval as older plugins know it: chunks as dicts, citations as dicts."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+from heddle_tools_service.sdk import Passage, Source, ToolCall, ToolError, ToolUnavailableError
+
+RetrieveFn = Callable[..., Awaitable[list[dict[str, Any]]]]
+
+
+async def later(_: str, **__: object) -> list[dict[str, Any]]:
+    """Stand for retrieval where nothing is retrieved yet.
+
+    Raises:
+        ToolError: Always.
+    """
+    raise ToolError("Documents are retrieved when the function is called, not before.")
+
+
+def retrieving(call: ToolCall[dict[str, Any]]) -> RetrieveFn:
+    """Return what searches the collections of a call's configuration."""
+
+    async def retrieve(query: str, **wishes: object) -> list[dict[str, Any]]:
+        if wishes:
+            raise ToolError(f"The documents cannot be searched by {', '.join(sorted(wishes))}.")
+        config = call.config
+        found = await call.knowledge.search(config["collections"], query, top_k=config["top_k"])
+        if found.failures and not found.passages:
+            first = found.failures[0]
+            raise (ToolUnavailableError if first.unavailable else ToolError)(first.message)
+        return [_chunk(passage, number) for number, passage in enumerate(found.passages)]
+
+    return retrieve
+
+
+def sources_of(citations: Iterable[Mapping[str, Any]]) -> list[Source]:
+    """Return what an answer rests on, as clients see it."""
+    return [
+        Source(
+            title=str(each.get("doc_title") or "Untitled"),
+            excerpt=str(each.get("content_preview") or ""),
+            score=each["score"] if isinstance(each.get("score"), int | float) else None,
+            attributes={
+                name: str(each[name])
+                for name in ("chunk_id", "document_id", "chunk_index")
+                if name in each
+            },
+        )
+        for each in citations
+    ]
+
+
+def _chunk(passage: Passage, number: int) -> dict[str, Any]:
+    known = passage.attributes
+    document = known.get("document_id") or passage.uri or passage.title
+    return {
+        "id": known.get("chunk_id") or f"{document}#{number}",
+        "document_id": document,
+        "doc_title": passage.title,
+        "chunk_index": number,
+        "content": passage.text,
+        "similarity": passage.score,
+    }

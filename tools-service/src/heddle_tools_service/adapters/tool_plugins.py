@@ -1,0 +1,138 @@
+"""Files with `plugin = ToolPlugin(definition, handler, enabled)`, which models call."""
+
+import inspect
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from heddle_tools_service.adapters.legacy import title_of
+from heddle_tools_service.adapters.retrieving import RetrieveFn, later, retrieving, sources_of
+from heddle_tools_service.definitions import DefinitionError
+from heddle_tools_service.sdk import Function, Occasion, Run, Tool, ToolCall, ToolResult
+
+_OLD_HOME = "app.tools._registry"
+_CONFIG = {
+    "type": "object",
+    "properties": {
+        "collections": {
+            "type": "array",
+            "items": {"type": "string"},
+            "default": [],
+            "description": "What it may search. With none, it knows of no documents.",
+        },
+        "top_k": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 100,
+            "default": 5,
+            "description": "The most passages that a search finds in each.",
+        },
+    },
+    "additionalProperties": False,
+}
+
+
+@dataclass
+class ToolContext:
+    """What a handler knows of the conversation."""
+
+    retrieve_fn: RetrieveFn | None = None
+    user_token: str = ""
+    """Always empty: nobody's credentials are handed to tools."""
+    user_id: str = ""
+    has_documents: bool = False
+
+
+@dataclass
+class ToolEvent:
+    """What a handler may return in place of the data itself."""
+
+    tool_name: str
+    data: Any
+
+
+@dataclass
+class ToolPlugin:
+    """A function that models call."""
+
+    definition: dict[str, Any]
+    """A tool object of OpenAI's."""
+    handler: Callable[..., Awaitable[Any]]
+    """Gets the arguments, the context and `on_status`; returns text, or what becomes JSON."""
+    enabled: Callable[[ToolContext], bool] = lambda _: True
+
+
+def make_importable() -> None:
+    """Let files import these types from where they lay; a module that is really there stays."""
+    package, tools, _ = _OLD_HOME.split(".")
+    if package in sys.modules or find_spec(package):
+        return
+    for name in (package, f"{package}.{tools}"):
+        sys.modules[name] = ModuleType(name)
+        sys.modules[name].__path__ = []
+    sys.modules[_OLD_HOME] = sys.modules[__name__]
+
+
+def read(module: ModuleType) -> Iterator[Tool]:
+    """Yield the tool of a module, if it is of this shape."""
+    plugin = getattr(module, "plugin", None)
+    if plugin is None:
+        return
+    if not isinstance(plugin, ToolPlugin):
+        raise DefinitionError(
+            "plugin is not a ToolPlugin. Make it one: ToolPlugin(definition, handler, enabled)."
+        )
+    if not inspect.iscoroutinefunction(plugin.handler):
+        raise DefinitionError("The handler is not async. Make it one: async def handler(...).")
+    told = plugin.definition.get("function")
+    if not isinstance(told, Mapping) or not isinstance(told.get("name"), str):
+        raise DefinitionError("The definition names no function. Add function.name to it.")
+    name = told["name"]
+    description = str(told.get("description", ""))
+    yield Tool(
+        name=name,
+        title=title_of(name),
+        description=description,
+        slot="context",
+        schema=_CONFIG,
+        parse=dict,
+        run=_calling(plugin.handler),
+        category="legacy",
+        modes=("function",),
+        module=module.__name__,
+        function=Function(name, description, dict(told.get("parameters") or {}), dict),
+        enabled=lambda occasion: plugin.enabled(_context(occasion, later)),
+    )
+
+
+def _calling(handler: Callable[..., Awaitable[Any]]) -> Run:
+    async def run(call: ToolCall[dict[str, Any]]) -> ToolResult:
+        async def on_status(message: str) -> None:
+            call.status(message)
+
+        context = _context(Occasion(call.config, call.assistant, call.identity), retrieving(call))
+        return _result(await handler(call.arguments, context, on_status=on_status))
+
+    return run
+
+
+def _context(occasion: Occasion[dict[str, Any]], retrieve: RetrieveFn) -> ToolContext:
+    has_documents = bool(occasion.config["collections"])
+    return ToolContext(
+        retrieve_fn=retrieve if has_documents else None,
+        user_id=occasion.identity.subject,
+        has_documents=has_documents,
+    )
+
+
+def _result(found: object) -> ToolResult:
+    if isinstance(found, ToolEvent):
+        found = found.data
+    if isinstance(found, str):
+        return ToolResult(found)
+    if isinstance(found, Mapping) and isinstance(found.get("formatted_text"), str):
+        return ToolResult(found["formatted_text"], sources_of(found.get("citation_sources") or ()))
+    return ToolResult.json(found)
