@@ -5,7 +5,9 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
+import msgspec
 import structlog
 from msgspec.structs import replace
 
@@ -49,8 +51,16 @@ class CallFormats:
         name = f"{call.connector}/{call.model}"
         for pattern, formats in self.by_pattern.items():
             if fnmatchcase(name, pattern):
-                return WrittenCalls(ToolCallReader(offered, formats=formats)) if formats else None
-        return WrittenCalls(ToolCallReader(offered))
+                return _reader(offered, formats) if formats else None
+        return _reader(offered)
+
+
+def _reader(
+    offered: Sequence[Mapping[str, Any]], formats: Sequence[str] | None = None
+) -> "WrittenCalls":
+    # Parameters are JSON text as the client sent it; a value's type is looked up in them.
+    functions = msgspec.json.decode(msgspec.json.encode(offered))
+    return WrittenCalls(ToolCallReader(functions, formats=formats))
 
 
 class WrittenCalls:
