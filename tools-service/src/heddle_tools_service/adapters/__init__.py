@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from types import ModuleType
 
-from heddle_tools_service.adapters import rag_processors, tool_processors
+from heddle_tools_service.adapters import base_tools, rag_processors, tool_processors
 from heddle_tools_service.sdk import Tool
 
 Reader = Callable[[ModuleType], Iterable[Tool]]
@@ -37,4 +37,7 @@ def _native(module: ModuleType) -> Iterable[Tool]:
             yield value
 
 
-_READERS: tuple[Reader, ...] = (_native, tool_processors.read, rag_processors.read)
+_READERS: tuple[Reader, ...] = (
+    *(_native, base_tools.read),
+    *(tool_processors.read, rag_processors.read),
+)
