@@ -1,7 +1,11 @@
 """What a patch keeps of a file, what it tells, and how it is undone."""
 
 import os
+import resource
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -9,7 +13,7 @@ from heddle_tools_service.workspace import state
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.shapes import Change, Edit, FileEdits
-from tools_service.workspace.areas import left_over, patched, waiting
+from tools_service.workspace.areas import SEVEN, left_over, patched, waiting
 
 DIFF = f"""\
 --- a/seven.py
@@ -47,6 +51,31 @@ def test_a_patch_tells_everything(workspace: Workspace, seven: Path) -> None:
         Change(2, 2, 2, 2, 3, "", unchanged=False),
     )
     assert seven.read_text().splitlines()[7] == "# the end"
+
+
+EIGHT = "".join(f"{number}\n" for number in range(1, 9))
+PAIRS = (
+    Edit("seven\nand a half\neight", "7\n8", 7, 8),
+    Edit("", "4\n5", 4, 5),
+    Edit("one\none and a half\ntwo\ntwo and a half", "1\n2", 1, 2),
+)
+
+
+@pytest.mark.parametrize("edits", list(permutations(PAIRS)))
+def test_lines_are_those_before_the_call_in_any_order_of_changes(
+    workspace: Workspace, seven: Path, edits: tuple[Edit, ...]
+) -> None:
+    seven.write_text(EIGHT)
+
+    found = patched(workspace, "seven.py", *edits)
+
+    assert seven.read_text().split("\n") == [
+        *("one", "one and a half", "two", "two and a half"),
+        *("3", "6", "seven", "and a half", "eight", ""),
+    ]
+    [backup] = (workspace.state.folder / "backups").iterdir()
+    assert backup.name == found.restore_id
+    assert (backup / "0").read_text() == EIGHT
 
 
 def test_a_dry_run_tells_the_same_and_writes_nothing(workspace: Workspace, seven: Path) -> None:
@@ -239,6 +268,37 @@ def test_a_failure_of_the_disk_half_way_leaves_everything_as_it_was(
     assert not (seven.parent / "new").exists()
     assert left_over(workspace.area.root) == []
     assert list((workspace.state.folder / "backups").iterdir()) == []
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let no file grow beyond 100,000 bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_is_full_half_way_leaves_everything_as_it_was(
+    workspace: Workspace, seven: Path
+) -> None:
+    long = "x" * 200_000
+    files = [
+        FileEdits("seven.py", (Edit("x", "    pass", 2, 2),)),
+        FileEdits("new/long.txt", (Edit(long, ""),), create=True),
+    ]
+
+    with full_disk(), pytest.raises(WorkspaceError, match=r"'new/long\.txt' cannot be") as caught:
+        workspace.patch(files, waiting)
+
+    assert caught.value.kind == "storage"
+    assert seven.read_text() == SEVEN
+    assert not (seven.parent / "new").exists()
+    assert left_over(workspace.area.root) == []
+    assert list((workspace.state.folder / "backups").iterdir()) == []
+    assert len(workspace.patch(files, waiting).files) == 2
 
 
 def test_no_descriptor_is_left_open(workspace: Workspace, seven: Path) -> None:
