@@ -119,6 +119,9 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(workspace: Workspace, seven
         (b"a\nb\n", Edit("\n", "a", 1, 1), b"\nb\n"),
         (b"a\n\nb\n", Edit("", "a\n", 1, 2), b"b\n"),
         (b"a\nb\nc\n", Edit("x\n", "a\nb\n"), b"x\nc\n"),
+        (b"a\nb\nc\n", Edit("x", "b\n"), b"a\nx\nc\n"),
+        (b"a\nb\nc\n", Edit("x", "a\nb\n"), b"x\nc\n"),
+        (b"a\nb\nc\n", Edit("bc", "b\nc"), b"a\nbc\n"),
         (b"a\nb\nc\n", Edit("", "b\n"), b"a\nc\n"),
         (b"a\nb\nc\n", Edit("", "\nb"), b"a\nc\n"),
         (b"a\nbcd\ne\n", Edit("X\nY", "c"), b"a\nbX\nYd\ne\n"),
@@ -220,6 +223,34 @@ def test_what_was_written_since_is_lost_only_by_force(workspace: Workspace, seve
     assert seven.read_bytes() == before
 
 
+def test_a_change_whose_backup_is_being_removed_is_not_found(
+    workspace: Workspace, seven: Path
+) -> None:
+    made = patched(workspace, "seven.py", Edit("x", "    pass", 2, 2)).restore_id
+    (workspace.state.folder / "backups" / made / "0").unlink()
+
+    with pytest.raises(WorkspaceError, match="There is no restore_id") as caught:
+        workspace.restore(made, waiting)
+
+    assert caught.value.kind == "not_found"
+    assert seven.read_text().splitlines()[1] == "x"
+
+
+def test_what_is_left_of_a_backup_goes_with_the_next_change(
+    workspace: Workspace, seven: Path
+) -> None:
+    backups = workspace.state.folder / "backups"
+    patched(workspace, "seven.py", Edit("x", "    pass", 2, 2))
+    (backups / "half-removed").mkdir()
+    (backups / "half-removed" / "0").write_text("old")
+
+    made = patched(workspace, "seven.py", Edit("y", "    pass", 5, 5)).restore_id
+
+    assert "half-removed" not in {path.name for path in backups.iterdir()}
+    assert workspace.restore(made, waiting).files[0].status == "restored"
+    assert "y" not in seven.read_text()
+
+
 @pytest.mark.parametrize("identifier", ["", "x", "0" * 24, "../../ana", "..", "0" * 23 + "/"])
 @pytest.mark.usefixtures("seven")
 def test_an_unknown_restore_id_is_not_found(workspace: Workspace, identifier: str) -> None:
@@ -271,10 +302,10 @@ def test_a_failure_of_the_disk_half_way_leaves_everything_as_it_was(
 
 
 @contextmanager
-def full_disk() -> Iterator[None]:
-    """Let no file grow beyond 100,000 bytes."""
+def full_disk(size: int = 100_000) -> Iterator[None]:
+    """Let no file grow beyond a number of bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
         yield
     finally:
@@ -299,6 +330,16 @@ def test_a_disk_that_is_full_half_way_leaves_everything_as_it_was(
     assert left_over(workspace.area.root) == []
     assert list((workspace.state.folder / "backups").iterdir()) == []
     assert len(workspace.patch(files, waiting).files) == 2
+
+
+def test_half_of_a_note_is_none(workspace: Workspace) -> None:
+    workspace.state.make()
+    record = state.Record("0" * 24, (), ("a" * 100,))
+
+    with full_disk(50), pytest.raises(OSError, match="too large"), workspace.state.noted(record):
+        pytest.fail("there is no note to begin a patch with")
+
+    assert list(workspace.state.journal.iterdir()) == []
 
 
 def test_no_descriptor_is_left_open(workspace: Workspace, seven: Path) -> None:

@@ -69,6 +69,17 @@ async def test_changes_are_told_while_the_tool_runs(client: Client, home: Path) 
     assert (home / "seven.py").read_text().count("return 1") == 2
 
 
+async def test_a_path_is_told_as_it_is_listed(client: Client, home: Path) -> None:
+    (home / "src").mkdir()
+    (home / "src" / "a.py").write_text("    pass\n")
+    change = {**CHANGE, "line_start": 1, "line_end": 1}
+
+    statuses, _ = await call(client, "patch_file", {"file_path": "./src/a.py", "changes": [change]})
+
+    assert [status.change.path for status in statuses[1:]] == ["src/a.py"]
+    assert (await done(client, "read_file", {"file_path": "./src/a.py"})).startswith("src/a.py, ")
+
+
 async def test_a_dry_run_tells_of_no_change(client: Client, home: Path) -> None:
     statuses, found = await call(
         client, "patch_file", {"file_path": "seven.py", "changes": [CHANGE], "dry_run": True}

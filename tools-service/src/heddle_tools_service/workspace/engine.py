@@ -91,6 +91,7 @@ class Workspace:
     def page(self, path: str, first: int, last: int | None) -> Page:
         """Return lines `first` to `last` of a file, or to its end."""
         self._settle()
+        path = "/".join(components(path))
         image = read(self.area, path)
         text = decode(image.data, path)
         total = len(text.lines)
@@ -123,11 +124,7 @@ class Workspace:
     def _record(self, identifier: str) -> Record:
         record = self.state.complete(identifier) if _IDENTIFIER.fullmatch(identifier) else None
         if record is None:
-            message = (
-                f"There is no restore_id {identifier[:40]!r}; the last {MOST_BACKUPS} changes "
-                "can be restored."
-            )
-            raise WorkspaceError("not_found", message)
+            raise _no_backup(identifier)
         return record
 
     def _restored(self, record: Record, index: int, *, force: bool) -> Planned:
@@ -140,7 +137,10 @@ class Workspace:
             raise WorkspaceError("conflict", message)
         data = None
         if file.before is not None:
-            data = (self.state.backup(record.id) / str(index)).read_bytes()
+            try:
+                data = (self.state.backup(record.id) / str(index)).read_bytes()
+            except FileNotFoundError:  # it became too old meanwhile
+                raise _no_backup(record.id) from None
         write = Write(file.path, components(file.path), now, data, file.mode)
         if data == (now and now.data):
             return Planned(write, ChangedFile(file.path, "unchanged", file.before or ""))
@@ -183,3 +183,11 @@ class Workspace:
         with held(self.state.locks / "all", deadline):
             for record in self.state.abandoned():
                 undo(self.area, self.state, record)
+
+
+def _no_backup(identifier: str) -> WorkspaceError:
+    message = (
+        f"There is no restore_id {identifier[:40]!r}; the last {MOST_BACKUPS} changes can be "
+        "restored."
+    )
+    return WorkspaceError("not_found", message)
