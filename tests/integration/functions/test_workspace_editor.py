@@ -136,6 +136,7 @@ async def test_add_type_hints_edits_the_open_file(
 
         assert editor.file.read_text() == AFTER
         first, second, third = editor.upstream.bodies
+    assert "metadata" not in first
     question = first["messages"][-1]["content"]
     assert "\n    1| def add(a, b):\n" in question
     assert "The person looks at lines 1-2." in question
