@@ -159,7 +159,7 @@ async def test_add_type_hints_edits_the_open_file(
         "… reading add.py",
         "… running patch_file",
         "… changing add.py",
-        "… changed add.py, lines 1-1: Type hints",
+        "… changed add.py, line 1: Type hints",
         "✓ used current_file, read_file, patch_file",
         "add() has type hints now.",
     ]
@@ -173,6 +173,20 @@ async def test_add_type_hints_edits_the_open_file(
     assert reasons[-1] == "stop"
     assert not any(reasons[:-1])
     assert not any(c["delta"]["tool_calls"] for chunk in chunks for c in chunk["choices"])
+
+
+async def test_an_answer_that_is_not_streamed_edits_as_well(tmp_path: Path) -> None:
+    async with editing(tmp_path, [[PATCH], ANSWER]) as editor:
+        answer = await editor.client.chat.completions.create(
+            model="lamb_assistant.4",
+            messages=[{"role": "user", "content": QUESTION}],
+            metadata={"current_file": "add.py"},
+        )
+
+        assert editor.file.read_text() == AFTER
+        assert "    1| def add(a, b):" in editor.upstream.bodies[0]["messages"][-1]["content"]
+    message = answer.choices[0].message
+    assert (message.content, message.tool_calls) == ("add() has type hints now.", None)
 
 
 async def test_edits_that_are_written_into_an_answer_change_nothing(tmp_path: Path) -> None:

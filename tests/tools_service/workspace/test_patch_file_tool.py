@@ -53,8 +53,8 @@ async def test_changes_are_told_while_the_tool_runs(client: Client, home: Path) 
     assert isinstance(found, pb.ToolResult)
     assert [status.message for status in statuses] == [
         "changing seven.py",
-        "changed seven.py, lines 2-2: Return a value",
-        "changed seven.py, lines 5-5: This one too",
+        "changed seven.py, line 2: Return a value",
+        "changed seven.py, line 5: This one too",
     ]
     first, second = (status.change for status in statuses[1:])
     assert not statuses[0].HasField("change")
@@ -67,6 +67,23 @@ async def test_changes_are_told_while_the_tool_runs(client: Client, home: Path) 
     assert first.diff == json.loads(text_of(found))["files"][0]["diff"]
     assert (second.line_start, second.diff) == (5, "")
     assert (home / "seven.py").read_text().count("return 1") == 2
+
+
+@pytest.mark.usefixtures("home")
+async def test_people_read_which_lines_were_changed(client: Client) -> None:
+    insertion = {**CHANGE, "line_start": 4, "line_end": 3, "old_content": ""}
+    several = {**CHANGE, "line_start": 1, "line_end": 2, "old_content": "def func1():\n    pass"}
+    new = {"old_content": "", "new_content": "x\n", "reason": ""}
+    patch = {"file_path": "seven.py", "changes": [several, insertion]}
+    made = {"file_path": "new.py", "changes": [new], "create": True}
+
+    statuses, _ = await call(client, "patch_file", {**patch, "other_files": [made]})
+
+    assert [status.message for status in statuses[1:]] == [
+        "changed seven.py, lines 1-2: Return a value",
+        "changed seven.py, before line 4: Return a value",
+        "created new.py",
+    ]
 
 
 async def test_a_path_is_told_as_it_is_listed(client: Client, home: Path) -> None:
