@@ -75,6 +75,18 @@ async def test_values_have_the_types_that_the_function_declares(
     assert called(found) == [("order", values)]
 
 
+async def test_a_schema_that_cannot_be_read_leaves_values_as_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    schema = '{"properties":{"city":{"type":"integer","maximum":1e999}}}'
+    odd = chat.FunctionDeclaration(name="get_weather", parameters_schema_json=schema)
+    script = streaming(*pieces(CODER.replace("Paris", "7")))
+    async with openai_at(script, monkeypatch) as (stub, _):
+        found = await events(stub, asked(functions=[odd]))
+
+    assert called(found) == [("get_weather", {"city": "7"})]
+
+
 async def test_a_whole_answer_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     async def script(exchange: Exchange) -> None:
         message = {"role": "assistant", "content": f"{CODER}\n{HERMES}"}

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from heddle_connector.call import Call
 from heddle_connector.events import Batch, Done, Event, ReasoningDelta, TextDelta, ToolCall
+from heddle_connector.refusals import BAD_JSON
 from heddle_connector.toolcalls import (
     FORMATS,
     CallCutOff,
@@ -58,9 +59,16 @@ class CallFormats:
 def _reader(
     offered: Sequence[Mapping[str, Any]], formats: Sequence[str] | None = None
 ) -> "WrittenCalls":
-    # Parameters are JSON text as the client sent it; a value's type is looked up in them.
-    functions = msgspec.json.decode(msgspec.json.encode(offered))
-    return WrittenCalls(ToolCallReader(functions, formats=formats))
+    return WrittenCalls(ToolCallReader([*map(_readable, offered)], formats=formats))
+
+
+def _readable(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a tool with its parameters, which are JSON text so far, as values to look up."""
+    try:
+        found: Mapping[str, Any] = msgspec.json.decode(msgspec.json.encode(tool))
+    except BAD_JSON:  # a number that only JSON can write; values of the function stay text
+        return tool
+    return found
 
 
 class WrittenCalls:
