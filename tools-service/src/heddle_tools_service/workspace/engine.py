@@ -60,7 +60,7 @@ class Workspace:
             self._settle()
             planned = plan(self.area, files, relocate=relocate)
             return Patched(tuple(one.told for one in planned))
-        with self._writing(["/".join(components(file.path)) for file in files]):
+        with self._writing([path for file in files for path in _held(file.path, made=file.create)]):
             planned = plan(self.area, files, relocate=relocate)
             return self._write(planned, wanted)
 
@@ -80,7 +80,8 @@ class Workspace:
         chosen = [n for n, file in enumerate(record.files) if only in ("", file.path)]
         if not chosen:
             raise WorkspaceError("not_found", f"The change did not touch {path!r}.")
-        with self._writing([record.files[index].path for index in chosen]):
+        paths = [record.files[index].path for index in chosen]
+        with self._writing([each for path in paths for each in _held(path, made=True)]):
             planned = [self._restored(record, index, force=force) for index in chosen]
             return self._write(planned, wanted)
 
@@ -183,6 +184,17 @@ class Workspace:
         with held(self.state.locks / "all", deadline):
             for record in self.state.abandoned():
                 undo(self.area, self.state, record)
+
+
+def _held(path: str, *, made: bool) -> list[str]:
+    """Return what is kept from others while a file is written.
+
+    If it is made anew these are also the folders on the way to it: who makes one takes it away
+    again when the patch fails.
+    """
+    names = components(path)
+    first = 1 if made else len(names)
+    return ["/".join(names[:end]) for end in range(first, len(names) + 1)]
 
 
 def _no_backup(identifier: str) -> WorkspaceError:
