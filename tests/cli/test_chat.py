@@ -71,6 +71,20 @@ def test_a_tool_that_failed_is_told_and_the_answer_still_comes(
     assert notes == "rag: kb-2 is missing\nrag: The server is down.\n"
 
 
+def test_a_change_of_a_file_is_shown_with_its_diff(services: Services, heddle: Run) -> None:
+    change = {"path": "a.py", "reason": "Shorter", "diff": "@@ -1 +1 @@\n-a = 12\n+a = 1\n"}
+    services.orchestrator.script = [
+        event(status={"message": "changed a.py: Shorter", "change": change}),
+        event(text_delta="Done."),
+        DONE,
+    ]
+
+    code, out, notes = heddle("chat", "bio", "Shorten it.")
+
+    assert (code, out) == (0, "Done.\n")
+    assert notes == "changed a.py: Shorter\n@@ -1 +1 @@\n-a = 12\n+a = 1\n"
+
+
 def test_a_trace_shows_the_steps_and_the_prompt(services: Services, heddle: Run) -> None:
     message = chat_pb2.Message(
         role=chat_pb2.ROLE_USER,

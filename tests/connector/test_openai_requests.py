@@ -185,6 +185,25 @@ async def test_a_request_cannot_choose_where_the_key_goes(monkeypatch: pytest.Mo
     }
 
 
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"current_file": "a.py", "current_lines": "1"}, None),
+        ({"current_file": "a.py", "course": "7"}, {"course": "7"}),
+        ({"course": "7"}, {"course": "7"}),
+        ({}, {}),
+        (["current_file"], ["current_file"]),
+    ],
+)
+async def test_what_tools_are_asked_with_is_not_for_the_provider(
+    monkeypatch: pytest.MonkeyPatch, given: object, sent: object
+) -> None:
+    options = chat.GenerationOptions(extra_json=json.dumps({"metadata": given}))
+    async with openai_at(stop, monkeypatch) as (stub, provider):
+        await events(stub, asked(options=options))
+    assert provider.exchanges[0].json.get("metadata") == sent
+
+
 async def test_the_newer_name_of_the_token_limit_replaces_the_older(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,5 +1,6 @@
 """Functions, calls and results as text, for models that take them in no other form."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.app import ConnectorSettings
 from heddle_connector.call import Call
 from heddle_connector.call_styles import STYLES
+from heddle_connector.pictures import LARGEST, Pictures
 from heddle_connector.prompted_functions import PromptedFunctions
 from heddle_connector.toolcalls import read_tool_calls
 from heddle_runtime.errors import InvalidRequestError
@@ -184,9 +186,9 @@ def test_what_is_written_for_a_model_reads_as_what_it_writes(style: str) -> None
     assert not lost
 
 
-def test_the_model_that_answers_in_place_of_another_is_told_in_its_own_way() -> None:
+def test_the_model_that_answers_in_place_of_another_is_told_in_its_own_way(tmp_path: Path) -> None:
     ways = PromptedFunctions({"ollama/*": "hermes"})
-    call = Call(asked(functions=[WEATHER]), Waiting(), prompted=ways)
+    call = Call(asked(functions=[WEATHER]), Waiting(), Pictures(tmp_path, LARGEST), prompted=ways)
     assert len(call.functions) == len(call.messages) == 1
 
     call.replace("ollama", "qwen2.5")

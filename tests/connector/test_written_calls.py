@@ -68,6 +68,44 @@ async def test_what_is_written_as_text_gets_the_type_of_the_schema(
     assert arguments == {"string": written, kind: json.loads(written)}
 
 
+async def test_values_have_the_types_that_the_function_declares(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    schema = {
+        "type": "object",
+        "$defs": {"Part": {"type": "object"}},
+        "properties": {
+            "count": {"type": "integer"},
+            "parts": {"type": "array", "items": {"$ref": "#/$defs/Part"}},
+            "first": {"$ref": "#/$defs/Part"},
+            "code": {"type": "string"},
+        },
+    }
+    order = chat.FunctionDeclaration(name="order", parameters_schema_json=json.dumps(schema))
+    values = {"count": 2, "parts": [{"a": 1}], "first": {"b": [2]}, "code": "007"}
+    texts = {**{name: json.dumps(value) for name, value in values.items()}, "code": "007"}
+    written = "".join(f"<parameter={name}>\n{t}\n</parameter>\n" for name, t in texts.items())
+    script = streaming(
+        *pieces(f"<tool_call>\n<function=order>\n{written}</function>\n</tool_call>")
+    )
+    async with openai_at(script, monkeypatch) as (stub, _):
+        found = await events(stub, asked(functions=[order]))
+
+    assert called(found) == [("order", values)]
+
+
+async def test_a_schema_that_cannot_be_read_leaves_values_as_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    schema = '{"properties":{"city":{"type":"integer","maximum":1e999}}}'
+    odd = chat.FunctionDeclaration(name="get_weather", parameters_schema_json=schema)
+    script = streaming(*pieces(CODER.replace("Paris", "7")))
+    async with openai_at(script, monkeypatch) as (stub, _):
+        found = await events(stub, asked(functions=[odd]))
+
+    assert called(found) == [("get_weather", {"city": "7"})]
+
+
 async def test_a_whole_answer_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     async def script(exchange: Exchange) -> None:
         message = {"role": "assistant", "content": f"{CODER}\n{HERMES}"}

@@ -69,6 +69,7 @@ TUTOR: dict[str, Any] = {
     "capabilities": {"vision": True},
     "verbose": True,
     "cite_sources": True,
+    "max_tool_rounds": 12,
     "extra": {"quota": {"enabled": True, "cost_limit_usd": 5.0}, "big": 12345678901234567890},
 }
 

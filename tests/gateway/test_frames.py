@@ -14,7 +14,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     ToolFinished,
     ToolStarted,
 )
-from heddle.tool.v1.tool_pb2 import Source
+from heddle.tool.v1.tool_pb2 import FileChange, Source
 from heddle_gateway.fold import Answer
 from heddle_gateway.sse import Frames, View
 from hypothesis import given
@@ -121,6 +121,51 @@ def test_events_travel_on_chunks_that_every_client_can_read() -> None:
         assert set(choice) == {"index", "delta", "logprobs", "finish_reason"}
         if "event" in chunk:
             assert choice["delta"] == {"role": "assistant", "content": ""}
+
+
+def changed(diff: str = "--- a/a.py\n+++ b/a.py\n", **more: Any) -> RunEvent:
+    change = FileChange(path="a.py", reason="Shorter", diff=diff, line_start=2, line_end=3)
+    status = Status(binding_id="b1", message="changed a.py: Shorter", change=change, **more)
+    return RunEvent(status=status)
+
+
+def test_a_change_of_a_file_is_told_to_people_and_to_programs() -> None:
+    found = chunks(frames().batch([STARTED, changed(call_id="c1"), text("a"), DONE]))
+    [told] = [chunk for chunk in found if "heddle" in chunk]
+    assert told["event"] == status("heddle.simple_rag", "changed a.py: Shorter", done=False)
+    assert told["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    data = {"file": "a.py", "reason": "Shorter", "lines": [2, 3]}
+    diff = "--- a/a.py\n+++ b/a.py\n"
+    data |= {"tool": "simple_rag", "call_id": "c1", "diff": diff}
+    assert told["heddle"] == {"type": "file_change", "data": data}
+
+
+def test_a_change_is_told_to_programs_beside_reasoning_and_not_at_all_if_unwanted() -> None:
+    [told] = [c for c in chunks(frames("reasoning").batch([changed(), DONE])) if "heddle" in c]
+    assert told["choices"][0]["delta"] == {"reasoning_content": "changed a.py: Shorter\n"}
+    assert not any("heddle" in c for c in chunks(frames("none").batch([changed(), DONE])))
+
+
+def test_a_diff_with_any_line_ends_stays_in_its_frame() -> None:
+    diff = "-a\u2028\r\n+b\x85\n"
+    sent = frames().batch([changed(diff)])
+    assert len(sent.decode().splitlines()) == sent.count(b"\n")
+    assert chunks(sent)[-1]["heddle"]["data"]["diff"] == diff
+
+
+def test_what_a_function_tells_is_told_under_its_own_name() -> None:
+    calls = [RunEvent(tool_started=ToolStarted(binding_id="b1", tool="remote")) for _ in range(2)]
+    for number, call in enumerate(calls):
+        call.tool_started.call.id, call.tool_started.call.name = f"c{number}", f"function_{number}"
+    told = [Status(binding_id="b1", call_id=f"c{n}", message="at work") for n in range(2)]
+    sent = frames().batch([*calls, *(RunEvent(status=each) for each in told), text("a"), DONE])
+    assert [event["data"]["action"] for event in events(chunks(sent))[1:3]] == [
+        "heddle.function_0",
+        "heddle.function_1",
+    ]
+    assert events(chunks(sent))[-1] == status(
+        "heddle.run", "used function_0, function_1", done=True
+    )
 
 
 def test_sources_come_as_one_group_and_as_citations() -> None:

@@ -59,7 +59,8 @@ async def test_a_stopping_gateway_ends_long_answers_with_an_error(
             asked = await clients.enter_async_context(asking(bench, stream=stream))
             await begun(bench)
         response = await asked
-    last = response.text.strip().split("\n\n")[-1].removeprefix("data: ")
+    last = response.text.removesuffix("data: [DONE]\n\n").strip().split("\n\n")[-1]
+    last = last.removeprefix("data: ")
     assert "being stopped" in json.loads(last)["error"]["message"]
     assert response.status_code == (200 if stream else 503)
     assert len(bench.orchestrator.cancelled) == 1

@@ -6,7 +6,7 @@ import openai
 import pytest
 from gateway.conftest import KEY, Bench
 from gateway.neighbours import DONE, text
-from gateway.test_frames import FOUND, STARTED
+from gateway.test_frames import FOUND, STARTED, changed
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle_runtime.errors import ProviderRefusedError, ResourceExhaustedError, UnavailableError
 from openai import AsyncOpenAI
@@ -39,7 +39,7 @@ async def test_completes(sdk: AsyncOpenAI, bench: Bench) -> None:
 
 
 async def test_streams_with_progress_and_sources(sdk: AsyncOpenAI, bench: Bench) -> None:
-    bench.orchestrator.script = [[STARTED], [FOUND, text("Hel")], [text("lo"), DONE]]
+    bench.orchestrator.script = [[STARTED, changed()], [FOUND, text("Hel")], [text("lo"), DONE]]
     stream = await sdk.chat.completions.create(
         model="lamb_assistant.1", messages=HI, stream=True, stream_options={"include_usage": True}
     )
@@ -47,7 +47,8 @@ async def test_streams_with_progress_and_sources(sdk: AsyncOpenAI, bench: Bench)
     said = [chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices]
     assert "".join(said) == "Hello"
     assert chunks[-1].usage is not None
-    assert any(chunk.model_extra and "event" in chunk.model_extra for chunk in chunks)
+    for member in ("event", "heddle"):
+        assert any(chunk.model_extra and member in chunk.model_extra for chunk in chunks)
 
 
 async def test_streams_with_the_helper_that_accumulates(sdk: AsyncOpenAI, bench: Bench) -> None:

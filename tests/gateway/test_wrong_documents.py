@@ -57,6 +57,8 @@ async def test_a_wrong_query_is_named(shelf: Library, query: str, param: str) ->
         ({"tools": [{"type": "a", "id": "x"}, {"type": "b", "id": "x"}]}, "tools[0].id"),
         ({"capabilities": {"smell": True}}, "capabilities.smell"),
         ({"verbose": "yes"}, "verbose"),
+        ({"max_tool_rounds": 51}, "max_tool_rounds"),
+        ({"max_tool_rounds": 1.5}, "max_tool_rounds"),
         ({"titel": "Tutor"}, "titel"),
         ({"_format_version": 3}, "_format_version"),
         ({"extra": [1]}, "extra"),

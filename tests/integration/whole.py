@@ -49,6 +49,7 @@ async def whole(
             data_dir=folder / "knowledge",
             files_dir=folder / "files",
             rubrics_dir=folder / "rubrics",
+            workspace_dir=folder / "workspaces",
             plugins_dir=folder / "plugins",
         ),
         connector=ConnectorSettings(

@@ -1,6 +1,7 @@
 """`OrchestratorService.RunCompletion`, over real calls."""
 
 import asyncio
+import inspect
 import time
 
 import grpc
@@ -10,6 +11,8 @@ from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle_orchestrator.completion import Completions
+from heddle_orchestrator.servicer import OrchestratorServicer
 from heddle_runtime.calls import outgoing
 from heddle_runtime.errors import (
     HeddleError,
@@ -352,6 +355,13 @@ async def test_a_whole_answer_that_fails_after_its_tools_says_that_they_ran(benc
         await bench.whole(ask(assistant(tool("a"))))
 
     assert from_rpc(caught.value).metadata["tools_ran"] == "true"
+
+
+def test_a_stream_is_a_generator_and_a_whole_answer_is_awaited() -> None:
+    assert inspect.isasyncgenfunction(Completions.stream)
+    assert inspect.iscoroutinefunction(Completions.whole)
+    # The servicer hands the generator on as it is: awaiting one is an error.
+    assert not inspect.iscoroutinefunction(OrchestratorServicer.RunCompletion)
 
 
 async def test_what_arrives_together_travels_together(bench: Bench) -> None:

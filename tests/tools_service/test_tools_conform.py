@@ -221,7 +221,7 @@ def test_nothing_was_skipped() -> None:
         *("rubric", "single_file", "no_tool", "word_count"),
         *("weather", "moodle", "moodle_assignments", "moodle_user"),
         "mcp",
-        *("patch_file", "read_file", "list_files", "search_files", "restore_file"),
+        *("patch_file", "read_file", "list_files", "search_files", "restore_file", "current_file"),
     }
 
 

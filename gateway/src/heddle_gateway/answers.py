@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from heddle.chat.v1 import chat_pb2
 from heddle.chat.v1.chat_pb2 import Done, ModelReplaced, Picture, ToolCall, Usage
-from heddle.orchestrator.v1.orchestrator_pb2 import ToolFinished, ToolStarted
+from heddle.orchestrator.v1.orchestrator_pb2 import Status, ToolFinished, ToolStarted
 
 Link = Callable[[str], str]
 """From the name of a picture to where a client finds it."""
@@ -54,6 +54,24 @@ def usage(counted: Usage) -> dict[str, Any]:
 def tool_name(told: ToolStarted | ToolFinished) -> str:
     """Return what people read for a tool: the function if it was the model that called one."""
     return told.call.name or told.tool
+
+
+def file_change(tool: str, status: Status) -> dict[str, Any]:
+    """Return the change of a file for clients that show changes. Without a line, `lines` is null.
+
+    Made member by member: none of a tool's words becomes a name.
+    """
+    change = status.change
+    lines = [change.line_start, change.line_end] if change.line_start else None
+    data = {
+        "tool": tool,
+        "call_id": status.call_id or None,
+        "file": change.path,
+        "reason": change.reason,
+        "lines": lines,
+        "diff": change.diff,
+    }
+    return {"type": "file_change", "data": data}
 
 
 def tool_call(call: ToolCall) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from heddle_gateway.json_text import Place
 FORMAT_VERSION = 2
 MOST_TOOLS = 64
 LONGEST_TIMEOUT = 86_400.0  # seconds
+MOST_ROUNDS = 50
 MODES = {"augment": pb.MODE_AUGMENT, "function": pb.MODE_FUNCTION, "agent": pb.MODE_AGENT}
 POLICIES = {
     "note": pb.FAILURE_POLICY_NOTE,
@@ -29,11 +30,12 @@ _TEXTS = (
     *("system_prompt", "prompt_template", "strategy", "prompt_processor"),
 )
 _FLAGS = ("verbose", "cite_sources")
+_ROUNDS = "max_tool_rounds"
 _CAPABILITIES = ("vision", "image_generation")
 _MEMBERS = frozenset(
     {
         *("_format_version", "published", "created", "model", "tools", "capabilities", "extra"),
-        *(_TEXTS + _FLAGS),
+        *(_TEXTS + _FLAGS + (_ROUNDS,)),
     }
 )
 _TOOL_MEMBERS = frozenset(
@@ -49,7 +51,7 @@ def document(assistant: pb.Assistant, *, published: bool | None = None) -> dict[
         published: Whether others may use it; left out if that is not known.
     """
     told: dict[str, Any] = {"_format_version": FORMAT_VERSION}
-    told |= {name: getattr(assistant, name) for name in _TEXTS + _FLAGS}
+    told |= {name: getattr(assistant, name) for name in (*_TEXTS, *_FLAGS, _ROUNDS)}
     told["created"] = assistant.create_time.seconds
     told["model"] = {"connector": assistant.model.connector, "model": assistant.model.model}
     told["tools"] = [_tool(binding) for binding in assistant.tools]
@@ -84,6 +86,8 @@ def assistant(given: dict[str, Any], place: Place) -> pb.Assistant:
     for name in _FLAGS:
         if (value := given.get(name)) is not None:
             setattr(read, name, fields.flag(value, place, name))
+    if (value := given.get(_ROUNDS)) is not None:
+        read.max_tool_rounds = fields.whole(value, place, _ROUNDS, low=0, high=MOST_ROUNDS)
     if (able := given.get("capabilities")) is not None:
         _read_capabilities(read.capabilities, fields.mapping(able, place, "capabilities"), place)
     _read_model(read.model, fields.mapping(given.get("model"), place, "model"), place / "model")

@@ -37,8 +37,9 @@ def one_line(json: bytes) -> bytes:
 
 
 def failure(problem: Problem) -> bytes:
-    """Return the frame that ends a stream which failed. No `[DONE]` follows it."""
-    return b"data: " + one_line(problem.json()) + b"\n\n"
+    """Return the frames that end a stream which failed."""
+    # SDKs raise at the error and read no further; clients that wait for the end get theirs.
+    return b"data: " + one_line(problem.json()) + b"\n\n" + END
 
 
 class Frames:
@@ -91,9 +92,7 @@ class Frames:
                 self._texts.append(event.text_delta)
                 continue
             if kind == "tool_started":
-                name = answers.tool_name(event.tool_started)
-                self._names[event.tool_started.binding_id] = name
-                self._started.append(name)
+                self._started.append(self._named(event.tool_started))
                 continue
             if kind == "logprobs_json":
                 frames.append(self._text(event.logprobs_json))
@@ -140,18 +139,19 @@ class Frames:
         rest = b',"logprobs":null,"finish_reason":null}]'
         return b"".join((self._head, delta, rest, more, self._close))
 
-    def _event(self, event: bytes) -> bytes:
+    def _event(self, event: bytes, more: bytes = b"") -> bytes:
         # The role stands in each of these because some client libraries keep unknown members
         # only of chunks that have one.
-        return self._chunk(b'{"role":"assistant","content":""}', b',"event":' + one_line(event))
+        delta = b'{"role":"assistant","content":""}'
+        return self._chunk(delta, b',"event":' + one_line(event) + more)
 
-    def _progress(self, about: str, description: str) -> bytes:
+    def _progress(self, about: str, description: str, more: bytes = b"") -> bytes:
         if self._view == "none":
             return b""
         if self._view == "reasoning":
-            return self._reasoning(f"{description}\n")
+            return self._reasoning(f"{description}\n", more)
         self._line = description
-        return self._event(openwebui.status(f"heddle.{about}", description, done=False))
+        return self._event(openwebui.status(f"heddle.{about}", description, done=False), more)
 
     def _settle(self) -> bytes:
         """Return the frame that ends the progress, if there was some: it would shimmer for ever."""
@@ -162,20 +162,31 @@ class Frames:
         description = f"used {tools}" if tools else line
         return self._event(openwebui.status("heddle.run", description, done=True, hidden=not tools))
 
-    def _reasoning(self, text: str) -> bytes:
-        return self._settle() + self._chunk(b'{"reasoning_content":%b}' % escaped(text))
+    def _reasoning(self, text: str, more: bytes = b"") -> bytes:
+        return self._settle() + self._chunk(b'{"reasoning_content":%b}' % escaped(text), more)
+
+    def _named(self, told: Any) -> str:  # noqa: ANN401 - the start or the end of a tool's run
+        """Return the name of a tool, and remember it for what its run tells."""
+        # By the call first: one binding can offer several functions.
+        name = answers.tool_name(told)
+        for identifier in filter(None, (told.call.id, told.binding_id)):
+            self._names[identifier] = name
+        return name
 
     def _status(self, status: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
-        about = self._names.get(status.binding_id) or status.binding_id or "run"
-        return self._progress(about, status.message)
+        known = self._names.get(status.call_id) or self._names.get(status.binding_id)
+        about = known or status.binding_id or "run"
+        if not status.HasField("change"):
+            return self._progress(about, status.message)
+        told = _encode(answers.file_change(about, status))
+        return self._progress(about, status.message, b',"heddle":' + one_line(told))
 
     def _model_replaced(self, told: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         return self._progress("model", answers.replacement(told))
 
     def _tool_finished(self, finished: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.tools_ran = True
-        name = answers.tool_name(finished)
-        self._names.setdefault(finished.binding_id, name)
+        name = self._named(finished)
         lines = list(finished.warnings)
         if finished.HasField("error"):
             lines.insert(0, finished.error.message or "no reason given")

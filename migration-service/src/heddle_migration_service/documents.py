@@ -8,6 +8,7 @@ from heddle_runtime.structs import to_struct
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from heddle_migration_service.conversion.bindings import fillable
+from heddle_migration_service.conversion.reading import MOST_ROUNDS
 from heddle_migration_service.texts import NAME
 
 _MODES = {
@@ -85,6 +86,8 @@ class AssistantDocument(Document):
     capabilities: CapabilitiesDocument = CapabilitiesDocument()
     verbose: bool = False
     cite_sources: bool = False
+    max_tool_rounds: int = Field(default=0, ge=0, le=MOST_ROUNDS)
+    """How often the model may call functions before it must answer; 0: the orchestrator knows."""
 
     @model_validator(mode="after")
     def _refuse_equal_ids(self) -> "AssistantDocument":
@@ -110,6 +113,7 @@ class AssistantDocument(Document):
                     "prompt_processor",
                     "verbose",
                     "cite_sources",
+                    "max_tool_rounds",
                 }
             ),
             model=pb.ModelRef(**self.model.model_dump()),

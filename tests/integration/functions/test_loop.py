@@ -111,6 +111,17 @@ CASES = {
         [[says("One moment."), calls("add", '{"a": 1}', 0), calls("alarm", '{"at": 7}', 1)]],
         functions=["alarm"],
     ),
+    "three_calls_of_which_the_second_fails": Case(
+        [
+            [
+                calls("add", '{"a": 1}', 0),
+                calls("broken", '{"query": "x"}', 1),
+                calls("library", '{"query": "sheds"}', 2),
+            ],
+            ANSWER,
+        ],
+        [bound("adder"), bound("broken"), bound("library")],
+    ),
     "a_failing_tool": Case([[calls("broken", '{"query": "x"}')], ANSWER], [bound("broken")]),
     "a_tool_that_nobody_has": Case([ANSWER], [bound("adder"), bound("gone")]),
     "one_name_twice": Case(

@@ -25,7 +25,7 @@ async def beside(database_url: str, tmp_path: Path) -> AsyncIterator[Service]:
     folder = tmp_path / "assistants"
     folder.mkdir()
     write(folder, "2")
-    write(folder, "guide", "organization: uni\n")
+    write(folder, "guide", "organization: uni\nmax_tool_rounds: 20\n")
     write(folder, "hidden", "published: false\nowner: eve@college.example\n")
     async with serving(database_url, folder=folder) as service:
         yield service
@@ -35,6 +35,7 @@ async def test_they_are_found_by_id_and_by_name(beside: Service) -> None:
     ada = beside.as_(ADA)
     for reference in ("2", "lamb_assistant.2", "from_2", "LAMB:from_2", "guide"):
         assert (await ada.get(reference)).assistant.model.connector == "local"
+    assert (await ada.get("guide")).assistant.max_tool_rounds == 20
     assert (await beside.as_(EVE).get("hidden")).assistant.owner == EVE.subject
     for caller, reference in ((beside.as_(EVE), "guide"), (ada, "hidden"), (ada, "from_hidden")):
         with pytest.raises(NotFoundError):

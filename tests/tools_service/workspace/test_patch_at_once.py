@@ -7,10 +7,11 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from heddle_tools_service.workspace import locks
-from heddle_tools_service.workspace.engine import Workspace
+from heddle_tools_service.workspace.engine import Wanted, Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.shapes import Edit, FileEdits
 from tools_service.workspace.areas import left_over, waiting, workspace_in
@@ -18,12 +19,31 @@ from tools_service.workspace.areas import left_over, waiting, workspace_in
 TESTS = Path(__file__).parents[2]
 
 
-def kind_of(workspace: Workspace, *files: FileEdits) -> str:
+def kind_of(workspace: Workspace, *files: FileEdits, wanted: Wanted = waiting) -> str:
     try:
-        workspace.patch(files, waiting)
+        workspace.patch(files, wanted)
     except WorkspaceError as error:
         return error.kind
     return "patched"
+
+
+def test_a_patch_that_is_given_up_takes_no_folder_away_from_another(workspace: Workspace) -> None:
+    together = Barrier(2)
+
+    def make(number: int, name: str, wanted: Wanted) -> str:
+        together.wait()
+        file = FileEdits(f"made_{number}/deep/{name}", (Edit("x", ""),), create=True)
+        return kind_of(workspace, file, wanted=wanted)
+
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(60):
+            given_up = pool.submit(make, number, "a.txt", lambda: False)
+            kept = pool.submit(make, number, "b.txt", waiting)
+            assert (given_up.result(), kept.result()) == ("conflict", "patched")
+
+    made = workspace.list("", "*.txt", 3, 1_000).entries
+    assert {entry.path.rpartition("/")[2] for entry in made} == {"b.txt"}
+    assert len(made) == 60
 
 
 @pytest.mark.usefixtures("seven")
@@ -68,8 +88,10 @@ def test_patches_of_different_lines_of_one_file_both_happen(
 
 
 def test_patches_of_several_files_in_any_order_do_not_wait_in_a_circle(
-    workspace: Workspace, tmp_path: Path
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Who waits in a circle waits this long and is refused; on a busy machine others wait, too.
+    monkeypatch.setattr("heddle_tools_service.workspace.engine.LOCK_WAIT", 60.0)
     names = [f"{n}.txt" for n in range(8)]
     for name in names:
         (tmp_path / "ana" / name).write_text("0\n")
@@ -79,12 +101,10 @@ def test_patches_of_several_files_in_any_order_do_not_wait_in_a_circle(
         edits = (Edit(f"turn {turn}", "", 1, 0),)
         return kind_of(workspace, *(FileEdits(name, edits) for name in ordered))
 
-    started = time.perf_counter()
     with ThreadPoolExecutor(6) as pool:
         kinds = set(pool.map(patch, range(30)))
 
     assert kinds == {"patched"}
-    assert time.perf_counter() - started < 20
     contents = {(tmp_path / "ana" / name).read_text() for name in names}
     assert len(contents) == 1
     assert len(contents.pop().splitlines()) == 31

@@ -1,15 +1,13 @@
-"""What a patch keeps of a file, what it tells, and how it is undone."""
+"""What a patch keeps of a file, and what it tells."""
 
-import os
 import stat
+from itertools import permutations
 from pathlib import Path
 
 import pytest
-from heddle_tools_service.workspace import state
 from heddle_tools_service.workspace.engine import Workspace
-from heddle_tools_service.workspace.errors import WorkspaceError
-from heddle_tools_service.workspace.shapes import Change, Edit, FileEdits
-from tools_service.workspace.areas import left_over, patched, waiting
+from heddle_tools_service.workspace.shapes import Change, Edit
+from tools_service.workspace.areas import patched
 
 DIFF = f"""\
 --- a/seven.py
@@ -47,6 +45,31 @@ def test_a_patch_tells_everything(workspace: Workspace, seven: Path) -> None:
         Change(2, 2, 2, 2, 3, "", unchanged=False),
     )
     assert seven.read_text().splitlines()[7] == "# the end"
+
+
+EIGHT = "".join(f"{number}\n" for number in range(1, 9))
+PAIRS = (
+    Edit("seven\nand a half\neight", "7\n8", 7, 8),
+    Edit("", "4\n5", 4, 5),
+    Edit("one\none and a half\ntwo\ntwo and a half", "1\n2", 1, 2),
+)
+
+
+@pytest.mark.parametrize("edits", list(permutations(PAIRS)))
+def test_lines_are_those_before_the_call_in_any_order_of_changes(
+    workspace: Workspace, seven: Path, edits: tuple[Edit, ...]
+) -> None:
+    seven.write_text(EIGHT)
+
+    found = patched(workspace, "seven.py", *edits)
+
+    assert seven.read_text().split("\n") == [
+        *("one", "one and a half", "two", "two and a half"),
+        *("3", "6", "seven", "and a half", "eight", ""),
+    ]
+    [backup] = (workspace.state.folder / "backups").iterdir()
+    assert backup.name == found.restore_id
+    assert (backup / "0").read_text() == EIGHT
 
 
 def test_a_dry_run_tells_the_same_and_writes_nothing(workspace: Workspace, seven: Path) -> None:
@@ -90,6 +113,9 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(workspace: Workspace, seven
         (b"a\nb\n", Edit("\n", "a", 1, 1), b"\nb\n"),
         (b"a\n\nb\n", Edit("", "a\n", 1, 2), b"b\n"),
         (b"a\nb\nc\n", Edit("x\n", "a\nb\n"), b"x\nc\n"),
+        (b"a\nb\nc\n", Edit("x", "b\n"), b"a\nx\nc\n"),
+        (b"a\nb\nc\n", Edit("x", "a\nb\n"), b"x\nc\n"),
+        (b"a\nb\nc\n", Edit("bc", "b\nc"), b"a\nbc\n"),
         (b"a\nb\nc\n", Edit("", "b\n"), b"a\nc\n"),
         (b"a\nb\nc\n", Edit("", "\nb"), b"a\nc\n"),
         (b"a\nbcd\ne\n", Edit("X\nY", "c"), b"a\nbX\nYd\ne\n"),
@@ -115,146 +141,3 @@ def test_permissions_stay_and_nothing_special_is_kept(workspace: Workspace, seve
     patched(workspace, "seven.py", Edit("x", "    pass", 2, 2))
 
     assert stat.S_IMODE(seven.stat().st_mode) == 0o751
-
-
-def test_backups_are_for_the_service_alone(workspace: Workspace, seven: Path) -> None:
-    seven.chmod(0o644)
-    found = patched(workspace, "seven.py", Edit("x", "    pass", 2, 2))
-
-    for folder in ("locks", "journal", "backups", f"backups/{found.restore_id}"):
-        assert stat.S_IMODE((workspace.state.folder / folder).stat().st_mode) == 0o700
-    backup = workspace.state.backup(found.restore_id)
-    assert {stat.S_IMODE(file.stat().st_mode) for file in backup.iterdir()} == {0o600}
-
-
-def test_a_patch_and_its_undoing_can_be_undone(
-    workspace: Workspace, seven: Path, tmp_path: Path
-) -> None:
-    before = seven.read_bytes()
-    seven.chmod(0o755)
-    done = workspace.patch(
-        [
-            FileEdits("seven.py", (Edit("x", "    pass", 2, 2),)),
-            FileEdits("new.txt", (Edit("new", ""),), create=True),
-        ],
-        waiting,
-    )
-    after = seven.read_bytes()
-
-    undone = workspace.restore(done.restore_id, waiting)
-
-    assert [(file.path, file.status) for file in undone.files] == [
-        ("seven.py", "restored"),
-        ("new.txt", "removed"),
-    ]
-    assert seven.read_bytes() == before
-    assert stat.S_IMODE(seven.stat().st_mode) == 0o755
-    assert not (tmp_path / "ana" / "new.txt").exists()
-
-    workspace.restore(undone.restore_id, waiting)
-
-    assert seven.read_bytes() == after
-    assert (tmp_path / "ana" / "new.txt").read_text() == "new"
-
-
-def test_one_file_of_a_patch_can_be_restored(workspace: Workspace, seven: Path) -> None:
-    before = seven.read_bytes()
-    (seven.parent / "b.txt").write_text("b\n")
-    done = workspace.patch(
-        [
-            FileEdits("seven.py", (Edit("x", "    pass", 2, 2),)),
-            FileEdits("b.txt", (Edit("c", "b", 1, 1),)),
-        ],
-        waiting,
-    )
-
-    undone = workspace.restore(done.restore_id, waiting, path="seven.py")
-
-    assert [file.path for file in undone.files] == ["seven.py"]
-    assert seven.read_bytes() == before
-    assert (seven.parent / "b.txt").read_text() == "c\n"
-    with pytest.raises(WorkspaceError, match="did not touch"):
-        workspace.restore(done.restore_id, waiting, path="other")
-
-
-def test_what_was_written_since_is_lost_only_by_force(workspace: Workspace, seven: Path) -> None:
-    before = seven.read_bytes()
-    done = patched(workspace, "seven.py", Edit("x", "    pass", 2, 2))
-    seven.write_text("other work\n")
-
-    with pytest.raises(WorkspaceError, match="changed since") as caught:
-        workspace.restore(done.restore_id, waiting)
-    assert caught.value.kind == "conflict"
-    assert seven.read_text() == "other work\n"
-
-    workspace.restore(done.restore_id, waiting, force=True)
-    assert seven.read_bytes() == before
-
-
-@pytest.mark.parametrize("identifier", ["", "x", "0" * 24, "../../ana", "..", "0" * 23 + "/"])
-@pytest.mark.usefixtures("seven")
-def test_an_unknown_restore_id_is_not_found(workspace: Workspace, identifier: str) -> None:
-    patched(workspace, "seven.py", Edit("x", "    pass", 2, 2))
-
-    with pytest.raises(WorkspaceError, match="There is no restore_id") as caught:
-        workspace.restore(identifier, waiting)
-    assert caught.value.kind == "not_found"
-
-
-def test_only_the_last_backups_are_kept(
-    workspace: Workspace, seven: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(state, "MOST_BACKUPS", 3)
-    done = [patched(workspace, "seven.py", Edit("x", "", 1, 0)).restore_id for _ in range(5)]
-
-    kept = sorted(path.name for path in (workspace.state.folder / "backups").iterdir())
-
-    assert kept == sorted(done)[-3:]
-    assert kept == done[-3:]
-    assert seven.read_text().startswith("x\n" * 5)
-
-
-def test_a_failure_of_the_disk_half_way_leaves_everything_as_it_was(
-    workspace: Workspace, seven: Path
-) -> None:
-    other = seven.parent / "closed" / "b.txt"
-    other.parent.mkdir()
-    other.write_text("b\n")
-    before = seven.read_bytes(), other.read_bytes()
-    files = [
-        FileEdits("seven.py", (Edit("x", "    pass", 2, 2),)),
-        FileEdits("new/deep.txt", (Edit("x", ""),), create=True),
-        FileEdits("closed/b.txt", (Edit("c", "b", 1, 1),)),
-    ]
-
-    def remove_then_wait() -> bool:  # what somebody else does when everything is written
-        (other.parent / "b.txt").rename(other.parent / "c.txt")
-        return True
-
-    with pytest.raises(WorkspaceError, match="changed while it was patched") as caught:
-        workspace.patch(files, remove_then_wait)
-
-    assert caught.value.kind == "conflict"
-    assert (seven.read_bytes(), (other.parent / "c.txt").read_bytes()) == before
-    assert not (seven.parent / "new").exists()
-    assert left_over(workspace.area.root) == []
-    assert list((workspace.state.folder / "backups").iterdir()) == []
-
-
-def test_no_descriptor_is_left_open(workspace: Workspace, seven: Path) -> None:
-    def use() -> None:
-        done = patched(workspace, "seven.py", Edit("x", "    pass", 2, 2))
-        with pytest.raises(WorkspaceError):
-            patched(workspace, "seven.py", Edit("x", "    pass", 2, 2))
-        with pytest.raises(WorkspaceError):
-            patched(workspace, "../x", Edit("x", "    pass", 2, 2))
-        workspace.restore(done.restore_id, waiting)
-        workspace.list("", "", 9, 9)
-
-    use()
-    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - counting, not walking
-    for _ in range(5):
-        use()
-
-    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208 - as above
-    assert seven.exists()

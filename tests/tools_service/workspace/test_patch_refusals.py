@@ -116,6 +116,11 @@ class TestSeven:
 
         assert "Nearest to old_content are lines 1-2" in str(error)
 
+    def test_a_folder_that_is_a_file_is_named(self, workspace: Workspace) -> None:
+        new = FileEdits("seven.py/x", (Edit("x", ""),), create=True)
+        with pytest.raises(WorkspaceError, match="a part of its path is a file, not a folder"):
+            workspace.patch([new], waiting)
+
     def test_a_search_text_must_be_unique(self, workspace: Workspace, seven: Path) -> None:
         error = refused(workspace, Edit("x", "pass"))
 

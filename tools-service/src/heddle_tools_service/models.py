@@ -65,7 +65,7 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     }
 
 
-def arguments_schema(model: type[ToolArguments]) -> dict[str, Any]:
+def arguments_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON Schema of arguments, as providers take it."""
     made = model.model_json_schema(schema_generator=_PlainSchema)
     made.pop("description", None)  # the docstring, which is not for models

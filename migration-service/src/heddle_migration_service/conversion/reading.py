@@ -28,7 +28,7 @@ _ALWAYS = (VERSION_KEY, "connector", "llm", "prompt_processor", "tools")
 # Names of the same thing: LAMB's default that was never there, and the one of its branch for many
 # tools, whose slots every template has here.
 _PROMPT_PROCESSORS = {"default", "default_processor", "multi_augment"}
-_MOST_ROUNDS = 50
+MOST_ROUNDS = 50
 _LAST_SECOND = 253_402_300_799  # of the year 9999; timestamps end there
 
 
@@ -146,7 +146,7 @@ def _members(assistant: pb.Assistant) -> dict[str, Any]:
 def _rounds(value: object) -> int:
     """Return a number of rounds that an assistant can have; 0 leaves it to the service."""
     number = value if isinstance(value, int) and not isinstance(value, bool) else 0
-    return number if 0 < number <= _MOST_ROUNDS else 0
+    return number if 0 < number <= MOST_ROUNDS else 0
 
 
 def said(metadata: dict[str, Any], key: str, default: str) -> str:

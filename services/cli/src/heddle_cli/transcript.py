@@ -28,6 +28,8 @@ class Transcript:
         match event.WhichOneof("event"):
             case "status":
                 self._note(event.status.message)
+                if diff := event.status.change.diff:
+                    self._note(diff.rstrip("\n"))
             case "tool_started":
                 self._note(f"{_name(event.tool_started)}: started")
             case "tool_finished":

@@ -14,6 +14,9 @@ _MODELLED = frozenset(
 # them, and no proxy behind us shall.
 _FORBIDDEN = frozenset({"api_base", "api_key", "base_url"})
 _NOT_HANDED_ON = _MODELLED | _FORBIDDEN
+# Members of `metadata` that Heddle's own tools are asked with. OpenAI takes metadata only of what
+# it stores, so a request that has no others goes without.
+_FOR_TOOLS = frozenset({"current_file", "current_lines"})
 _CHOICES = ("temperature", "top_p", "max_tokens", "seed")
 
 
@@ -28,6 +31,11 @@ def completion_body(call: Call, *, stream: bool) -> dict[str, Any]:
         body["stop"] = options.stop
     if extra := options.extra:
         body |= {name: given for name, given in extra.items() if name not in _NOT_HANDED_ON}
+    if (metadata := _members(body.get("metadata"))).keys() & _FOR_TOOLS:
+        left = {name: given for name, given in metadata.items() if name not in _FOR_TOOLS}
+        body.pop("metadata")
+        if left:
+            body["metadata"] = left
     if "max_completion_tokens" in body:  # the newer name of the same limit; providers refuse both
         body.pop("max_tokens", None)
     if call.functions:

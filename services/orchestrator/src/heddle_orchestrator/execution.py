@@ -113,11 +113,7 @@ def _invocation(bound: Bound) -> tool_pb2.ToolInvocation:
 def _absorb(bound: Bound, event: tool_pb2.ToolEvent, watched: bool) -> Events:  # noqa: FBT001 - a fact of the run, not a switch
     match event.WhichOneof("event"):
         case "status":
-            call_id = bound.call.id if bound.call else ""
-            status = pb.Status(
-                binding_id=bound.binding_id, message=event.status.message, call_id=call_id
-            )
-            return [pb.RunEvent(status=status)] if watched else []
+            return [_told(bound, event.status)] if watched else []
         case "result":
             bound.finish(event.result)
             told = [finished(bound)]
@@ -130,6 +126,16 @@ def _absorb(bound: Bound, event: tool_pb2.ToolEvent, watched: bool) -> Events:  
             return [finished(bound)]
         case _:  # an event of a newer contract
             return []
+
+
+def _told(bound: Bound, status: tool_pb2.ToolStatus) -> pb.RunEvent:
+    call_id = bound.call.id if bound.call else ""
+    change = status.change if status.HasField("change") else None
+    return pb.RunEvent(
+        status=pb.Status(
+            binding_id=bound.binding_id, message=status.message, call_id=call_id, change=change
+        )
+    )
 
 
 def _started(bound: Bound) -> pb.RunEvent:

@@ -3,7 +3,12 @@
 from collections.abc import Callable, Iterable
 from types import ModuleType
 
-from heddle_tools_service.adapters import rag_processors, tool_plugins, tool_processors
+from heddle_tools_service.adapters import (
+    base_tools,
+    rag_processors,
+    tool_plugins,
+    tool_processors,
+)
 from heddle_tools_service.sdk import Tool
 
 Reader = Callable[[ModuleType], Iterable[Tool]]
@@ -38,8 +43,6 @@ def _native(module: ModuleType) -> Iterable[Tool]:
 
 
 _READERS: tuple[Reader, ...] = (
-    _native,
-    tool_processors.read,
-    rag_processors.read,
-    tool_plugins.read,
+    *(_native, base_tools.read, tool_plugins.read),
+    *(tool_processors.read, rag_processors.read),
 )

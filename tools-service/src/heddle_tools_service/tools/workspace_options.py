@@ -45,7 +45,7 @@ def tell_changes(call: ToolCall[Any, Any], found: Patched) -> None:
             call.status(f"{file.status} {file.path}", FileChange(file.path))
         made = [change for change in file.changes if not change.unchanged]
         for index, change in enumerate(made):
-            where = f"{file.status} {file.path}, lines {change.first}-{change.last}"
+            where = f"{file.status} {file.path}{_lines(file.status, change.first, change.last)}"
             call.status(
                 f"{where}: {change.reason}" if change.reason else where,
                 FileChange(
@@ -56,6 +56,15 @@ def tell_changes(call: ToolCall[Any, Any], found: Patched) -> None:
                     "" if index else file.diff,
                 ),
             )
+
+
+def _lines(status: str, first: int, last: int) -> str:
+    """Return which lines were replaced, for people."""
+    if status == "created":
+        return ""
+    if last < first:
+        return f", before line {first}"
+    return f", line {first}" if last == first else f", lines {first}-{last}"
 
 
 def summary(found: Patched) -> dict[str, Any]:

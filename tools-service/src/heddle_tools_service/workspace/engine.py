@@ -60,7 +60,7 @@ class Workspace:
             self._settle()
             planned = plan(self.area, files, relocate=relocate)
             return Patched(tuple(one.told for one in planned))
-        with self._writing(["/".join(components(file.path)) for file in files]):
+        with self._writing([path for file in files for path in _held(file.path, made=file.create)]):
             planned = plan(self.area, files, relocate=relocate)
             return self._write(planned, wanted)
 
@@ -80,7 +80,8 @@ class Workspace:
         chosen = [n for n, file in enumerate(record.files) if only in ("", file.path)]
         if not chosen:
             raise WorkspaceError("not_found", f"The change did not touch {path!r}.")
-        with self._writing([record.files[index].path for index in chosen]):
+        paths = [record.files[index].path for index in chosen]
+        with self._writing([each for path in paths for each in _held(path, made=True)]):
             planned = [self._restored(record, index, force=force) for index in chosen]
             return self._write(planned, wanted)
 
@@ -91,6 +92,7 @@ class Workspace:
     def page(self, path: str, first: int, last: int | None) -> Page:
         """Return lines `first` to `last` of a file, or to its end."""
         self._settle()
+        path = "/".join(components(path))
         image = read(self.area, path)
         text = decode(image.data, path)
         total = len(text.lines)
@@ -123,11 +125,7 @@ class Workspace:
     def _record(self, identifier: str) -> Record:
         record = self.state.complete(identifier) if _IDENTIFIER.fullmatch(identifier) else None
         if record is None:
-            message = (
-                f"There is no restore_id {identifier[:40]!r}; the last {MOST_BACKUPS} changes "
-                "can be restored."
-            )
-            raise WorkspaceError("not_found", message)
+            raise _no_backup(identifier)
         return record
 
     def _restored(self, record: Record, index: int, *, force: bool) -> Planned:
@@ -140,7 +138,10 @@ class Workspace:
             raise WorkspaceError("conflict", message)
         data = None
         if file.before is not None:
-            data = (self.state.backup(record.id) / str(index)).read_bytes()
+            try:
+                data = (self.state.backup(record.id) / str(index)).read_bytes()
+            except FileNotFoundError:  # it became too old meanwhile
+                raise _no_backup(record.id) from None
         write = Write(file.path, components(file.path), now, data, file.mode)
         if data == (now and now.data):
             return Planned(write, ChangedFile(file.path, "unchanged", file.before or ""))
@@ -183,3 +184,22 @@ class Workspace:
         with held(self.state.locks / "all", deadline):
             for record in self.state.abandoned():
                 undo(self.area, self.state, record)
+
+
+def _held(path: str, *, made: bool) -> list[str]:
+    """Return what is kept from others while a file is written.
+
+    If it is made anew these are also the folders on the way to it: who makes one takes it away
+    again when the patch fails.
+    """
+    names = components(path)
+    first = 1 if made else len(names)
+    return ["/".join(names[:end]) for end in range(first, len(names) + 1)]
+
+
+def _no_backup(identifier: str) -> WorkspaceError:
+    message = (
+        f"There is no restore_id {identifier[:40]!r}; the last {MOST_BACKUPS} changes can be "
+        "restored."
+    )
+    return WorkspaceError("not_found", message)

@@ -17,7 +17,6 @@ Kind = Literal[
     "conflict",
     "storage",
 ]
-_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
 _DENIED = {
     errno.ELOOP: "it is a symbolic link, or leads through one",
     errno.EXDEV: "it leads out of the workspace",
@@ -55,8 +54,11 @@ def about(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         number = error.errno or 0
-        if number in _ABSENT:
+        if number == errno.ENOENT:
             raise WorkspaceError("not_found", f"There is no file {path!r}.") from error
+        if number == errno.ENOTDIR:
+            message = f"There is no file {path!r}: a part of its path is a file, not a folder."
+            raise WorkspaceError("not_found", message) from error
         if number in _DENIED:
             raise WorkspaceError(
                 "path_denied", f"{path!r} is refused: {_DENIED[number]}."

@@ -98,6 +98,8 @@ def _searched(text: Text, index: int, edit: Edit) -> Hunk:
     """Return the lines that hold the only occurrence of the old text, whole or in part."""
     old = edit.old.replace("\r\n", "\n")
     new = edit.new.replace("\r\n", "\n")
+    if old.endswith("\n") and new and not new.endswith("\n"):
+        new += "\n"  # it may be left out, and must not join the next line to this one
     if not old:
         message = "old_content is empty: give line_start and line_end to insert."
         raise WorkspaceError("invalid_arguments", message)

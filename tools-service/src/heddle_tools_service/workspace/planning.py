@@ -97,9 +97,11 @@ def _plan_file(area: Jail, file: FileEdits, *, relocate: bool) -> Planned:
     if len(after) > LARGEST_FILE:
         message = f"{file.path!r} would have more than {LARGEST_FILE:,} bytes. Split it."
         raise WorkspaceError("invalid_arguments", message)
-    diff, added, removed = unified(file.path.removeprefix("./"), applied, created=file.create)
+    names = components(file.path)
+    path = "/".join(names)
+    diff, added, removed = unified(path, applied, created=file.create)
     told = ChangedFile(
-        path=file.path,
+        path=path,
         status="created" if file.create else "changed" if diff else "unchanged",
         sha256=sha256(after).hexdigest(),
         changes=applied.changes,
@@ -108,7 +110,7 @@ def _plan_file(area: Jail, file: FileEdits, *, relocate: bool) -> Planned:
         removed=removed,
     )
     mode = before.mode if before else _NEW_MODE
-    return Planned(Write(file.path, components(file.path), before, after, mode), told)
+    return Planned(Write(path, names, before, after, mode), told)
 
 
 def _present(area: Jail, file: FileEdits) -> Image:

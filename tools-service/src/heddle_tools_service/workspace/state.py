@@ -75,8 +75,13 @@ class State:
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             locks.taken(descriptor)  # before anybody can see it
-            os.write(descriptor, msgspec.json.encode(record))
-            os.fsync(descriptor)
+            try:
+                with os.fdopen(descriptor, "wb", closefd=False) as file:  # writes all, or fails
+                    file.write(msgspec.json.encode(record))
+                os.fsync(descriptor)
+            except BaseException:
+                unfinished.unlink()
+                raise
             unfinished.rename(self.journal / record.id)
             sync(self.journal)
             yield
@@ -128,13 +133,17 @@ class State:
         return msgspec.json.decode(data, type=Record)
 
     def prune(self) -> None:
-        """Remove the oldest backups beyond what is kept, and notes that nobody finished."""
+        """Remove the oldest backups beyond what is kept, and what nobody finished."""
         for note in self.journal.glob(f"*{_UNFINISHED}"):
             if _age(note) > _LONGEST_WRITING:
                 note.unlink(missing_ok=True)
         kept, size = 0, 0
         for backup in sorted((self.folder / "backups").iterdir(), reverse=True):
-            if not (backup / _RECORD).exists():  # of a patch that is being written
+            # In this order: a patch's note is there first, and then becomes the record.
+            being_written = (self.journal / backup.name).exists()
+            if not (backup / _RECORD).exists():
+                if not being_written:  # it was not removed to the end
+                    shutil.rmtree(backup, ignore_errors=True)
                 continue
             kept += 1
             size += _size(backup)

@@ -31,7 +31,7 @@ from heddle.chat.v1 import chat_pb2 as heddle_dot_chat_dot_v1_dot_chat__pb2
 from heddle.tool.v1 import tool_pb2 as heddle_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)heddle/orchestrator/v1/orchestrator.proto\x12\x16heddle.orchestrator.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/rpc/status.proto\x1a#heddle/assistant/v1/assistant.proto\x1a\x19heddle/chat/v1/chat.proto\x1a\x19heddle/tool/v1/tool.proto\"@\n\x08Strategy\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\"G\n\x0fPromptProcessor\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\"Z\n\x06Status\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x18\n\x07message\x18\x02 \x01(\tR\x07message\x12\x17\n\x07\x63\x61ll_id\x18\x03 \x01(\tR\x06\x63\x61llId\"|\n\x0bToolStarted\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12:\n\x04\x63\x61ll\x18\x03 \x01(\x0b\x32&.heddle.orchestrator.v1.CalledFunctionR\x04\x63\x61ll\"[\n\x0e\x43\x61lledFunction\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12%\n\x0e\x61rguments_json\x18\x03 \x01(\tR\rargumentsJson\"\x8c\x02\n\x0cToolFinished\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12\x12\n\x04slot\x18\x03 \x01(\tR\x04slot\x12\x33\n\x07\x65lapsed\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07\x65lapsed\x12(\n\x05\x65rror\x18\x05 \x01(\x0b\x32\x12.google.rpc.StatusR\x05\x65rror\x12\x1a\n\x08warnings\x18\x06 \x03(\tR\x08warnings\x12:\n\x04\x63\x61ll\x18\x07 \x01(\x0b\x32&.heddle.orchestrator.v1.CalledFunctionR\x04\x63\x61ll\"Z\n\x07Sources\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x30\n\x07sources\x18\x02 \x03(\x0b\x32\x16.heddle.tool.v1.SourceR\x07sources\"\xb9\x02\n\x05Trace\x12/\n\x06prompt\x18\x01 \x03(\x0b\x32\x17.heddle.chat.v1.MessageR\x06prompt\x12\x38\n\x05steps\x18\x02 \x03(\x0b\x32\".heddle.orchestrator.v1.Trace.StepR\x05steps\x1a\xc4\x01\n\x04Step\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x33\n\x07\x65lapsed\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07\x65lapsed\x12-\n\x05input\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x05input\x12!\n\x0coutput_chars\x18\x04 \x01(\x05R\x0boutputChars\x12!\n\x0c\x65rror_reason\x18\x05 \x01(\tR\x0b\x65rrorReason\"\xad\x05\n\x08RunEvent\x12\x38\n\x06status\x18\x01 \x01(\x0b\x32\x1e.heddle.orchestrator.v1.StatusH\x00R\x06status\x12H\n\x0ctool_started\x18\x02 \x01(\x0b\x32#.heddle.orchestrator.v1.ToolStartedH\x00R\x0btoolStarted\x12K\n\rtool_finished\x18\x03 \x01(\x0b\x32$.heddle.orchestrator.v1.ToolFinishedH\x00R\x0ctoolFinished\x12;\n\x07sources\x18\x04 \x01(\x0b\x32\x1f.heddle.orchestrator.v1.SourcesH\x00R\x07sources\x12\x1f\n\ntext_delta\x18\x05 \x01(\tH\x00R\ttextDelta\x12)\n\x0freasoning_delta\x18\x06 \x01(\tH\x00R\x0ereasoningDelta\x12\x37\n\ttool_call\x18\x07 \x01(\x0b\x32\x18.heddle.chat.v1.ToolCallH\x00R\x08toolCall\x12\x35\n\x05trace\x18\x08 \x01(\x0b\x32\x1d.heddle.orchestrator.v1.TraceH\x00R\x05trace\x12*\n\x04\x64one\x18\t \x01(\x0b\x32\x14.heddle.chat.v1.DoneH\x00R\x04\x64one\x12%\n\rlogprobs_json\x18\n \x01(\tH\x00R\x0clogprobsJson\x12\x46\n\x0emodel_replaced\x18\x0f \x01(\x0b\x32\x1d.heddle.chat.v1.ModelReplacedH\x00R\rmodelReplaced\x12\x33\n\x07picture\x18\x10 \x01(\x0b\x32\x17.heddle.chat.v1.PictureH\x00R\x07pictureB\x07\n\x05\x65vent\"\xaa\x03\n\x14RunCompletionRequest\x12\x31\n\x13\x61ssistant_reference\x18\x01 \x01(\tH\x00R\x12\x61ssistantReference\x12>\n\tassistant\x18\x02 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantH\x00R\tassistant\x12\x39\n\x08messages\x18\x03 \x03(\x0b\x32\x17.heddle.chat.v1.MessageB\x04\xe2\x41\x01\x02R\x08messages\x12\x41\n\x07options\x18\x04 \x01(\x0b\x32!.heddle.chat.v1.GenerationOptionsB\x04\xe2\x41\x01\x01R\x07options\x12G\n\tfunctions\x18\x05 \x03(\x0b\x32#.heddle.chat.v1.FunctionDeclarationB\x04\xe2\x41\x01\x01R\tfunctions\x12)\n\rinclude_trace\x18\x06 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x0cincludeTrace\x12#\n\ncharged_to\x18\x07 \x01(\tB\x04\xe2\x41\x01\x01R\tchargedToB\x08\n\x06target\"Q\n\x15RunCompletionResponse\x12\x38\n\x06\x65vents\x18\x01 \x03(\x0b\x32 .heddle.orchestrator.v1.RunEventR\x06\x65vents\"a\n\x19RunWholeCompletionRequest\x12\x44\n\x03run\x18\x01 \x01(\x0b\x32,.heddle.orchestrator.v1.RunCompletionRequestB\x04\xe2\x41\x01\x02R\x03run\"V\n\x1aRunWholeCompletionResponse\x12\x38\n\x06\x65vents\x18\x01 \x03(\x0b\x32 .heddle.orchestrator.v1.RunEventR\x06\x65vents\"_\n\x15ListStrategiesRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\x82\x01\n\x16ListStrategiesResponse\x12@\n\nstrategies\x18\x01 \x03(\x0b\x32 .heddle.orchestrator.v1.StrategyR\nstrategies\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"e\n\x1bListPromptProcessorsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\x9c\x01\n\x1cListPromptProcessorsResponse\x12T\n\x11prompt_processors\x18\x01 \x03(\x0b\x32\'.heddle.orchestrator.v1.PromptProcessorR\x10promptProcessors\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x81\x04\n\x13OrchestratorService\x12t\n\x0eListStrategies\x12-.heddle.orchestrator.v1.ListStrategiesRequest\x1a..heddle.orchestrator.v1.ListStrategiesResponse\"\x03\x90\x02\x01\x12\x86\x01\n\x14ListPromptProcessors\x12\x33.heddle.orchestrator.v1.ListPromptProcessorsRequest\x1a\x34.heddle.orchestrator.v1.ListPromptProcessorsResponse\"\x03\x90\x02\x01\x12n\n\rRunCompletion\x12,.heddle.orchestrator.v1.RunCompletionRequest\x1a-.heddle.orchestrator.v1.RunCompletionResponse0\x01\x12{\n\x12RunWholeCompletion\x12\x31.heddle.orchestrator.v1.RunWholeCompletionRequest\x1a\x32.heddle.orchestrator.v1.RunWholeCompletionResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)heddle/orchestrator/v1/orchestrator.proto\x12\x16heddle.orchestrator.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/rpc/status.proto\x1a#heddle/assistant/v1/assistant.proto\x1a\x19heddle/chat/v1/chat.proto\x1a\x19heddle/tool/v1/tool.proto\"@\n\x08Strategy\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\"G\n\x0fPromptProcessor\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\"\x8e\x01\n\x06Status\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x18\n\x07message\x18\x02 \x01(\tR\x07message\x12\x17\n\x07\x63\x61ll_id\x18\x03 \x01(\tR\x06\x63\x61llId\x12\x32\n\x06\x63hange\x18\x04 \x01(\x0b\x32\x1a.heddle.tool.v1.FileChangeR\x06\x63hange\"|\n\x0bToolStarted\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12:\n\x04\x63\x61ll\x18\x03 \x01(\x0b\x32&.heddle.orchestrator.v1.CalledFunctionR\x04\x63\x61ll\"[\n\x0e\x43\x61lledFunction\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12%\n\x0e\x61rguments_json\x18\x03 \x01(\tR\rargumentsJson\"\x8c\x02\n\x0cToolFinished\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12\x12\n\x04slot\x18\x03 \x01(\tR\x04slot\x12\x33\n\x07\x65lapsed\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07\x65lapsed\x12(\n\x05\x65rror\x18\x05 \x01(\x0b\x32\x12.google.rpc.StatusR\x05\x65rror\x12\x1a\n\x08warnings\x18\x06 \x03(\tR\x08warnings\x12:\n\x04\x63\x61ll\x18\x07 \x01(\x0b\x32&.heddle.orchestrator.v1.CalledFunctionR\x04\x63\x61ll\"Z\n\x07Sources\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x30\n\x07sources\x18\x02 \x03(\x0b\x32\x16.heddle.tool.v1.SourceR\x07sources\"\xb9\x02\n\x05Trace\x12/\n\x06prompt\x18\x01 \x03(\x0b\x32\x17.heddle.chat.v1.MessageR\x06prompt\x12\x38\n\x05steps\x18\x02 \x03(\x0b\x32\".heddle.orchestrator.v1.Trace.StepR\x05steps\x1a\xc4\x01\n\x04Step\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x33\n\x07\x65lapsed\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07\x65lapsed\x12-\n\x05input\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x05input\x12!\n\x0coutput_chars\x18\x04 \x01(\x05R\x0boutputChars\x12!\n\x0c\x65rror_reason\x18\x05 \x01(\tR\x0b\x65rrorReason\"\xad\x05\n\x08RunEvent\x12\x38\n\x06status\x18\x01 \x01(\x0b\x32\x1e.heddle.orchestrator.v1.StatusH\x00R\x06status\x12H\n\x0ctool_started\x18\x02 \x01(\x0b\x32#.heddle.orchestrator.v1.ToolStartedH\x00R\x0btoolStarted\x12K\n\rtool_finished\x18\x03 \x01(\x0b\x32$.heddle.orchestrator.v1.ToolFinishedH\x00R\x0ctoolFinished\x12;\n\x07sources\x18\x04 \x01(\x0b\x32\x1f.heddle.orchestrator.v1.SourcesH\x00R\x07sources\x12\x1f\n\ntext_delta\x18\x05 \x01(\tH\x00R\ttextDelta\x12)\n\x0freasoning_delta\x18\x06 \x01(\tH\x00R\x0ereasoningDelta\x12\x37\n\ttool_call\x18\x07 \x01(\x0b\x32\x18.heddle.chat.v1.ToolCallH\x00R\x08toolCall\x12\x35\n\x05trace\x18\x08 \x01(\x0b\x32\x1d.heddle.orchestrator.v1.TraceH\x00R\x05trace\x12*\n\x04\x64one\x18\t \x01(\x0b\x32\x14.heddle.chat.v1.DoneH\x00R\x04\x64one\x12%\n\rlogprobs_json\x18\n \x01(\tH\x00R\x0clogprobsJson\x12\x46\n\x0emodel_replaced\x18\x0f \x01(\x0b\x32\x1d.heddle.chat.v1.ModelReplacedH\x00R\rmodelReplaced\x12\x33\n\x07picture\x18\x10 \x01(\x0b\x32\x17.heddle.chat.v1.PictureH\x00R\x07pictureB\x07\n\x05\x65vent\"\xaa\x03\n\x14RunCompletionRequest\x12\x31\n\x13\x61ssistant_reference\x18\x01 \x01(\tH\x00R\x12\x61ssistantReference\x12>\n\tassistant\x18\x02 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantH\x00R\tassistant\x12\x39\n\x08messages\x18\x03 \x03(\x0b\x32\x17.heddle.chat.v1.MessageB\x04\xe2\x41\x01\x02R\x08messages\x12\x41\n\x07options\x18\x04 \x01(\x0b\x32!.heddle.chat.v1.GenerationOptionsB\x04\xe2\x41\x01\x01R\x07options\x12G\n\tfunctions\x18\x05 \x03(\x0b\x32#.heddle.chat.v1.FunctionDeclarationB\x04\xe2\x41\x01\x01R\tfunctions\x12)\n\rinclude_trace\x18\x06 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x0cincludeTrace\x12#\n\ncharged_to\x18\x07 \x01(\tB\x04\xe2\x41\x01\x01R\tchargedToB\x08\n\x06target\"Q\n\x15RunCompletionResponse\x12\x38\n\x06\x65vents\x18\x01 \x03(\x0b\x32 .heddle.orchestrator.v1.RunEventR\x06\x65vents\"a\n\x19RunWholeCompletionRequest\x12\x44\n\x03run\x18\x01 \x01(\x0b\x32,.heddle.orchestrator.v1.RunCompletionRequestB\x04\xe2\x41\x01\x02R\x03run\"V\n\x1aRunWholeCompletionResponse\x12\x38\n\x06\x65vents\x18\x01 \x03(\x0b\x32 .heddle.orchestrator.v1.RunEventR\x06\x65vents\"_\n\x15ListStrategiesRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\x82\x01\n\x16ListStrategiesResponse\x12@\n\nstrategies\x18\x01 \x03(\x0b\x32 .heddle.orchestrator.v1.StrategyR\nstrategies\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"e\n\x1bListPromptProcessorsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\x9c\x01\n\x1cListPromptProcessorsResponse\x12T\n\x11prompt_processors\x18\x01 \x03(\x0b\x32\'.heddle.orchestrator.v1.PromptProcessorR\x10promptProcessors\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x81\x04\n\x13OrchestratorService\x12t\n\x0eListStrategies\x12-.heddle.orchestrator.v1.ListStrategiesRequest\x1a..heddle.orchestrator.v1.ListStrategiesResponse\"\x03\x90\x02\x01\x12\x86\x01\n\x14ListPromptProcessors\x12\x33.heddle.orchestrator.v1.ListPromptProcessorsRequest\x1a\x34.heddle.orchestrator.v1.ListPromptProcessorsResponse\"\x03\x90\x02\x01\x12n\n\rRunCompletion\x12,.heddle.orchestrator.v1.RunCompletionRequest\x1a-.heddle.orchestrator.v1.RunCompletionResponse0\x01\x12{\n\x12RunWholeCompletion\x12\x31.heddle.orchestrator.v1.RunWholeCompletionRequest\x1a\x32.heddle.orchestrator.v1.RunWholeCompletionResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -66,38 +66,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STRATEGY']._serialized_end=344
   _globals['_PROMPTPROCESSOR']._serialized_start=346
   _globals['_PROMPTPROCESSOR']._serialized_end=417
-  _globals['_STATUS']._serialized_start=419
-  _globals['_STATUS']._serialized_end=509
-  _globals['_TOOLSTARTED']._serialized_start=511
-  _globals['_TOOLSTARTED']._serialized_end=635
-  _globals['_CALLEDFUNCTION']._serialized_start=637
-  _globals['_CALLEDFUNCTION']._serialized_end=728
-  _globals['_TOOLFINISHED']._serialized_start=731
-  _globals['_TOOLFINISHED']._serialized_end=999
-  _globals['_SOURCES']._serialized_start=1001
-  _globals['_SOURCES']._serialized_end=1091
-  _globals['_TRACE']._serialized_start=1094
-  _globals['_TRACE']._serialized_end=1407
-  _globals['_TRACE_STEP']._serialized_start=1211
-  _globals['_TRACE_STEP']._serialized_end=1407
-  _globals['_RUNEVENT']._serialized_start=1410
-  _globals['_RUNEVENT']._serialized_end=2095
-  _globals['_RUNCOMPLETIONREQUEST']._serialized_start=2098
-  _globals['_RUNCOMPLETIONREQUEST']._serialized_end=2524
-  _globals['_RUNCOMPLETIONRESPONSE']._serialized_start=2526
-  _globals['_RUNCOMPLETIONRESPONSE']._serialized_end=2607
-  _globals['_RUNWHOLECOMPLETIONREQUEST']._serialized_start=2609
-  _globals['_RUNWHOLECOMPLETIONREQUEST']._serialized_end=2706
-  _globals['_RUNWHOLECOMPLETIONRESPONSE']._serialized_start=2708
-  _globals['_RUNWHOLECOMPLETIONRESPONSE']._serialized_end=2794
-  _globals['_LISTSTRATEGIESREQUEST']._serialized_start=2796
-  _globals['_LISTSTRATEGIESREQUEST']._serialized_end=2891
-  _globals['_LISTSTRATEGIESRESPONSE']._serialized_start=2894
-  _globals['_LISTSTRATEGIESRESPONSE']._serialized_end=3024
-  _globals['_LISTPROMPTPROCESSORSREQUEST']._serialized_start=3026
-  _globals['_LISTPROMPTPROCESSORSREQUEST']._serialized_end=3127
-  _globals['_LISTPROMPTPROCESSORSRESPONSE']._serialized_start=3130
-  _globals['_LISTPROMPTPROCESSORSRESPONSE']._serialized_end=3286
-  _globals['_ORCHESTRATORSERVICE']._serialized_start=3289
-  _globals['_ORCHESTRATORSERVICE']._serialized_end=3802
+  _globals['_STATUS']._serialized_start=420
+  _globals['_STATUS']._serialized_end=562
+  _globals['_TOOLSTARTED']._serialized_start=564
+  _globals['_TOOLSTARTED']._serialized_end=688
+  _globals['_CALLEDFUNCTION']._serialized_start=690
+  _globals['_CALLEDFUNCTION']._serialized_end=781
+  _globals['_TOOLFINISHED']._serialized_start=784
+  _globals['_TOOLFINISHED']._serialized_end=1052
+  _globals['_SOURCES']._serialized_start=1054
+  _globals['_SOURCES']._serialized_end=1144
+  _globals['_TRACE']._serialized_start=1147
+  _globals['_TRACE']._serialized_end=1460
+  _globals['_TRACE_STEP']._serialized_start=1264
+  _globals['_TRACE_STEP']._serialized_end=1460
+  _globals['_RUNEVENT']._serialized_start=1463
+  _globals['_RUNEVENT']._serialized_end=2148
+  _globals['_RUNCOMPLETIONREQUEST']._serialized_start=2151
+  _globals['_RUNCOMPLETIONREQUEST']._serialized_end=2577
+  _globals['_RUNCOMPLETIONRESPONSE']._serialized_start=2579
+  _globals['_RUNCOMPLETIONRESPONSE']._serialized_end=2660
+  _globals['_RUNWHOLECOMPLETIONREQUEST']._serialized_start=2662
+  _globals['_RUNWHOLECOMPLETIONREQUEST']._serialized_end=2759
+  _globals['_RUNWHOLECOMPLETIONRESPONSE']._serialized_start=2761
+  _globals['_RUNWHOLECOMPLETIONRESPONSE']._serialized_end=2847
+  _globals['_LISTSTRATEGIESREQUEST']._serialized_start=2849
+  _globals['_LISTSTRATEGIESREQUEST']._serialized_end=2944
+  _globals['_LISTSTRATEGIESRESPONSE']._serialized_start=2947
+  _globals['_LISTSTRATEGIESRESPONSE']._serialized_end=3077
+  _globals['_LISTPROMPTPROCESSORSREQUEST']._serialized_start=3079
+  _globals['_LISTPROMPTPROCESSORSREQUEST']._serialized_end=3180
+  _globals['_LISTPROMPTPROCESSORSRESPONSE']._serialized_start=3183
+  _globals['_LISTPROMPTPROCESSORSRESPONSE']._serialized_end=3339
+  _globals['_ORCHESTRATORSERVICE']._serialized_start=3342
+  _globals['_ORCHESTRATORSERVICE']._serialized_end=3855
 # @@protoc_insertion_point(module_scope)

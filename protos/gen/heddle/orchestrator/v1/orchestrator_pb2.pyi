@@ -85,22 +85,30 @@ class Status(_message.Message):
     BINDING_ID_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     CALL_ID_FIELD_NUMBER: _builtins.int
+    CHANGE_FIELD_NUMBER: _builtins.int
     binding_id: _builtins.str
     """The binding that the status is about. Empty for the run as a whole."""
     message: _builtins.str
     """One short phrase. Carries no secrets."""
     call_id: _builtins.str
     """The model's call that the status is about, if it is about one."""
+    @_builtins.property
+    def change(self) -> _tool_pb2.FileChange:
+        """The change of a file that the status tells of, if it tells of one, as the tool sent it:
+        while the tool runs, before its `tool_finished`. `message` tells it in words.
+        """
+
     def __init__(
         self,
         *,
         binding_id: _builtins.str = ...,
         message: _builtins.str = ...,
         call_id: _builtins.str = ...,
+        change: _tool_pb2.FileChange | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["change", b"change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["binding_id", b"binding_id", "call_id", b"call_id", "message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["binding_id", b"binding_id", "call_id", b"call_id", "change", b"change", "message", b"message"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

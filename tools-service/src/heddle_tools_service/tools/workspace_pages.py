@@ -1,0 +1,56 @@
+"""A page of a workspace's file as a model reads it: with line numbers, and cut where it is long."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from heddle_tools_service.sdk import Page, Source, ToolResult
+
+_LONGEST = 50_000
+_LONGEST_LINE = 2_000
+_ENDS = {"CRLF": ", lines end with CRLF", "mixed": ", line ends are mixed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A page that was made readable."""
+
+    text: str
+    last: int
+    """The last line of it that is shown."""
+    cut: bool
+    """Whether the page goes on."""
+
+
+def shown(page: Page) -> Shown:
+    """Return numbered lines, as many as a model should read at once, but at least one."""
+    lines = _numbered(page)
+    last = page.first + len(lines) - 1
+    head = (
+        f"{page.path}, lines {page.first}-{last} of {page.total}, sha256 {page.sha256}"
+        f"{_peculiarities(page)}\n"
+    )
+    return Shown(head + "\n".join(lines), last, len(lines) < len(page.lines))
+
+
+def found(page: Page, seen: Shown, text: str) -> ToolResult:
+    """Return what a tool tells that shows a page as `text`."""
+    facts: dict[str, Any] = {"path": page.path, "sha256": page.sha256, "first": page.first}
+    facts |= {"last": seen.last, "total": page.total, "truncated": seen.cut}
+    return ToolResult(text, [Source(page.path, kind="file", attributes={"path": page.path})], facts)
+
+
+def _numbered(page: Page) -> list[str]:
+    lines: list[str] = []
+    left = _LONGEST
+    for number, line in enumerate(page.lines, page.first):
+        cut = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}… (line cut)"
+        left -= len(cut) + 8
+        if left < 0 and lines:
+            break
+        lines.append(f"{number:>5}| {cut}")
+    return lines
+
+
+def _peculiarities(page: Page) -> str:
+    told = _ENDS.get(page.line_end, "")
+    return told if page.final_newline else f"{told}, no line end after the last line"
