@@ -108,6 +108,31 @@ async def test_a_picture_reaches_the_client_and_its_link_opens_for_its_owner_alo
 
 
 @BOTH
+async def test_a_picture_of_eleven_megabytes_arrives_streamed_and_whole_and_by_its_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: Transport
+) -> None:
+    large = gemini.PNG + bytes(11_000_000)
+    script = gemini.answering(gemini.content(gemini.picture(large)))
+    url = f"data:image/png;base64,{base64.b64encode(large).decode()}"
+    async with studio(tmp_path, monkeypatch, transport, script) as here, here.sdk() as sdk:
+        stream = await sdk.chat.completions.create(
+            model=here.model, messages=[{"role": "user", "content": "A loom."}], stream=True
+        )
+        extras = [chunk.choices[0].delta.model_extra or {} async for chunk in stream]
+        answer = await sdk.chat.completions.create(
+            model=here.model, messages=[{"role": "user", "content": "A loom."}]
+        )
+        message = answer.choices[0].message
+        link = (message.content or "").removeprefix("![picture](").removesuffix(")")
+        opened = await here.get(link, here.key)
+
+    images = [image for more in extras for image in more.get("images", [])]
+    images += (message.model_extra or {})["images"]
+    assert [image["image_url"]["url"] == url for image in images] == [True, True]
+    assert opened.content == large
+
+
+@BOTH
 async def test_openais_sdk_makes_pictures_and_they_count_as_usage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: Transport
 ) -> None:
