@@ -54,7 +54,7 @@ async def test_a_cancelled_answer_stops_the_engine(moment: str) -> None:
         request = ask("word " * 3500) if reads else ask("Tell a long story.", 3000)
         call = stub.GenerateMessage(request, **outgoing(60))
         waiting = asyncio.ensure_future(anext(aiter(call)))
-        await asyncio.sleep(0.5)
+        await asyncio.wait([waiting], timeout=0.5 if reads else 60)
         assert waiting.done() != reads
         call.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
