@@ -53,7 +53,11 @@ async def start(running: Whole, *arguments: str) -> asyncio.subprocess.Process:
 
 async def finish(process: asyncio.subprocess.Process) -> tuple[int | None, str, str]:
     """Return the exit code, the output and the notes."""
-    out, notes = await asyncio.wait_for(process.communicate(), 100)
+    try:
+        out, notes = await asyncio.wait_for(process.communicate(), 100)
+    finally:
+        if process.returncode is None:
+            process.kill()
     return process.returncode, out.decode(), notes.decode()
 
 

@@ -84,6 +84,18 @@ async def test_without_a_model_that_writes_a_title_fails_and_says_what_to_set(
         assert not bench.neighbours.orchestrator.requests
 
 
+@pytest.mark.parametrize(("environment", "status"), [("", 503), (ENVIRONMENT, 200)])
+async def test_settings_that_cannot_be_had_fail_a_title_only_if_it_needs_them(
+    tmp_path: Path, transport: str, environment: str, status: int
+) -> None:
+    async with gateway(tmp_path, transport, small_model=environment) as bench:
+        draws = ModelRef(connector="banana_img", model="gemini-image")
+        bench.neighbours.assistants.kept = (Assistant(id="1", model=draws, organization="uni"),)
+        bench.accounts.failure = UnavailableError("The database is away.")
+        response = await bench.chat(KEY, **TITLE, metadata=METADATA)
+        assert response.status_code == status
+
+
 async def test_the_callers_organisation_decides_where_the_assistant_is_nobodys(
     tmp_path: Path, transport: str
 ) -> None:

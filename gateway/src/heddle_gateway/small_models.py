@@ -33,6 +33,7 @@ class SmallModels:
 
         Raises:
             NotSetUpError: No model is set up that writes.
+            HeddleError: Whether one is cannot be found out.
         """
         plain = Assistant(
             id=found.id,
@@ -44,13 +45,15 @@ class SmallModels:
         whose = found.organization
         if not whose and not found.owner:
             whose = home(caller().identity)
-        settings = await self._of(whose, found.owner)
+        draws = found.model.connector == PICTURES
+        environments = _reference(self._environments)
+        settings = await self._of(whose, found.owner, needed=draws and environments is None)
         if model := _reference(settings.small_model):
             plain.organization = whose
             plain.model.CopyFrom(model)
-        elif model := _reference(self._environments):
-            plain.model.CopyFrom(model)
-        elif found.model.connector == PICTURES:
+        elif environments is not None:
+            plain.model.CopyFrom(environments)
+        elif draws:
             model = _reference(settings.default_model)
             if model is None:
                 raise NotSetUpError(_NO_WRITER)
@@ -58,10 +61,13 @@ class SmallModels:
             plain.model.CopyFrom(model)
         return plain
 
-    async def _of(self, organization: str, owner: str) -> ResolveSettingsResponse:
+    async def _of(self, organization: str, owner: str, *, needed: bool) -> ResolveSettingsResponse:
         try:
             return await self._settings.of(organization, owner)
-        except HeddleError as error:  # a title is not worth a failure
+        except HeddleError as error:
+            if needed:
+                raise
+            # Else a title is not worth a failure.
             log.warning("small model not known", reason=error.reason)
             return ResolveSettingsResponse()
 
