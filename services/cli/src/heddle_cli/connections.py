@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,12 +40,16 @@ class Connection:
 def connected(address: str, *services: ServiceDescriptor) -> Iterator[Connection]:
     """Yield the service at `address`. A failed call leaves the block as a `HeddleError`."""
     options = [*OPTIONS, ("grpc.service_config", json.dumps(service_config(*services)))]
-    with grpc.insecure_channel(address, options) as channel:
-        connection = Connection(channel, address)
-        try:
-            yield connection
-        except grpc.RpcError as error:
-            raise connection.failure(error) from error
+    channel = grpc.insecure_channel(address, options)
+    connection = Connection(channel, address)
+    try:
+        yield connection
+    except grpc.RpcError as error:
+        raise connection.failure(error) from error
+    finally:
+        # Not after Ctrl-C: gRPC may wait for ever for the call that it tore us out of.
+        if not isinstance(sys.exception(), KeyboardInterrupt):
+            channel.close()
 
 
 def outgoing(timeout: float) -> Onward:
