@@ -253,5 +253,5 @@ if __name__ == "__main__":
         with tempfile.TemporaryDirectory() as place:
             run, provider = asyncio.run(told(case, furnished(Path(place)), watched=True))
         written = {"events": shown(run), "asked": asked(provider.bodies)}
-        text = json.dumps(written, indent=1, ensure_ascii=False)
+        text = json.dumps(written, indent=1, sort_keys=True, ensure_ascii=False)
         (GOLDEN / f"{each}.json").write_text(f"{text}\n")

@@ -170,7 +170,9 @@ class Call:
     @property
     def called(self) -> set[str]:
         """The functions that were called earlier in the conversation."""
-        return {call.name for message in self._request.messages for call in message.tool_calls}
+        # Slices, as protobuf ends an iteration with an error that costs more than the items.
+        messages = self._request.messages[:]
+        return {call.name for message in messages for call in message.tool_calls[:]}
 
     @property
     def _style(self) -> CallStyle | None:

@@ -50,12 +50,12 @@ class CallFormats:
         Where functions were called earlier and none is offered any more, a model may still write
         calls. They are nobody's then, but no text either.
         """
-        if bytes(call.given.extra.get("tool_choice", b"")) == b'"none"':
-            return None
         offered = [_readable(each) for each in call.offered if isinstance(each, dict)]
         known = offered or [{"name": name} for name in sorted(call.called)]
+        if not known or bytes(call.given.extra.get("tool_choice", b"")) == b'"none"':
+            return None
         formats = said_of(f"{call.connector}/{call.model}", self.by_pattern)
-        if not known or (formats is not None and not formats):
+        if formats is not None and not formats:
             return None
         return WrittenCalls(ToolCallReader(known, formats=formats), wanted=bool(offered))
 
