@@ -8,6 +8,7 @@ import pytest
 from connector.toolcalls.hostile import SIZE, TEXTS, pieces_of, seconds
 from connector.toolcalls.reading import read_pieces
 
+pytestmark = pytest.mark.alone
 PIECE = 100  # characters
 LONGEST = 0.05  # seconds for 100 kB
 MOST_GROWTH = 3.0
