@@ -4,9 +4,9 @@ import asyncio
 import importlib
 from typing import TYPE_CHECKING
 
-from heddle_runtime.errors import PermissionDeniedError, ResourceExhaustedError, UnavailableError
+from heddle_runtime.errors import PermissionDeniedError
 
-from heddle_gateway import problems
+from heddle_gateway import completions
 from heddle_gateway.bodies import read_body
 from heddle_gateway.exchange import Exchange
 from heddle_gateway.lifeline import End, EndedError
@@ -28,8 +28,7 @@ async def serve(state: "State", exchange: Exchange) -> Problem | None:
         raise RefusedError(Problem(415, message, code="unsupported_media_type"))
     settings = state.settings
     body = await read_body(exchange, settings.max_body_bytes, settings.body_timeout)
-    if len(state.lifelines) >= settings.max_concurrent_calls:
-        raise ResourceExhaustedError("The gateway is busy. Try again.", retry_after=1.0)
+    completions.refuse_if_busy(state)
     # The SDK takes a second and 20 MB, which not every installation has a use for.
     sdk = await asyncio.to_thread(importlib.import_module, _SERVER)
     try:
@@ -40,7 +39,7 @@ async def serve(state: "State", exchange: Exchange) -> Problem | None:
         if exchange.gone:
             return None
         if exchange.status == 0:
-            return problems.of(UnavailableError("The gateway stops. Try again.", retry_after=1.0))
+            return completions.stopped()
         await exchange.write(b"", last=True)
     return None
 
