@@ -6,6 +6,7 @@ isort:skip_file
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
@@ -18,6 +19,170 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _Sharing:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SharingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Sharing.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SHARING_UNSPECIFIED: _Sharing.ValueType  # 0
+    """`SHARING_PRIVATE`."""
+    SHARING_PRIVATE: _Sharing.ValueType  # 1
+    """Nobody."""
+    SHARING_ORGANIZATION: _Sharing.ValueType  # 2
+    """The organisation."""
+    SHARING_EVERYONE: _Sharing.ValueType  # 3
+    """All organisations. Only the scope `admin` may set it."""
+
+class Sharing(_Sharing, metaclass=_SharingEnumTypeWrapper):
+    """Who may read a collection besides its owner and the administrators of its organisation."""
+
+SHARING_UNSPECIFIED: Sharing.ValueType  # 0
+"""`SHARING_PRIVATE`."""
+SHARING_PRIVATE: Sharing.ValueType  # 1
+"""Nobody."""
+SHARING_ORGANIZATION: Sharing.ValueType  # 2
+"""The organisation."""
+SHARING_EVERYONE: Sharing.ValueType  # 3
+"""All organisations. Only the scope `admin` may set it."""
+Global___Sharing: _TypeAlias = Sharing  # noqa: Y015
+
+class _PageHandling:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PageHandlingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PageHandling.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PAGE_HANDLING_UNSPECIFIED: _PageHandling.ValueType  # 0
+    """`PAGE_HANDLING_PICTURES`."""
+    PAGE_HANDLING_TEXT: _PageHandling.ValueType  # 1
+    """Their text is taken, and nothing else."""
+    PAGE_HANDLING_PICTURES: _PageHandling.ValueType  # 2
+    """Pictures of them are kept, so that a citation opens its page."""
+    PAGE_HANDLING_SEARCH: _PageHandling.ValueType  # 3
+    """Pictures are kept, text in figures and scans is recognised, and pages can be found by
+    `SearchPages`. Takes one to twelve seconds a page.
+    """
+
+class PageHandling(_PageHandling, metaclass=_PageHandlingEnumTypeWrapper):
+    """What is done with pages."""
+
+PAGE_HANDLING_UNSPECIFIED: PageHandling.ValueType  # 0
+"""`PAGE_HANDLING_PICTURES`."""
+PAGE_HANDLING_TEXT: PageHandling.ValueType  # 1
+"""Their text is taken, and nothing else."""
+PAGE_HANDLING_PICTURES: PageHandling.ValueType  # 2
+"""Pictures of them are kept, so that a citation opens its page."""
+PAGE_HANDLING_SEARCH: PageHandling.ValueType  # 3
+"""Pictures are kept, text in figures and scans is recognised, and pages can be found by
+`SearchPages`. Takes one to twelve seconds a page.
+"""
+Global___PageHandling: _TypeAlias = PageHandling  # noqa: Y015
+
+class _Operator:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _OperatorEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Operator.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    OPERATOR_UNSPECIFIED: _Operator.ValueType  # 0
+    """Refused."""
+    OPERATOR_EQUAL: _Operator.ValueType  # 1
+    """Equal."""
+    OPERATOR_NOT_EQUAL: _Operator.ValueType  # 2
+    """Not equal."""
+    OPERATOR_LESS: _Operator.ValueType  # 3
+    """Less."""
+    OPERATOR_LESS_OR_EQUAL: _Operator.ValueType  # 4
+    """Less or equal."""
+    OPERATOR_GREATER: _Operator.ValueType  # 5
+    """Greater."""
+    OPERATOR_GREATER_OR_EQUAL: _Operator.ValueType  # 6
+    """Greater or equal."""
+    OPERATOR_IN: _Operator.ValueType  # 7
+    """Equal to one of several."""
+    OPERATOR_NOT_IN: _Operator.ValueType  # 8
+    """Equal to none of several."""
+
+class Operator(_Operator, metaclass=_OperatorEnumTypeWrapper):
+    """How an attribute is compared."""
+
+OPERATOR_UNSPECIFIED: Operator.ValueType  # 0
+"""Refused."""
+OPERATOR_EQUAL: Operator.ValueType  # 1
+"""Equal."""
+OPERATOR_NOT_EQUAL: Operator.ValueType  # 2
+"""Not equal."""
+OPERATOR_LESS: Operator.ValueType  # 3
+"""Less."""
+OPERATOR_LESS_OR_EQUAL: Operator.ValueType  # 4
+"""Less or equal."""
+OPERATOR_GREATER: Operator.ValueType  # 5
+"""Greater."""
+OPERATOR_GREATER_OR_EQUAL: Operator.ValueType  # 6
+"""Greater or equal."""
+OPERATOR_IN: Operator.ValueType  # 7
+"""Equal to one of several."""
+OPERATOR_NOT_IN: Operator.ValueType  # 8
+"""Equal to none of several."""
+Global___Operator: _TypeAlias = Operator  # noqa: Y015
+
+class _Fusion:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _FusionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Fusion.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    FUSION_UNSPECIFIED: _Fusion.ValueType  # 0
+    """`FUSION_CONVEX`."""
+    FUSION_CONVEX: _Fusion.ValueType  # 1
+    """By scores."""
+    FUSION_RECIPROCAL_RANK: _Fusion.ValueType  # 2
+    """By places alone: reciprocal rank fusion."""
+
+class Fusion(_Fusion, metaclass=_FusionEnumTypeWrapper):
+    """How the ranks by meaning and by words become one."""
+
+FUSION_UNSPECIFIED: Fusion.ValueType  # 0
+"""`FUSION_CONVEX`."""
+FUSION_CONVEX: Fusion.ValueType  # 1
+"""By scores."""
+FUSION_RECIPROCAL_RANK: Fusion.ValueType  # 2
+"""By places alone: reciprocal rank fusion."""
+Global___Fusion: _TypeAlias = Fusion  # noqa: Y015
+
+class _Reranking:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RerankingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reranking.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RERANKING_UNSPECIFIED: _Reranking.ValueType  # 0
+    """`RERANKING_NONE`."""
+    RERANKING_NONE: _Reranking.ValueType  # 1
+    """Nothing."""
+    RERANKING_LATE_INTERACTION: _Reranking.ValueType  # 2
+    """The late interaction of the question's words with theirs, blended with the order before.
+    Fails with `FAILED_PRECONDITION` for a collection without `late_interaction`.
+    """
+    RERANKING_MODEL: _Reranking.ValueType  # 3
+    """The service's reranking model. Fails with `FAILED_PRECONDITION` if none is configured."""
+
+class Reranking(_Reranking, metaclass=_RerankingEnumTypeWrapper):
+    """What orders the best passages of a search anew."""
+
+RERANKING_UNSPECIFIED: Reranking.ValueType  # 0
+"""`RERANKING_NONE`."""
+RERANKING_NONE: Reranking.ValueType  # 1
+"""Nothing."""
+RERANKING_LATE_INTERACTION: Reranking.ValueType  # 2
+"""The late interaction of the question's words with theirs, blended with the order before.
+Fails with `FAILED_PRECONDITION` for a collection without `late_interaction`.
+"""
+RERANKING_MODEL: Reranking.ValueType  # 3
+"""The service's reranking model. Fails with `FAILED_PRECONDITION` if none is configured."""
+Global___Reranking: _TypeAlias = Reranking  # noqa: Y015
 
 class _SearchMode:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -73,14 +238,46 @@ class Collection(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class MetadataEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     NAME_FIELD_NUMBER: _builtins.int
     TITLE_FIELD_NUMBER: _builtins.int
     BACKEND_FIELD_NUMBER: _builtins.int
     SETTINGS_FIELD_NUMBER: _builtins.int
     EMBEDDING_MODEL_FIELD_NUMBER: _builtins.int
     DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    OWNER_FIELD_NUMBER: _builtins.int
+    SHARING_FIELD_NUMBER: _builtins.int
+    CHUNKING_FIELD_NUMBER: _builtins.int
+    PAGE_HANDLING_FIELD_NUMBER: _builtins.int
+    LATE_INTERACTION_FIELD_NUMBER: _builtins.int
+    GRAPH_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """The unique name, `[A-Za-z0-9][A-Za-z0-9_.-]{0,62}`. Tools name collections by it."""
+    """The name, unique within the organisation, `[A-Za-z0-9][A-Za-z0-9_.-]{0,62}`. Tools name
+    collections by it.
+    """
     title: _builtins.str
     """The name shown to people."""
     backend: _builtins.str
@@ -88,15 +285,50 @@ class Collection(_message.Message):
     a LAMB knowledge-base server.
     """
     embedding_model: _builtins.str
-    """The model whose vectors the collection holds. Set by the service."""
+    """The model whose vectors the collection holds. If empty, the service's default. What a
+    service offers is in the error for a name that it does not know: `all-MiniLM-L6-v2-int8`
+    for English, `multilingual-e5-small-q4` for other languages, and those of its provider.
+    """
     document_count: _builtins.int
     """Documents in the collection. Known only for `embedded`."""
+    id: _builtins.str
+    """The identifier, unique among all organisations: `vs_` and 32 hexadecimal digits."""
+    organization: _builtins.str
+    """The slug of the organisation that it belongs to. Empty for the operator's."""
+    owner: _builtins.str
+    """The e-mail address of whoever made it. Empty for the operator's."""
+    sharing: Global___Sharing.ValueType
+    """Who else may read it, and whose assistants may search it."""
+    page_handling: Global___PageHandling.ValueType
+    """What is done with the pages of documents that have pages."""
+    late_interaction: _builtins.bool
+    """Whether the vectors of single words are kept too, so that searches can rank by late
+    interaction. They take about 40 kB a passage.
+    """
+    graph: _builtins.bool
+    """Whether a graph of the names that documents mention is drawn at ingestion, for the tool
+    `graph_search`.
+    """
     @_builtins.property
     def settings(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Settings of the backend. `lamb-kb` reads `collection_id`, its own identifier of the
         collection. Where the server is and its token are configuration of the service:
         secrets never travel here.
         """
+
+    @_builtins.property
+    def chunking(self) -> Global___Chunking:
+        """How documents are cut into passages."""
+
+    @_builtins.property
+    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """What clients note about it: at most 16 entries, keys of at most 64 and values of at most
+        512 characters. Not searched.
+        """
+
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was made."""
 
     def __init__(
         self,
@@ -107,14 +339,60 @@ class Collection(_message.Message):
         settings: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         embedding_model: _builtins.str = ...,
         document_count: _builtins.int = ...,
+        id: _builtins.str = ...,
+        organization: _builtins.str = ...,
+        owner: _builtins.str = ...,
+        sharing: Global___Sharing.ValueType = ...,
+        chunking: Global___Chunking | None = ...,
+        page_handling: Global___PageHandling.ValueType = ...,
+        late_interaction: _builtins.bool = ...,
+        graph: _builtins.bool = ...,
+        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "document_count", b"document_count", "embedding_model", b"embedding_model", "name", b"name", "settings", b"settings", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "chunking", b"chunking", "create_time", b"create_time", "document_count", b"document_count", "embedding_model", b"embedding_model", "graph", b"graph", "id", b"id", "late_interaction", b"late_interaction", "metadata", b"metadata", "name", b"name", "organization", b"organization", "owner", b"owner", "page_handling", b"page_handling", "settings", b"settings", "sharing", b"sharing", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Collection: _TypeAlias = Collection  # noqa: Y015
+
+@_typing.final
+class Chunking(_message.Message):
+    """How documents are cut into passages. A passage never crosses a heading or a page, and a
+    table that fits stays whole.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TARGET_CHARACTERS_FIELD_NUMBER: _builtins.int
+    OVERLAP_CHARACTERS_FIELD_NUMBER: _builtins.int
+    PARENT_CHARACTERS_FIELD_NUMBER: _builtins.int
+    target_characters: _builtins.int
+    """Characters that a passage aims at, 100 to 4,000. If 0, 450."""
+    overlap_characters: _builtins.int
+    """Characters that a passage repeats of the one before it, less than half of
+    `target_characters`.
+    """
+    parent_characters: _builtins.int
+    """Characters that the section around a passage has at most, at least `target_characters`
+    and at most 16,000. If 0, 2,000.
+    """
+    def __init__(
+        self,
+        *,
+        target_characters: _builtins.int = ...,
+        overlap_characters: _builtins.int = ...,
+        parent_characters: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["overlap_characters", b"overlap_characters", "parent_characters", b"parent_characters", "target_characters", b"target_characters"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Chunking: _TypeAlias = Chunking  # noqa: Y015
 
 @_typing.final
 class Document(_message.Message):
@@ -122,12 +400,38 @@ class Document(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class MetadataEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     NAME_FIELD_NUMBER: _builtins.int
     TITLE_FIELD_NUMBER: _builtins.int
     URI_FIELD_NUMBER: _builtins.int
     MEDIA_TYPE_FIELD_NUMBER: _builtins.int
     SHA256_FIELD_NUMBER: _builtins.int
     PASSAGE_COUNT_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_COUNT_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
+    INGEST_TIME_FIELD_NUMBER: _builtins.int
+    DOCUMENT_TIME_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name within the collection, usually its path."""
     title: _builtins.str
@@ -140,6 +444,28 @@ class Document(_message.Message):
     """The SHA-256 of the content, in hexadecimal."""
     passage_count: _builtins.int
     """The passages that the document was cut into."""
+    id: _builtins.str
+    """The identifier, unique within the collection: `doc_` and 32 hexadecimal digits. The same
+    name has the same identifier in every version of the document.
+    """
+    size: _builtins.int
+    """Bytes of the content."""
+    page_count: _builtins.int
+    """Pages, 0 if the document has none."""
+    @_builtins.property
+    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """What came with it, besides the title."""
+
+    @_builtins.property
+    def ingest_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was ingested."""
+
+    @_builtins.property
+    def document_time(self) -> _timestamp_pb2.Timestamp:
+        """The time that it is of: as it came with the request, else as the document says, else
+        `ingest_time`.
+        """
+
     def __init__(
         self,
         *,
@@ -149,10 +475,16 @@ class Document(_message.Message):
         media_type: _builtins.str = ...,
         sha256: _builtins.str = ...,
         passage_count: _builtins.int = ...,
+        id: _builtins.str = ...,
+        size: _builtins.int = ...,
+        page_count: _builtins.int = ...,
+        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        ingest_time: _timestamp_pb2.Timestamp | None = ...,
+        document_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["document_time", b"document_time", "ingest_time", b"ingest_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["media_type", b"media_type", "name", b"name", "passage_count", b"passage_count", "sha256", b"sha256", "title", b"title", "uri", b"uri"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_time", b"document_time", "id", b"id", "ingest_time", b"ingest_time", "media_type", b"media_type", "metadata", b"metadata", "name", b"name", "page_count", b"page_count", "passage_count", b"passage_count", "sha256", b"sha256", "size", b"size", "title", b"title", "uri", b"uri"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -164,6 +496,26 @@ class Passage(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class MetadataEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     TEXT_FIELD_NUMBER: _builtins.int
     SIMILARITY_FIELD_NUMBER: _builtins.int
     DOCUMENT_FIELD_NUMBER: _builtins.int
@@ -173,6 +525,14 @@ class Passage(_message.Message):
     PAGE_FIELD_NUMBER: _builtins.int
     ORDINAL_FIELD_NUMBER: _builtins.int
     PARENT_TEXT_FIELD_NUMBER: _builtins.int
+    RELEVANCE_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    START_OFFSET_FIELD_NUMBER: _builtins.int
+    END_OFFSET_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
+    DOCUMENT_TIME_FIELD_NUMBER: _builtins.int
+    HAS_PICTURE_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The text."""
     similarity: _builtins.float
@@ -191,9 +551,31 @@ class Passage(_message.Message):
     """The passage's place in the document, counted from 0."""
     parent_text: _builtins.str
     """The section around the passage."""
+    relevance: _builtins.float
+    """What passages of one search are ordered by, comparable only among them."""
+    id: _builtins.str
+    """The identifier: the document's, `:` and `ordinal`."""
+    document_id: _builtins.str
+    """The document's identifier."""
+    start_offset: _builtins.int
+    """Where the passage begins in the text that was taken from the document, in characters from
+    0.
+    """
+    end_offset: _builtins.int
+    """Where it ends, exclusive."""
+    has_picture: _builtins.bool
+    """Whether there is a picture of the page."""
     @_builtins.property
     def headings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The headings above the passage, outermost first."""
+
+    @_builtins.property
+    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The document's metadata."""
+
+    @_builtins.property
+    def document_time(self) -> _timestamp_pb2.Timestamp:
+        """The document's time."""
 
     def __init__(
         self,
@@ -207,14 +589,207 @@ class Passage(_message.Message):
         page: _builtins.int = ...,
         ordinal: _builtins.int = ...,
         parent_text: _builtins.str = ...,
+        relevance: _builtins.float = ...,
+        id: _builtins.str = ...,
+        document_id: _builtins.str = ...,
+        start_offset: _builtins.int = ...,
+        end_offset: _builtins.int = ...,
+        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        document_time: _timestamp_pb2.Timestamp | None = ...,
+        has_picture: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["document_time", b"document_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "headings", b"headings", "ordinal", b"ordinal", "page", b"page", "parent_text", b"parent_text", "similarity", b"similarity", "text", b"text", "title", b"title", "uri", b"uri"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "document_id", b"document_id", "document_time", b"document_time", "end_offset", b"end_offset", "has_picture", b"has_picture", "headings", b"headings", "id", b"id", "metadata", b"metadata", "ordinal", b"ordinal", "page", b"page", "parent_text", b"parent_text", "relevance", b"relevance", "similarity", b"similarity", "start_offset", b"start_offset", "text", b"text", "title", b"title", "uri", b"uri"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Passage: _TypeAlias = Passage  # noqa: Y015
+
+@_typing.final
+class PageMatch(_message.Message):
+    """A page that matches a question."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    URI_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    FIGURES_FIELD_NUMBER: _builtins.int
+    document: _builtins.str
+    """The document's name."""
+    document_id: _builtins.str
+    """The document's identifier."""
+    title: _builtins.str
+    """The document's title."""
+    uri: _builtins.str
+    """Where people can read the document. May be empty."""
+    page: _builtins.int
+    """The page, counted from 1."""
+    score: _builtins.float
+    """The late-interaction score: the mean over the question's words of the best similarity
+    with a word of the page, `[-1.0, 1.0]`.
+    """
+    text: _builtins.str
+    """The text of the page, that in its figures included, at most 16,000 characters."""
+    @_builtins.property
+    def figures(self) -> _containers.RepeatedCompositeFieldContainer[Global___Figure]:
+        """The figures of the page, in reading order."""
+
+    def __init__(
+        self,
+        *,
+        document: _builtins.str = ...,
+        document_id: _builtins.str = ...,
+        title: _builtins.str = ...,
+        uri: _builtins.str = ...,
+        page: _builtins.int = ...,
+        score: _builtins.float = ...,
+        text: _builtins.str = ...,
+        figures: _abc.Iterable[Global___Figure] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "document_id", b"document_id", "figures", b"figures", "page", b"page", "score", b"score", "text", b"text", "title", b"title", "uri", b"uri"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PageMatch: _TypeAlias = PageMatch  # noqa: Y015
+
+@_typing.final
+class Figure(_message.Message):
+    """A figure of a page."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CAPTION_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    BOX_FIELD_NUMBER: _builtins.int
+    caption: _builtins.str
+    """The caption. May be empty."""
+    text: _builtins.str
+    """The text that was recognised in it. May be empty."""
+    @_builtins.property
+    def box(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """Its left, top, right and bottom edges, as parts of the page's width and height, 0 to 1."""
+
+    def __init__(
+        self,
+        *,
+        caption: _builtins.str = ...,
+        text: _builtins.str = ...,
+        box: _abc.Iterable[_builtins.float] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["box", b"box", "caption", b"caption", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Figure: _TypeAlias = Figure  # noqa: Y015
+
+@_typing.final
+class Filter(_message.Message):
+    """A condition on documents. Exactly one is set."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMPARISON_FIELD_NUMBER: _builtins.int
+    ALL_FIELD_NUMBER: _builtins.int
+    ANY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def comparison(self) -> Global___Comparison:
+        """A condition on one attribute."""
+
+    @_builtins.property
+    def all(self) -> Global___Filters:
+        """All of these hold."""
+
+    @_builtins.property
+    def any(self) -> Global___Filters:
+        """At least one of these holds."""
+
+    def __init__(
+        self,
+        *,
+        comparison: Global___Comparison | None = ...,
+        all: Global___Filters | None = ...,
+        any: Global___Filters | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["all", b"all", "any", b"any", "comparison", b"comparison", "condition", b"condition"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all", b"all", "any", b"any", "comparison", b"comparison", "condition", b"condition"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_condition: _TypeAlias = _typing.Literal["comparison", "all", "any"]  # noqa: Y015
+    _WhichOneofArgType_condition: _TypeAlias = _typing.Literal["condition", b"condition"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_condition) -> _WhichOneofReturnType_condition | None: ...
+
+Global___Filter: _TypeAlias = Filter  # noqa: Y015
+
+@_typing.final
+class Filters(_message.Message):
+    """Conditions that are joined."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILTERS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def filters(self) -> _containers.RepeatedCompositeFieldContainer[Global___Filter]:
+        """The conditions, 1 to 32. They nest at most 8 deep, 64 in all."""
+
+    def __init__(
+        self,
+        *,
+        filters: _abc.Iterable[Global___Filter] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["filters", b"filters"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Filters: _TypeAlias = Filters  # noqa: Y015
+
+@_typing.final
+class Comparison(_message.Message):
+    """A condition on one attribute of a document."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    OPERATOR_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """A key of the document's metadata; or `document`, `document_id`, `title`, `media_type`,
+    `uri`, for what the document itself has. A document without the key matches nothing but
+    `OPERATOR_NOT_EQUAL` and `OPERATOR_NOT_IN`.
+    """
+    operator: Global___Operator.ValueType
+    """How to compare."""
+    @_builtins.property
+    def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What to compare with: one value, or for `OPERATOR_IN` and `OPERATOR_NOT_IN` 1 to 256. For
+        an order both sides are read as numbers if both can be, else they are compared as text.
+        """
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        operator: Global___Operator.ValueType = ...,
+        values: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "operator", b"operator", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Comparison: _TypeAlias = Comparison  # noqa: Y015
 
 @_typing.final
 class CreateCollectionRequest(_message.Message):
@@ -272,7 +847,7 @@ class GetCollectionRequest(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """The collection's name."""
+    """The collection's name or identifier."""
     def __init__(
         self,
         *,
@@ -372,7 +947,7 @@ class DeleteCollectionRequest(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """The collection's name."""
+    """The collection's name or identifier."""
     def __init__(
         self,
         *,
@@ -409,23 +984,57 @@ class IngestDocumentRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class MetadataEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     COLLECTION_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     DATA_FIELD_NUMBER: _builtins.int
     MEDIA_TYPE_FIELD_NUMBER: _builtins.int
     URI_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
+    DOCUMENT_TIME_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
-    """The collection's name."""
+    """The collection's name or identifier."""
     name: _builtins.str
     """The document's name, unique within the collection, at most 512 characters."""
     data: _builtins.bytes
     """The content. At most 30 MiB."""
     media_type: _builtins.str
-    """The IANA media type: `text/plain`, `text/markdown`, `text/html` or
-    `application/pdf`. If empty, told by the ending of the name.
+    """The IANA media type: `text/plain`, `text/markdown`, `text/html`,
+    `application/pdf`, or Word's `.docx`. If empty, told by the ending of the name.
     """
     uri: _builtins.str
     """Where people can read the document."""
+    @_builtins.property
+    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """What belongs to it, for filters and for whoever finds it: at most 64 entries, keys of at
+        most 64 and values of at most 1,024 characters.
+        """
+
+    @_builtins.property
+    def document_time(self) -> _timestamp_pb2.Timestamp:
+        """The time that the document is of, for date ranges and recency. If not set, the date in the
+        document itself, else the time of the ingestion.
+        """
+
     def __init__(
         self,
         *,
@@ -434,10 +1043,12 @@ class IngestDocumentRequest(_message.Message):
         data: _builtins.bytes = ...,
         media_type: _builtins.str = ...,
         uri: _builtins.str = ...,
+        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        document_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["document_time", b"document_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "data", b"data", "media_type", b"media_type", "name", b"name", "uri", b"uri"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "data", b"data", "document_time", b"document_time", "media_type", b"media_type", "metadata", b"metadata", "name", b"name", "uri", b"uri"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -483,19 +1094,25 @@ class IngestProgress(_message.Message):
 
     DONE_FIELD_NUMBER: _builtins.int
     TOTAL_FIELD_NUMBER: _builtins.int
+    STAGE_FIELD_NUMBER: _builtins.int
     done: _builtins.int
-    """Passages done."""
+    """Steps done, of the stage."""
     total: _builtins.int
-    """Passages in all."""
+    """Steps of the stage in all: passages when embedding, pages when drawing."""
+    stage: _builtins.str
+    """What is being done: `parsing`, `drawing`, `recognising`, `embedding`, `relating` or
+    `saving`. More may come.
+    """
     def __init__(
         self,
         *,
         done: _builtins.int = ...,
         total: _builtins.int = ...,
+        stage: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "stage", b"stage", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -543,7 +1160,7 @@ class ListDocumentsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
-    """The collection's name."""
+    """The collection's name or identifier."""
     page_size: _builtins.int
     """The most documents to return, at most 1000. If 0, at most 100."""
     page_token: _builtins.str
@@ -600,9 +1217,9 @@ class DeleteDocumentRequest(_message.Message):
     COLLECTION_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
-    """The collection's name."""
+    """The collection's name or identifier."""
     name: _builtins.str
-    """The document's name."""
+    """The document's name or identifier."""
     def __init__(
         self,
         *,
@@ -645,8 +1262,15 @@ class SearchCollectionRequest(_message.Message):
     TOP_K_FIELD_NUMBER: _builtins.int
     THRESHOLD_FIELD_NUMBER: _builtins.int
     MODE_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    DOCUMENT_TIME_FROM_FIELD_NUMBER: _builtins.int
+    DOCUMENT_TIME_TO_FIELD_NUMBER: _builtins.int
+    RECENCY_WEIGHT_FIELD_NUMBER: _builtins.int
+    VECTOR_WEIGHT_FIELD_NUMBER: _builtins.int
+    FUSION_FIELD_NUMBER: _builtins.int
+    RERANKING_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
-    """The collection's name."""
+    """The collection's name or identifier."""
     query: _builtins.str
     """The question, in words. At most 8,000 characters count."""
     top_k: _builtins.int
@@ -655,6 +1279,30 @@ class SearchCollectionRequest(_message.Message):
     """The least similarity of a passage, `[-1.0, 1.0]`. Not applied in `SEARCH_MODE_TEXT`."""
     mode: Global___SearchMode.ValueType
     """How to search."""
+    recency_weight: _builtins.float
+    """How much the age of documents counts, `[0.0, 1.0]`: relevance is multiplied by
+    1 - weight + weight * 0.5 ^ (age in days / 180).
+    """
+    vector_weight: _builtins.float
+    """How much meaning counts in `SEARCH_MODE_HYBRID`, `[0.0, 1.0]`; words count the rest. If
+    not set, what suits the question and the collection.
+    """
+    fusion: Global___Fusion.ValueType
+    """How the two ranks become one in `SEARCH_MODE_HYBRID`."""
+    reranking: Global___Reranking.ValueType
+    """What orders the best passages anew."""
+    @_builtins.property
+    def filter(self) -> Global___Filter:
+        """Only passages of documents that match."""
+
+    @_builtins.property
+    def document_time_from(self) -> _timestamp_pb2.Timestamp:
+        """Only passages of documents of this time or later."""
+
+    @_builtins.property
+    def document_time_to(self) -> _timestamp_pb2.Timestamp:
+        """Only passages of documents of before this time."""
+
     def __init__(
         self,
         *,
@@ -663,12 +1311,21 @@ class SearchCollectionRequest(_message.Message):
         top_k: _builtins.int = ...,
         threshold: _builtins.float = ...,
         mode: Global___SearchMode.ValueType = ...,
+        filter: Global___Filter | None = ...,
+        document_time_from: _timestamp_pb2.Timestamp | None = ...,
+        document_time_to: _timestamp_pb2.Timestamp | None = ...,
+        recency_weight: _builtins.float = ...,
+        vector_weight: _builtins.float | None = ...,
+        fusion: Global___Fusion.ValueType = ...,
+        reranking: Global___Reranking.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight", "document_time_from", b"document_time_from", "document_time_to", b"document_time_to", "filter", b"filter", "vector_weight", b"vector_weight"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "mode", b"mode", "query", b"query", "threshold", b"threshold", "top_k", b"top_k"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight", "collection", b"collection", "document_time_from", b"document_time_from", "document_time_to", b"document_time_to", "filter", b"filter", "fusion", b"fusion", "mode", b"mode", "query", b"query", "recency_weight", b"recency_weight", "reranking", b"reranking", "threshold", b"threshold", "top_k", b"top_k", "vector_weight", b"vector_weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__vector_weight: _TypeAlias = _typing.Literal["vector_weight"]  # noqa: Y015
+    _WhichOneofArgType__vector_weight: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__vector_weight) -> _WhichOneofReturnType__vector_weight | None: ...
 
 Global___SearchCollectionRequest: _TypeAlias = SearchCollectionRequest  # noqa: Y015
 
@@ -695,3 +1352,447 @@ class SearchCollectionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SearchCollectionResponse: _TypeAlias = SearchCollectionResponse  # noqa: Y015
+
+@_typing.final
+class UpdateCollectionRequest(_message.Message):
+    """Request of `UpdateCollection`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    SHARING_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The collection's name or identifier."""
+    title: _builtins.str
+    """The new title. If not set, it stays."""
+    sharing: Global___Sharing.ValueType
+    """The new sharing. If not set, it stays."""
+    @_builtins.property
+    def metadata(self) -> Global___CollectionMetadata:
+        """The new metadata, in place of all of the old. If not set, it stays."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        title: _builtins.str | None = ...,
+        sharing: Global___Sharing.ValueType = ...,
+        metadata: Global___CollectionMetadata | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_title", b"_title", "metadata", b"metadata", "title", b"title"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_title", b"_title", "metadata", b"metadata", "name", b"name", "sharing", b"sharing", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__title: _TypeAlias = _typing.Literal["title"]  # noqa: Y015
+    _WhichOneofArgType__title: _TypeAlias = _typing.Literal["_title", b"_title"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__title) -> _WhichOneofReturnType__title | None: ...
+
+Global___UpdateCollectionRequest: _TypeAlias = UpdateCollectionRequest  # noqa: Y015
+
+@_typing.final
+class CollectionMetadata(_message.Message):
+    """Metadata of a collection."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class EntriesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    ENTRIES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def entries(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The entries; see `Collection.metadata`."""
+
+    def __init__(
+        self,
+        *,
+        entries: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entries", b"entries"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CollectionMetadata: _TypeAlias = CollectionMetadata  # noqa: Y015
+
+@_typing.final
+class UpdateCollectionResponse(_message.Message):
+    """Response of `UpdateCollection`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def collection(self) -> Global___Collection:
+        """The collection as it is now."""
+
+    def __init__(
+        self,
+        *,
+        collection: Global___Collection | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateCollectionResponse: _TypeAlias = UpdateCollectionResponse  # noqa: Y015
+
+@_typing.final
+class GetCollectionStatisticsRequest(_message.Message):
+    """Request of `GetCollectionStatistics`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCollectionStatisticsRequest: _TypeAlias = GetCollectionStatisticsRequest  # noqa: Y015
+
+@_typing.final
+class GetCollectionStatisticsResponse(_message.Message):
+    """Response of `GetCollectionStatistics`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class DocumentsByMediaTypeEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    PASSAGE_COUNT_FIELD_NUMBER: _builtins.int
+    PAGE_COUNT_FIELD_NUMBER: _builtins.int
+    DOCUMENT_BYTES_FIELD_NUMBER: _builtins.int
+    STORED_BYTES_FIELD_NUMBER: _builtins.int
+    DOCUMENTS_BY_MEDIA_TYPE_FIELD_NUMBER: _builtins.int
+    LAST_INGEST_TIME_FIELD_NUMBER: _builtins.int
+    GRAPH_NODE_COUNT_FIELD_NUMBER: _builtins.int
+    document_count: _builtins.int
+    """Documents."""
+    passage_count: _builtins.int
+    """Passages."""
+    page_count: _builtins.int
+    """Pages that have a picture."""
+    document_bytes: _builtins.int
+    """Bytes of all documents as they came."""
+    stored_bytes: _builtins.int
+    """Bytes that the collection takes on disk, 0 if its engine does not tell."""
+    graph_node_count: _builtins.int
+    """Names in the graph, 0 without one."""
+    @_builtins.property
+    def documents_by_media_type(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Documents by media type."""
+
+    @_builtins.property
+    def last_ingest_time(self) -> _timestamp_pb2.Timestamp:
+        """When a document was ingested last. Not set in an empty collection."""
+
+    def __init__(
+        self,
+        *,
+        document_count: _builtins.int = ...,
+        passage_count: _builtins.int = ...,
+        page_count: _builtins.int = ...,
+        document_bytes: _builtins.int = ...,
+        stored_bytes: _builtins.int = ...,
+        documents_by_media_type: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        last_ingest_time: _timestamp_pb2.Timestamp | None = ...,
+        graph_node_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["last_ingest_time", b"last_ingest_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_bytes", b"document_bytes", "document_count", b"document_count", "documents_by_media_type", b"documents_by_media_type", "graph_node_count", b"graph_node_count", "last_ingest_time", b"last_ingest_time", "page_count", b"page_count", "passage_count", b"passage_count", "stored_bytes", b"stored_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCollectionStatisticsResponse: _TypeAlias = GetCollectionStatisticsResponse  # noqa: Y015
+
+@_typing.final
+class GetDocumentRequest(_message.Message):
+    """Request of `GetDocument`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    name: _builtins.str
+    """The document's name or identifier."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetDocumentRequest: _TypeAlias = GetDocumentRequest  # noqa: Y015
+
+@_typing.final
+class GetDocumentResponse(_message.Message):
+    """Response of `GetDocument`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def document(self) -> Global___Document:
+        """The document."""
+
+    def __init__(
+        self,
+        *,
+        document: Global___Document | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetDocumentResponse: _TypeAlias = GetDocumentResponse  # noqa: Y015
+
+@_typing.final
+class ListPassagesRequest(_message.Message):
+    """Request of `ListPassages`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    document: _builtins.str
+    """The document's name or identifier."""
+    page_size: _builtins.int
+    """The most passages to return, at most 1000. If 0, at most 100."""
+    page_token: _builtins.str
+    """The `next_page_token` of the preceding response."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        document: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document", b"document", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPassagesRequest: _TypeAlias = ListPassagesRequest  # noqa: Y015
+
+@_typing.final
+class ListPassagesResponse(_message.Message):
+    """Response of `ListPassages`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PASSAGES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """The token of the next page. Empty on the last page."""
+    @_builtins.property
+    def passages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Passage]:
+        """One page of passages; `similarity` and `relevance` are 0."""
+
+    def __init__(
+        self,
+        *,
+        passages: _abc.Iterable[Global___Passage] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "passages", b"passages"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPassagesResponse: _TypeAlias = ListPassagesResponse  # noqa: Y015
+
+@_typing.final
+class SearchPagesRequest(_message.Message):
+    """Request of `SearchPages`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
+    TOP_K_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    query: _builtins.str
+    """The question, in words. At most 8,000 characters count."""
+    top_k: _builtins.int
+    """The most pages to return, at most 50. If 0, 3."""
+    @_builtins.property
+    def filter(self) -> Global___Filter:
+        """Only pages of documents that match."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        query: _builtins.str = ...,
+        top_k: _builtins.int = ...,
+        filter: Global___Filter | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "filter", b"filter", "query", b"query", "top_k", b"top_k"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchPagesRequest: _TypeAlias = SearchPagesRequest  # noqa: Y015
+
+@_typing.final
+class SearchPagesResponse(_message.Message):
+    """Response of `SearchPages`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGES_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    VISUAL_FIELD_NUMBER: _builtins.int
+    model: _builtins.str
+    """The model that ranked them."""
+    visual: _builtins.bool
+    """Whether that model sees pictures. If false, it knows the words that were read on a page,
+    and no shapes, colours or photographs.
+    """
+    @_builtins.property
+    def pages(self) -> _containers.RepeatedCompositeFieldContainer[Global___PageMatch]:
+        """The pages, best first."""
+
+    def __init__(
+        self,
+        *,
+        pages: _abc.Iterable[Global___PageMatch] | None = ...,
+        model: _builtins.str = ...,
+        visual: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "pages", b"pages", "visual", b"visual"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchPagesResponse: _TypeAlias = SearchPagesResponse  # noqa: Y015
+
+@_typing.final
+class GetPagePictureRequest(_message.Message):
+    """Request of `GetPagePicture`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    document: _builtins.str
+    """The document's name or identifier."""
+    page: _builtins.int
+    """The page, counted from 1."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        document: _builtins.str = ...,
+        page: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document", b"document", "page", b"page"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPagePictureRequest: _TypeAlias = GetPagePictureRequest  # noqa: Y015
+
+@_typing.final
+class GetPagePictureResponse(_message.Message):
+    """Response of `GetPagePicture`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DATA_FIELD_NUMBER: _builtins.int
+    MEDIA_TYPE_FIELD_NUMBER: _builtins.int
+    SHA256_FIELD_NUMBER: _builtins.int
+    data: _builtins.bytes
+    """The picture, at most 4 MiB."""
+    media_type: _builtins.str
+    """Its IANA media type, `image/webp`."""
+    sha256: _builtins.str
+    """The SHA-256 of `data`, in hexadecimal, for caches."""
+    def __init__(
+        self,
+        *,
+        data: _builtins.bytes = ...,
+        media_type: _builtins.str = ...,
+        sha256: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "media_type", b"media_type", "sha256", b"sha256"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPagePictureResponse: _TypeAlias = GetPagePictureResponse  # noqa: Y015

@@ -26,7 +26,15 @@ if _version_not_supported:
 
 
 class KnowledgeServiceStub:
-    """Keeps documents in collections and finds passages in them.
+    """Keeps documents in collections and finds passages and pages in them.
+
+    A request names a collection by its `name` or by its `id`. Names are looked up in the
+    caller's organisation first, then among the collections that are shared with everyone. A
+    collection that the caller may not see is answered exactly like one that does not exist.
+
+    Who may do what: the owner and the administrators of the collection's organisation may do
+    everything with it; others may read it as its `sharing` says. The scope `admin` may do
+    everything.
     """
 
     def __init__(self, channel):
@@ -50,6 +58,16 @@ class KnowledgeServiceStub:
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListCollectionsRequest.SerializeToString,
                 response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListCollectionsResponse.FromString,
                 _registered_method=True)
+        self.UpdateCollection = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/UpdateCollection',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.UpdateCollectionRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.UpdateCollectionResponse.FromString,
+                _registered_method=True)
+        self.GetCollectionStatistics = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/GetCollectionStatistics',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetCollectionStatisticsRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetCollectionStatisticsResponse.FromString,
+                _registered_method=True)
         self.DeleteCollection = channel.unary_unary(
                 '/heddle.knowledge.v1.KnowledgeService/DeleteCollection',
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DeleteCollectionRequest.SerializeToString,
@@ -59,6 +77,16 @@ class KnowledgeServiceStub:
                 '/heddle.knowledge.v1.KnowledgeService/IngestDocument',
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.IngestDocumentRequest.SerializeToString,
                 response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.IngestDocumentResponse.FromString,
+                _registered_method=True)
+        self.GetDocument = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/GetDocument',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetDocumentRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetDocumentResponse.FromString,
+                _registered_method=True)
+        self.ListPassages = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/ListPassages',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListPassagesRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListPassagesResponse.FromString,
                 _registered_method=True)
         self.ListDocuments = channel.unary_unary(
                 '/heddle.knowledge.v1.KnowledgeService/ListDocuments',
@@ -75,14 +103,33 @@ class KnowledgeServiceStub:
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionRequest.SerializeToString,
                 response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionResponse.FromString,
                 _registered_method=True)
+        self.SearchPages = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/SearchPages',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesResponse.FromString,
+                _registered_method=True)
+        self.GetPagePicture = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/GetPagePicture',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetPagePictureRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetPagePictureResponse.FromString,
+                _registered_method=True)
 
 
 class KnowledgeServiceServicer:
-    """Keeps documents in collections and finds passages in them.
+    """Keeps documents in collections and finds passages and pages in them.
+
+    A request names a collection by its `name` or by its `id`. Names are looked up in the
+    caller's organisation first, then among the collections that are shared with everyone. A
+    collection that the caller may not see is answered exactly like one that does not exist.
+
+    Who may do what: the owner and the administrators of the collection's organisation may do
+    everything with it; others may read it as its `sharing` says. The scope `admin` may do
+    everything.
     """
 
     def CreateCollection(self, request, context):
-        """Makes an empty collection. Fails with `ALREADY_EXISTS` if there is one of the name.
+        """Makes an empty collection. Fails with `ALREADY_EXISTS` if the organisation has one of the
+        name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -102,6 +149,21 @@ class KnowledgeServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def UpdateCollection(self, request, context):
+        """Changes the title, the sharing or the metadata of a collection. What its documents were
+        cut and embedded with stays: make another collection for that.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetCollectionStatistics(self, request, context):
+        """Counts what a collection holds.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteCollection(self, request, context):
         """Deletes a collection with everything in it.
         """
@@ -113,8 +175,23 @@ class KnowledgeServiceServicer:
         """Puts one document into a collection, in place of the one of the same name. The
         stream is any number of `progress` events and then exactly one `ingested`, which
         means that the document is on disk and whole. Until then searches see the old
-        document, or none. Ingesting the same content again changes nothing and says so.
+        document, or none. Ingesting the same content again changes nothing and says so; of a
+        changed document only the passages that changed are embedded again.
         Fails with `INVALID_ARGUMENT` for a document that cannot be read.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetDocument(self, request, context):
+        """Gets one document. Fails with `NOT_FOUND` if there is none of the name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPassages(self, request, context):
+        """Lists the passages of a document, in their order.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -141,6 +218,23 @@ class KnowledgeServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SearchPages(self, request, context):
+        """Finds the pages of a collection that match a question best, by late interaction over all
+        that stands on a page, in its figures too. Fails with `FAILED_PRECONDITION` for a
+        collection that was made without `PAGE_HANDLING_SEARCH`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetPagePicture(self, request, context):
+        """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or
+        no pictures of its pages.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_KnowledgeServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -159,6 +253,16 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
                     request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListCollectionsRequest.FromString,
                     response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListCollectionsResponse.SerializeToString,
             ),
+            'UpdateCollection': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateCollection,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.UpdateCollectionRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.UpdateCollectionResponse.SerializeToString,
+            ),
+            'GetCollectionStatistics': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCollectionStatistics,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetCollectionStatisticsRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetCollectionStatisticsResponse.SerializeToString,
+            ),
             'DeleteCollection': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteCollection,
                     request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DeleteCollectionRequest.FromString,
@@ -168,6 +272,16 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
                     servicer.IngestDocument,
                     request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.IngestDocumentRequest.FromString,
                     response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.IngestDocumentResponse.SerializeToString,
+            ),
+            'GetDocument': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetDocument,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetDocumentRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetDocumentResponse.SerializeToString,
+            ),
+            'ListPassages': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPassages,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListPassagesRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListPassagesResponse.SerializeToString,
             ),
             'ListDocuments': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDocuments,
@@ -184,6 +298,16 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
                     request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionRequest.FromString,
                     response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionResponse.SerializeToString,
             ),
+            'SearchPages': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchPages,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesResponse.SerializeToString,
+            ),
+            'GetPagePicture': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPagePicture,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetPagePictureRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetPagePictureResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'heddle.knowledge.v1.KnowledgeService', rpc_method_handlers)
@@ -193,7 +317,15 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class KnowledgeService:
-    """Keeps documents in collections and finds passages in them.
+    """Keeps documents in collections and finds passages and pages in them.
+
+    A request names a collection by its `name` or by its `id`. Names are looked up in the
+    caller's organisation first, then among the collections that are shared with everyone. A
+    collection that the caller may not see is answered exactly like one that does not exist.
+
+    Who may do what: the owner and the administrators of the collection's organisation may do
+    everything with it; others may read it as its `sharing` says. The scope `admin` may do
+    everything.
     """
 
     @staticmethod
@@ -278,6 +410,60 @@ class KnowledgeService:
             _registered_method=True)
 
     @staticmethod
+    def UpdateCollection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/UpdateCollection',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.UpdateCollectionRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.UpdateCollectionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCollectionStatistics(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/GetCollectionStatistics',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetCollectionStatisticsRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetCollectionStatisticsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def DeleteCollection(request,
             target,
             options=(),
@@ -321,6 +507,60 @@ class KnowledgeService:
             '/heddle.knowledge.v1.KnowledgeService/IngestDocument',
             heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.IngestDocumentRequest.SerializeToString,
             heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.IngestDocumentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetDocument(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/GetDocument',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetDocumentRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetDocumentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPassages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/ListPassages',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListPassagesRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListPassagesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -402,6 +642,60 @@ class KnowledgeService:
             '/heddle.knowledge.v1.KnowledgeService/SearchCollection',
             heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionRequest.SerializeToString,
             heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SearchPages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/SearchPages',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPagePicture(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/GetPagePicture',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetPagePictureRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetPagePictureResponse.FromString,
             options,
             channel_credentials,
             insecure,

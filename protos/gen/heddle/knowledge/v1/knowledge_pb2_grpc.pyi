@@ -27,63 +27,134 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class KnowledgeServiceStub:
-    """Keeps documents in collections and finds passages in them."""
+    """Keeps documents in collections and finds passages and pages in them.
+
+    A request names a collection by its `name` or by its `id`. Names are looked up in the
+    caller's organisation first, then among the collections that are shared with everyone. A
+    collection that the caller may not see is answered exactly like one that does not exist.
+
+    Who may do what: the owner and the administrators of the collection's organisation may do
+    everything with it; others may read it as its `sharing` says. The scope `admin` may do
+    everything.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> KnowledgeServiceAsyncStub: ...
     CreateCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.CreateCollectionRequest, _knowledge_pb2.CreateCollectionResponse]
-    """Makes an empty collection. Fails with `ALREADY_EXISTS` if there is one of the name."""
+    """Makes an empty collection. Fails with `ALREADY_EXISTS` if the organisation has one of the
+    name.
+    """
     GetCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionRequest, _knowledge_pb2.GetCollectionResponse]
     """Gets one collection. Fails with `NOT_FOUND` if there is none."""
     ListCollections: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListCollectionsRequest, _knowledge_pb2.ListCollectionsResponse]
     """Lists the collections, ordered by name."""
+    UpdateCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.UpdateCollectionRequest, _knowledge_pb2.UpdateCollectionResponse]
+    """Changes the title, the sharing or the metadata of a collection. What its documents were
+    cut and embedded with stays: make another collection for that.
+    """
+    GetCollectionStatistics: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionStatisticsRequest, _knowledge_pb2.GetCollectionStatisticsResponse]
+    """Counts what a collection holds."""
     DeleteCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteCollectionRequest, _knowledge_pb2.DeleteCollectionResponse]
     """Deletes a collection with everything in it."""
     IngestDocument: _grpc.UnaryStreamMultiCallable[_knowledge_pb2.IngestDocumentRequest, _knowledge_pb2.IngestDocumentResponse]
     """Puts one document into a collection, in place of the one of the same name. The
     stream is any number of `progress` events and then exactly one `ingested`, which
     means that the document is on disk and whole. Until then searches see the old
-    document, or none. Ingesting the same content again changes nothing and says so.
+    document, or none. Ingesting the same content again changes nothing and says so; of a
+    changed document only the passages that changed are embedded again.
     Fails with `INVALID_ARGUMENT` for a document that cannot be read.
     """
+    GetDocument: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetDocumentRequest, _knowledge_pb2.GetDocumentResponse]
+    """Gets one document. Fails with `NOT_FOUND` if there is none of the name."""
+    ListPassages: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListPassagesRequest, _knowledge_pb2.ListPassagesResponse]
+    """Lists the passages of a document, in their order."""
     ListDocuments: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListDocumentsRequest, _knowledge_pb2.ListDocumentsResponse]
     """Lists the documents of a collection, ordered by name."""
     DeleteDocument: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteDocumentRequest, _knowledge_pb2.DeleteDocumentResponse]
     """Deletes one document. Fails with `NOT_FOUND` if there is none of the name."""
     SearchCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionRequest, _knowledge_pb2.SearchCollectionResponse]
     """Finds the passages of a collection that match a question best."""
+    SearchPages: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.SearchPagesRequest, _knowledge_pb2.SearchPagesResponse]
+    """Finds the pages of a collection that match a question best, by late interaction over all
+    that stands on a page, in its figures too. Fails with `FAILED_PRECONDITION` for a
+    collection that was made without `PAGE_HANDLING_SEARCH`.
+    """
+    GetPagePicture: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetPagePictureRequest, _knowledge_pb2.GetPagePictureResponse]
+    """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or
+    no pictures of its pages.
+    """
 
 @_typing.type_check_only
 class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
-    """Keeps documents in collections and finds passages in them."""
+    """Keeps documents in collections and finds passages and pages in them.
+
+    A request names a collection by its `name` or by its `id`. Names are looked up in the
+    caller's organisation first, then among the collections that are shared with everyone. A
+    collection that the caller may not see is answered exactly like one that does not exist.
+
+    Who may do what: the owner and the administrators of the collection's organisation may do
+    everything with it; others may read it as its `sharing` says. The scope `admin` may do
+    everything.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.CreateCollectionRequest, _knowledge_pb2.CreateCollectionResponse]  # type: ignore[assignment]
-    """Makes an empty collection. Fails with `ALREADY_EXISTS` if there is one of the name."""
+    """Makes an empty collection. Fails with `ALREADY_EXISTS` if the organisation has one of the
+    name.
+    """
     GetCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionRequest, _knowledge_pb2.GetCollectionResponse]  # type: ignore[assignment]
     """Gets one collection. Fails with `NOT_FOUND` if there is none."""
     ListCollections: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListCollectionsRequest, _knowledge_pb2.ListCollectionsResponse]  # type: ignore[assignment]
     """Lists the collections, ordered by name."""
+    UpdateCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.UpdateCollectionRequest, _knowledge_pb2.UpdateCollectionResponse]  # type: ignore[assignment]
+    """Changes the title, the sharing or the metadata of a collection. What its documents were
+    cut and embedded with stays: make another collection for that.
+    """
+    GetCollectionStatistics: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionStatisticsRequest, _knowledge_pb2.GetCollectionStatisticsResponse]  # type: ignore[assignment]
+    """Counts what a collection holds."""
     DeleteCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteCollectionRequest, _knowledge_pb2.DeleteCollectionResponse]  # type: ignore[assignment]
     """Deletes a collection with everything in it."""
     IngestDocument: _aio.UnaryStreamMultiCallable[_knowledge_pb2.IngestDocumentRequest, _knowledge_pb2.IngestDocumentResponse]  # type: ignore[assignment]
     """Puts one document into a collection, in place of the one of the same name. The
     stream is any number of `progress` events and then exactly one `ingested`, which
     means that the document is on disk and whole. Until then searches see the old
-    document, or none. Ingesting the same content again changes nothing and says so.
+    document, or none. Ingesting the same content again changes nothing and says so; of a
+    changed document only the passages that changed are embedded again.
     Fails with `INVALID_ARGUMENT` for a document that cannot be read.
     """
+    GetDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetDocumentRequest, _knowledge_pb2.GetDocumentResponse]  # type: ignore[assignment]
+    """Gets one document. Fails with `NOT_FOUND` if there is none of the name."""
+    ListPassages: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListPassagesRequest, _knowledge_pb2.ListPassagesResponse]  # type: ignore[assignment]
+    """Lists the passages of a document, in their order."""
     ListDocuments: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListDocumentsRequest, _knowledge_pb2.ListDocumentsResponse]  # type: ignore[assignment]
     """Lists the documents of a collection, ordered by name."""
     DeleteDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteDocumentRequest, _knowledge_pb2.DeleteDocumentResponse]  # type: ignore[assignment]
     """Deletes one document. Fails with `NOT_FOUND` if there is none of the name."""
     SearchCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionRequest, _knowledge_pb2.SearchCollectionResponse]  # type: ignore[assignment]
     """Finds the passages of a collection that match a question best."""
+    SearchPages: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SearchPagesRequest, _knowledge_pb2.SearchPagesResponse]  # type: ignore[assignment]
+    """Finds the pages of a collection that match a question best, by late interaction over all
+    that stands on a page, in its figures too. Fails with `FAILED_PRECONDITION` for a
+    collection that was made without `PAGE_HANDLING_SEARCH`.
+    """
+    GetPagePicture: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetPagePictureRequest, _knowledge_pb2.GetPagePictureResponse]  # type: ignore[assignment]
+    """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or
+    no pictures of its pages.
+    """
 
 class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Keeps documents in collections and finds passages in them."""
+    """Keeps documents in collections and finds passages and pages in them.
+
+    A request names a collection by its `name` or by its `id`. Names are looked up in the
+    caller's organisation first, then among the collections that are shared with everyone. A
+    collection that the caller may not see is answered exactly like one that does not exist.
+
+    Who may do what: the owner and the administrators of the collection's organisation may do
+    everything with it; others may read it as its `sharing` says. The scope `admin` may do
+    everything.
+    """
 
     @_abc_1.abstractmethod
     def CreateCollection(
@@ -91,7 +162,9 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.CreateCollectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.CreateCollectionResponse, _abc.Awaitable[_knowledge_pb2.CreateCollectionResponse]]:
-        """Makes an empty collection. Fails with `ALREADY_EXISTS` if there is one of the name."""
+        """Makes an empty collection. Fails with `ALREADY_EXISTS` if the organisation has one of the
+        name.
+        """
 
     @_abc_1.abstractmethod
     def GetCollection(
@@ -110,6 +183,24 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         """Lists the collections, ordered by name."""
 
     @_abc_1.abstractmethod
+    def UpdateCollection(
+        self,
+        request: _knowledge_pb2.UpdateCollectionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.UpdateCollectionResponse, _abc.Awaitable[_knowledge_pb2.UpdateCollectionResponse]]:
+        """Changes the title, the sharing or the metadata of a collection. What its documents were
+        cut and embedded with stays: make another collection for that.
+        """
+
+    @_abc_1.abstractmethod
+    def GetCollectionStatistics(
+        self,
+        request: _knowledge_pb2.GetCollectionStatisticsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.GetCollectionStatisticsResponse, _abc.Awaitable[_knowledge_pb2.GetCollectionStatisticsResponse]]:
+        """Counts what a collection holds."""
+
+    @_abc_1.abstractmethod
     def DeleteCollection(
         self,
         request: _knowledge_pb2.DeleteCollectionRequest,
@@ -126,9 +217,26 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         """Puts one document into a collection, in place of the one of the same name. The
         stream is any number of `progress` events and then exactly one `ingested`, which
         means that the document is on disk and whole. Until then searches see the old
-        document, or none. Ingesting the same content again changes nothing and says so.
+        document, or none. Ingesting the same content again changes nothing and says so; of a
+        changed document only the passages that changed are embedded again.
         Fails with `INVALID_ARGUMENT` for a document that cannot be read.
         """
+
+    @_abc_1.abstractmethod
+    def GetDocument(
+        self,
+        request: _knowledge_pb2.GetDocumentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.GetDocumentResponse, _abc.Awaitable[_knowledge_pb2.GetDocumentResponse]]:
+        """Gets one document. Fails with `NOT_FOUND` if there is none of the name."""
+
+    @_abc_1.abstractmethod
+    def ListPassages(
+        self,
+        request: _knowledge_pb2.ListPassagesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.ListPassagesResponse, _abc.Awaitable[_knowledge_pb2.ListPassagesResponse]]:
+        """Lists the passages of a document, in their order."""
 
     @_abc_1.abstractmethod
     def ListDocuments(
@@ -153,5 +261,26 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.SearchCollectionResponse, _abc.Awaitable[_knowledge_pb2.SearchCollectionResponse]]:
         """Finds the passages of a collection that match a question best."""
+
+    @_abc_1.abstractmethod
+    def SearchPages(
+        self,
+        request: _knowledge_pb2.SearchPagesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.SearchPagesResponse, _abc.Awaitable[_knowledge_pb2.SearchPagesResponse]]:
+        """Finds the pages of a collection that match a question best, by late interaction over all
+        that stands on a page, in its figures too. Fails with `FAILED_PRECONDITION` for a
+        collection that was made without `PAGE_HANDLING_SEARCH`.
+        """
+
+    @_abc_1.abstractmethod
+    def GetPagePicture(
+        self,
+        request: _knowledge_pb2.GetPagePictureRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.GetPagePictureResponse, _abc.Awaitable[_knowledge_pb2.GetPagePictureResponse]]:
+        """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or
+        no pictures of its pages.
+        """
 
 def add_KnowledgeServiceServicer_to_server(servicer: KnowledgeServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
