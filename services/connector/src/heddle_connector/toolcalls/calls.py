@@ -94,7 +94,7 @@ class Calls:
             if not row.may_follow(source.text, end):
                 continue
             source.keep()
-            source.take(end)
+            source.position = end
             attempt = Attempt(source, self._functions, self._voice.call)
             complete = yield from row.read(attempt)
             if complete or attempt.count:

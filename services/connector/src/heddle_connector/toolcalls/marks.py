@@ -48,6 +48,10 @@ class Marks:
             for opener, rows in self.rows.items()
         }
         """For each opener, whether the text from an index on, after it, can be a call."""
+        self.wrappers = {
+            row.opener: row.wraps for rows in self.rows.values() for row in rows if row.wraps
+        }
+        """For openers that are marks if a call of another format follows, what finds that."""
         self.broken_ends = {opener: _broken_ends(rows) for opener, rows in self.rows.items()}
         """For each opener what ends a call that cannot be read, None if nothing does."""
         self.ends = {*REASONING.values()}

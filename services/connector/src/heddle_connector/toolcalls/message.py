@@ -73,6 +73,10 @@ class Message:
                 at = end
                 continue
             voice.say(source.take(at))
+            wraps = self._marks.wrappers.get(found)
+            if wraps and (wrapped := wraps(source.text, at + len(found))):
+                source.position = at = wrapped.end()
+                continue
             scan = self._at(found)
             if scan is not None:
                 yield from scan

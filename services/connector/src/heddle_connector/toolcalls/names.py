@@ -22,7 +22,18 @@ def name(source: Source, before: str) -> Scan[str | None]:
     text = source.within(allowed, LONGEST_NAME)
     if text is None:
         text = yield from within(source, allowed, LONGEST_NAME)
-    return text.strip().strip("\"'").strip() or None
+    return plain(text) or None
+
+
+def plain(text: str) -> str:
+    """Return a name without what stands around it."""
+    return text.strip().strip("\"'").strip()
+
+
+def name_pattern(before: str) -> str:
+    """Return a pattern for what `name` takes, if that is not empty."""
+    allowed = WIDE if before.startswith(">") else _WORD
+    return allowed.pattern.removesuffix("*+") + f"{{1,{LONGEST_NAME}}}+"
 
 
 def attributes(source: Source) -> Scan[dict[str, str]]:

@@ -6,7 +6,7 @@ stands as it does between pairs, and not as it does in a sentence.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from heddle_connector.toolcalls.attempt import Attempt
@@ -17,6 +17,7 @@ from heddle_connector.toolcalls.functions import Functions
 from heddle_connector.toolcalls.names import LONGEST_NAME, WIDE, attributes
 from heddle_connector.toolcalls.scans import Scan, blank, literal, space, until, within
 from heddle_connector.toolcalls.source import Source
+from heddle_connector.toolcalls.stops import alternatives
 
 _CDATA = ("<![CDATA[", "]]>")
 
@@ -39,6 +40,10 @@ class PairReader:
         begins = (mark.replace("/", "", 1) for mark in format_.closers)
         self._after_end = tuple(dict.fromkeys((*around, *begins, opener)))
         self._bare_keys = pairs.open.endswith(("=", ">"))
+        key = rf"({WIDE.pattern.removesuffix('*+')}{{0,{LONGEST_NAME}}}+){re.escape(pairs.key_end)}"
+        self._key = re.compile(key)
+        self._no_end = _nothing_of(self._after_value)
+        self._no_call_end = _nothing_of(self._after_end)
 
     def read(self, attempt: Attempt, called: str, tag: Mapping[str, str]) -> Scan[bool]:
         """Read pairs up to the end of the call, and tell of the call.
@@ -128,8 +133,12 @@ class PairReader:
         if not self._bare_keys or value.inner or not value.is_beside():
             value.parts.append(self._pairs.open)
             return None
-        key = yield from within(source, WIDE, LONGEST_NAME)
-        closed = yield from self._follows(source, (self._pairs.key_end,))
+        if whole := self._key.match(source.text, source.position):
+            closed = True
+            key = source.take(whole.end(1))
+        else:
+            key = yield from within(source, WIDE, LONGEST_NAME)
+            closed = yield from self._follows(source, (self._pairs.key_end,))
         if closed and self._expected(attempt, called, key.strip(), given):
             return key.strip()
         value.parts += [self._pairs.open, key]
@@ -137,6 +146,10 @@ class PairReader:
 
     def _ends(self, source: Source, value: "_Value", stop: str) -> Scan[bool]:
         """Whether an end tag that was taken ends the value; else add it to the value."""
+        inside = self._no_end if stop == self._pairs.end else self._no_call_end
+        if not value.inner and (more := inside.match(source.text, source.position)):
+            value.parts += [stop, source.take(more.end())]
+            return False
         between = yield from blank(source)
         ends = False
         if stop == self._pairs.end:
@@ -192,6 +205,13 @@ class PairReader:
         if self._format.decode and not schema:
             return json_or_text(text)
         return coerce(text, schema, functions.schema(called))
+
+
+def _nothing_of(options: Collection[str]) -> re.Pattern[str]:
+    """Return a pattern for white space that, as is easily seen, none of the strings follows."""
+    beginnings = {text[:size] for text in options for size in range(1, len(text))}
+    cut = f"|(?:{alternatives(beginnings)})\\Z" if beginnings else ""
+    return re.compile(rf"\s*+(?=\S)(?!{alternatives(options)}{cut})")
 
 
 class _Value:

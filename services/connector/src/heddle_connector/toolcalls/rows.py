@@ -10,11 +10,18 @@ from heddle_connector.toolcalls.formats import Format
 from heddle_connector.toolcalls.frames import header
 from heddle_connector.toolcalls.grammars import FIELDS, LiteralError
 from heddle_connector.toolcalls.literals import read_literal
-from heddle_connector.toolcalls.names import attributes, name, without_number
+from heddle_connector.toolcalls.names import (
+    attributes,
+    name,
+    name_pattern,
+    plain,
+    without_number,
+)
 from heddle_connector.toolcalls.objects import read_json
 from heddle_connector.toolcalls.pairs import PairReader
-from heddle_connector.toolcalls.scans import Scan, literal, peek, space
+from heddle_connector.toolcalls.scans import Scan, literal, space
 from heddle_connector.toolcalls.sequences import sequence
+from heddle_connector.toolcalls.source import Source
 from heddle_connector.toolcalls.spans import FIELDS as FIELD_SPANS
 from heddle_connector.toolcalls.spans import JSON, bracketed
 from heddle_connector.toolcalls.stops import alternatives
@@ -33,6 +40,7 @@ _SHAPES = {
 }
 """How the holes begin."""
 _WRAPPED = ("<function=", "<function name=", "<tool_call>", "<invoke")
+_wraps = re.compile(rf"\s*+(?={alternatives(_WRAPPED)})").match
 
 
 class Row:
@@ -48,16 +56,22 @@ class Row:
         """A pattern that refuses most of what cannot follow the opener, at little cost."""
         self.may_follow = re.compile(self.outlook).match
         self._pairs = PairReader(format_, self.opener) if format_.pairs else None
+        self._head = _head(self._steps)
+        self._after_head = [step for step in self._steps if step[0] in _LAST]
+        self.wraps = _wraps if self._steps[0][0] == "wrapped" else None
+        """Finds what makes the opener a mark, where that is easily seen."""
 
     def read(self, attempt: Attempt) -> Scan[bool]:
         """Read calls and tell of them; return whether what stands there is of the format."""
         source = attempt.source
-        called = ""
         tag: dict[str, str] = {}
-        for hole, following in self._steps:
+        called = self._called(source)
+        for hole, following in self._after_head if called else self._steps:
             if hole != "recipient" and not source.skip():
                 yield from space(source)
             if hole in _LAST:
+                if not following:
+                    return (yield from _LAST[hole](attempt, called))
                 return (yield from self._last(attempt, called, hole, following))
             if hole == "attributes":
                 tag = yield from attributes(source)
@@ -73,12 +87,20 @@ class Row:
                 return False
         return self._pairs is not None and (yield from self._pairs.read(attempt, called, tag))
 
+    def _called(self, source: Source) -> str:
+        """Take the head, if it can be read at once; return the name in it, else nothing."""
+        head = self._head and self._head.match(source.text, source.position)
+        called = plain(head.group(1)) if head else ""
+        if head and called:
+            source.position = head.end()
+        return called
+
     @staticmethod
     def _last(attempt: Attempt, called: str, hole: str, following: str) -> Scan[bool]:
         """Read the last hole, and what may follow it."""
         source = attempt.source
         read = yield from _LAST[hole](attempt, called)
-        if read and following:
+        if read:
             yield from space(source)
             found = yield from literal(source, (following,))
             if found or source.position == len(source.text):
@@ -111,10 +133,29 @@ def _outlook(steps: list[tuple[str, str]], format_: Format) -> str:
     return rf"{blank}(?:\Z|{shape}{rest})"
 
 
+def _head(steps: list[tuple[str, str]]) -> re.Pattern[str] | None:
+    """Return a pattern that matches a whole head whose only part that counts is the name.
+
+    What is read at once by it is what is read step by step where the head comes in pieces.
+    """
+    parts = []
+    holes = []
+    for hole, following in steps:
+        holes.append(hole)
+        if hole in _LAST:
+            break
+        if hole:
+            parts.append(rf"\s*+({'' if hole == 'name' else '?:'}{name_pattern(following)})")
+        parts.append(rf"\s*+{re.escape(following)}")
+    if "name" not in holes or not {"name", "id", "", *_LAST}.issuperset(holes):
+        return None
+    return re.compile("".join(parts) + r"\s*+(?=\S)")
+
+
 def _arguments(attempt: Attempt, called: str) -> Scan[bool]:
     """Read a JSON object: the arguments of the function `called`."""
     source = attempt.source
-    if (yield from peek(source)) != "{":
+    if not source.text.startswith("{", source.position):
         return False
     attempt.committed = True
     text = yield from bracketed(source, JSON)
@@ -131,7 +172,7 @@ def _arguments(attempt: Attempt, called: str) -> Scan[bool]:
 def _fields(attempt: Attempt, called: str) -> Scan[bool]:
     """Read the arguments of the function `called` in Gemma's notation."""
     source = attempt.source
-    if (yield from peek(source)) != "{":
+    if not source.text.startswith("{", source.position):
         return False
     attempt.committed = True
     text = yield from bracketed(source, FIELD_SPANS)

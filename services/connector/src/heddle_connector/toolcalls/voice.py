@@ -46,6 +46,10 @@ class Voice:
         if self.thinking:
             self.think(text)
             return
+        if self.said and not self._held and not text[-1].isspace():
+            self._pass(ContentPiece, text)
+            self.blank = self.after_call = False
+            return
         visible = text.rstrip()
         line = text.rfind("\n") + 1
         if len(visible) > line:
