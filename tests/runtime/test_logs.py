@@ -45,3 +45,44 @@ def test_every_line_is_json_tied_to_the_request_and_without_secrets() -> None:
     assert "s3cret" not in failure["exception"]
     assert {line["request_id"] for line in (call, library, failure)} == {"req_1"}
     assert {line["service"] for line in (call, library, failure)} == {"demo"}
+
+
+IN_A_LOOP = """
+import asyncio
+import os
+import structlog
+from heddle_runtime import logs
+
+logs.configure("demo", "INFO")
+log = structlog.get_logger("x")
+
+async def main():
+    log.info("first")
+    log.info("second")
+    os.write(2, b'{"event": "written in between"}\\n')
+    await asyncio.sleep(0)
+    log.info("third")
+    log.error("fourth")
+    os.write(2, b'{"event": "written after the error"}\\n')
+    log.info("last")
+
+asyncio.run(main())
+log.info("after the loop")
+"""
+
+
+def test_lines_of_one_turn_are_written_together_and_errors_at_once() -> None:
+    done = subprocess.run(  # noqa: S603 - the program above
+        [sys.executable, "-c", IN_A_LOOP], capture_output=True, check=True, timeout=30
+    )
+
+    assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == [
+        "written in between",
+        "first",
+        "second",
+        "third",
+        "fourth",
+        "written after the error",
+        "last",
+        "after the loop",
+    ]

@@ -10,6 +10,7 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from heddle_runtime.calls import caller
+from heddle_runtime.log_lines import LibraryHandler, LogLines
 from heddle_runtime.redaction import redact_value
 
 # Members that are ours and never hold anything from outside; spared the search for secrets.
@@ -22,14 +23,15 @@ def configure(service: str, level: str = "INFO") -> None:
     """Send the logs of this process, also those of libraries, to stderr as JSON lines."""
     number = logging.getLevelNamesMapping()[level.upper()]
     # Our own lines do not pass through the standard library: that would cost four times as much.
+    lines = LogLines(sys.stderr.buffer)
     structlog.configure(
         processors=[_prepared(service, _SAFE), _to_bytes],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.BytesLoggerFactory(sys.stderr.buffer),
+        logger_factory=lambda *_: lines,
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
+    handler = LibraryHandler(
+        lines,
         structlog.stdlib.ProcessorFormatter(
             processors=[
                 structlog.stdlib.add_logger_name,
@@ -38,7 +40,7 @@ def configure(service: str, level: str = "INFO") -> None:
                 _prepared(service, _SAFE - {"event"}),  # a library may put anything there
                 structlog.processors.JSONRenderer(default=_plain),
             ],
-        )
+        ),
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
