@@ -31,7 +31,7 @@ def table(rows: list[str], times: int, named: bool, heading: tuple[str, ...]) ->
 TABLE = st.builds(
     table, st.lists(ROW, min_size=1, max_size=6), st.integers(1, 30), st.booleans(), HEADING
 )
-BLOCK = st.one_of(st.builds(lambda *of: Block(*of), TEXT, HEADING, PAGE), TABLE)
+BLOCK = st.one_of(st.builds(Block, TEXT, HEADING, PAGE), TABLE)
 DOCUMENT = st.builds(
     lambda blocks: ParsedDocument("title", tuple(blocks)), st.lists(BLOCK, max_size=12)
 )

@@ -49,8 +49,14 @@ class _Section:
 class Outline:
     """Collects blocks while a reader walks through a document, and keeps track of the headings."""
 
-    def __init__(self) -> None:
-        """Begin outside of every section."""
+    def __init__(self, *, titled_text: bool = False) -> None:
+        """Begin outside of every section.
+
+        Args:
+            titled_text: The titles of sections stand in the blocks too, as on pages, so that a
+                section without text is nothing.
+        """
+        self._titled_text = titled_text
         self._open: list[_Section] = []
         self._blocks: list[Block] = []
 
@@ -83,5 +89,7 @@ class Outline:
 
     def _leave(self) -> None:
         section = self._open.pop()
-        if not section.used:  # a heading with nothing under it would be lost otherwise
+        if (
+            not section.used and not self._titled_text
+        ):  # a heading with nothing under it would be lost otherwise
             self.add(section.title)
