@@ -60,3 +60,7 @@ class Chunking:
         problems = [f"{name} {rule}" for name, rule in self.problems()]
         if problems:
             raise InvalidInputError(f"Documents cannot be cut so: {'; '.join(problems)}.")
+
+
+DEFAULT = Chunking()
+"""What a collection has that says nothing of it."""

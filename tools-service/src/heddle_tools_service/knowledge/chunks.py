@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from heddle_tools_service.knowledge.blocks import Block, ParsedDocument
-from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.chunking import DEFAULT, Chunking
 from heddle_tools_service.knowledge.cuts import Span, cut_block, overlapping
 from heddle_tools_service.knowledge.errors import UnreadableDocumentError
 from heddle_tools_service.knowledge.layout import lay_out
@@ -46,7 +46,7 @@ class Chunk:
     end: int
 
 
-def chunk(document: ParsedDocument, chunking: Chunking = Chunking()) -> list[Chunk]:  # noqa: B008 (immutable)
+def chunk(document: ParsedDocument, chunking: Chunking = DEFAULT) -> list[Chunk]:
     """Cut a document into chunks, in reading order.
 
     Raises:

@@ -5,8 +5,8 @@ from typing import Any
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
+from heddle_tools_service.knowledge.chunking import Chunking
 from heddle_tools_service.knowledge.records import (
-    Chunking,
     Collection,
     CollectionSize,
     PageHandling,
@@ -32,19 +32,19 @@ _TOLD_PAGES = {name: number for number, name in _PAGES.items()}
 
 def treatment(asked: pb.Collection) -> dict[str, Any]:
     """Return the fields of a record that say how the documents of a new collection are treated."""
-    default, given = Chunking(), asked.chunking
     return {
         "sharing": SHARINGS[asked.sharing],
-        "chunking": Chunking(
-            given.target_characters or default.target,
-            given.overlap_characters,
-            given.parent_characters or max(default.parent, given.target_characters),
-        ),
+        "chunking": chunking_of(asked.chunking),
         "page_handling": _PAGES[asked.page_handling],
         "late_interaction": asked.late_interaction,
         "graph": asked.graph,
         "metadata": MappingProxyType(dict(asked.metadata)),
     }
+
+
+def chunking_of(asked: pb.Chunking) -> Chunking:
+    """Return how documents are cut, with the defaults for what is not said."""
+    return Chunking.of(asked.target_characters, asked.overlap_characters, asked.parent_characters)
 
 
 def collection_message(collection: Collection, size: CollectionSize | None) -> pb.Collection:

@@ -6,6 +6,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
 
+from heddle_tools_service.knowledge.chunking import Chunking
+
 EMBEDDED = "embedded"
 """The backend of the collections whose documents are kept here."""
 
@@ -13,21 +15,6 @@ Mode = Literal["hybrid", "vector", "text"]
 Stage = Literal["parsing", "embedding", "saving"]
 Sharing = Literal["private", "organization", "everyone"]
 PageHandling = Literal["text", "pictures", "search"]
-
-
-@dataclass(frozen=True, slots=True)
-class Chunking:
-    """How documents are cut into passages, in characters.
-
-    Attributes:
-        target: What a passage aims at, 100 to 4,000.
-        overlap: What a passage repeats of the one before it, less than half of `target`.
-        parent: What the section around a passage has at most, `target` to 16,000.
-    """
-
-    target: int = 450
-    overlap: int = 0
-    parent: int = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +54,7 @@ class Collection:
     organization: str = ""
     owner: str = ""
     sharing: Sharing = "private"
-    chunking: Chunking = Chunking()
+    chunking: Chunking = field(default_factory=Chunking)
     page_handling: PageHandling = "pictures"
     late_interaction: bool = False
     graph: bool = False
