@@ -18,7 +18,7 @@ class Collection:
     """A named set of documents.
 
     Attributes:
-        name: Unique in the store.
+        name: Unique in its organisation.
         title: For people; may be empty.
         backend: `embedded`, or the name of another backend that holds the documents; then the
             store keeps this record and nothing else.
@@ -28,6 +28,7 @@ class Collection:
         revision: The embedder's revision; empty for another backend.
         created_at: In UTC.
         id: Tells a collection from an earlier one of the same name.
+        organization: Whose it is; names are unique within an organisation.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Collection:
     revision: str
     created_at: datetime
     id: str
+    organization: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""The knowledge store: collections of documents in one directory, searched by meaning and words.
+"""The knowledge store: collections of documents in one place, searched by meaning and words.
 
-Several processes may open the same directory; each sees at once what the others commit. Writers
+Several processes may open the same place; each sees at once what the others commit. Writers
 exclude each other per collection, and only for the moment of a commit.
 """
 
@@ -12,6 +12,8 @@ from types import MappingProxyType
 from heddle_tools_service.knowledge import ingestion
 from heddle_tools_service.knowledge.catalogue import new_collection
 from heddle_tools_service.knowledge.embedding import Embedder
+from heddle_tools_service.knowledge.engines.address import open_engine
+from heddle_tools_service.knowledge.engines.conditions import Compare
 from heddle_tools_service.knowledge.errors import (
     CollectionNotFoundError,
     DocumentNotFoundError,
@@ -19,9 +21,8 @@ from heddle_tools_service.knowledge.errors import (
     ForeignBackendError,
     InvalidInputError,
 )
-from heddle_tools_service.knowledge.locks import unbroken
 from heddle_tools_service.knowledge.maintenance import Maintenance
-from heddle_tools_service.knowledge.names import check_collection_name, check_document_name, quoted
+from heddle_tools_service.knowledge.names import check_collection_name, check_document_name
 from heddle_tools_service.knowledge.parsing import Parser
 from heddle_tools_service.knowledge.records import (
     EMBEDDED,
@@ -47,17 +48,20 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @asynccontextmanager
 async def open_store(
-    path: Path,
+    place: Path | str,
     embedder: Embedder,
     *,
+    options: Mapping[str, str] = _NOTHING,
     ann_rows: int = _ANN_ROWS,
     quiet_seconds: float = _QUIET_SECONDS,
 ) -> AsyncGenerator["KnowledgeStore"]:
-    """Open the store in a directory, which is made if it is missing.
+    """Open the store at a place; a directory is made if it is missing.
 
     Args:
-        path: The directory; on a local file system, for it holds locks.
+        place: A directory, on a local file system, for it holds locks; `s3://BUCKET/PREFIX`; or
+            `postgresql://…`.
         embedder: Makes the vectors. It stays the caller's to close.
+        options: What an object store needs besides.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
         quiet_seconds: How long a collection rests after a commit before it is put in order.
 
@@ -65,12 +69,14 @@ async def open_store(
         The store; leaving the block closes it, and ends ingestions that still run.
 
     Raises:
-        StorageError: The directory cannot be used.
+        StorageError: The place cannot be used.
     """
-    root = path.resolve()  # noqa: ASYNC240 (once, before anything is served)
     parser = Parser()
     try:
-        async with open_shelves(root) as shelves:
+        async with (
+            open_engine(str(place), options) as engine,
+            open_shelves(engine) as shelves,
+        ):
             store = KnowledgeStore(shelves, embedder, parser, ann_rows, quiet_seconds)
             try:
                 yield store
@@ -138,8 +144,9 @@ class KnowledgeStore:
             InvalidInputError: The limit is not 1 to 1,000.
         """
         _check_count("limit", limit)
-        collections = await self._shelves.catalogue.all()
-        return [collections[name] for name in sorted(collections) if name > after][:limit]
+        collections = (await self._shelves.catalogue.all()).values()
+        listed = sorted(collections, key=lambda each: (each.name, each.organization))
+        return [each for each in listed if each.name > after][:limit]
 
     async def collection_size(self, name: str) -> CollectionSize:
         """Return how much an embedded collection holds.
@@ -150,8 +157,8 @@ class KnowledgeStore:
         """
         shelf = await self._shelf(name)
         async with shelf.using():
-            documents = await shelf.table.count_rows("ordinal = 0")
-            return CollectionSize(documents, await shelf.table.count_rows())
+            documents = await shelf.table.count(Compare("ordinal", "=", 0))
+            return CollectionSize(documents, await shelf.table.count())
 
     async def delete_collection(self, name: str) -> None:
         """Delete a collection with all of its documents, or only the record of a foreign one.
@@ -246,7 +253,7 @@ class KnowledgeStore:
         shelf = await self._shelf(collection)
         async with shelf.writing():
             await _present(shelf, name)
-            await unbroken(shelf.table.delete(f"document = {quoted(name)}"))
+            await shelf.table.delete(Compare("document", "=", name))
         self._maintenance.committed(collection)
 
     async def search(
