@@ -11,6 +11,23 @@ EMBEDDED = "embedded"
 
 Mode = Literal["hybrid", "vector", "text"]
 Stage = Literal["parsing", "embedding", "saving"]
+Sharing = Literal["private", "organization", "everyone"]
+PageHandling = Literal["text", "pictures", "search"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunking:
+    """How documents are cut into passages, in characters.
+
+    Attributes:
+        target: What a passage aims at, 100 to 4,000.
+        overlap: What a passage repeats of the one before it, less than half of `target`.
+        parent: What the section around a passage has at most, `target` to 16,000.
+    """
+
+    target: int = 450
+    overlap: int = 0
+    parent: int = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +35,7 @@ class Collection:
     """A named set of documents.
 
     Attributes:
-        name: Unique in its organisation.
+        name: Unique among those of its organisation.
         title: For people; may be empty.
         backend: `embedded`, or the name of another backend that holds the documents; then the
             store keeps this record and nothing else.
@@ -27,8 +44,15 @@ class Collection:
         dim: The embedder's dimension; 0 for another backend.
         revision: The embedder's revision; empty for another backend.
         created_at: In UTC.
-        id: Tells a collection from an earlier one of the same name.
-        organization: Whose it is; names are unique within an organisation.
+        id: Tells a collection from an earlier one of the same name; 32 hexadecimal digits.
+        organization: The slug of the organisation that it belongs to; empty for the operator's.
+        owner: The e-mail address of whoever made it; empty for the operator's.
+        sharing: Who else may read it.
+        chunking: How its documents are cut.
+        page_handling: What is done with the pages of documents that have pages.
+        late_interaction: Whether the vectors of single words are kept too.
+        graph: Whether a graph of the names in its documents is drawn.
+        metadata: What clients note about it.
     """
 
     name: str
@@ -41,6 +65,18 @@ class Collection:
     created_at: datetime
     id: str
     organization: str = ""
+    owner: str = ""
+    sharing: Sharing = "private"
+    chunking: Chunking = Chunking()
+    page_handling: PageHandling = "pictures"
+    late_interaction: bool = False
+    graph: bool = False
+    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def public_id(self) -> str:
+        """The identifier that callers know it by: `vs_` and `id`."""
+        return f"vs_{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +172,50 @@ class Ingested:
     chunks: int
     replaced: bool
     unchanged: bool
+
+
+Operator = Literal[
+    "equal",
+    "not_equal",
+    "less",
+    "less_or_equal",
+    "greater",
+    "greater_or_equal",
+    "in",
+    "not_in",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A condition on one attribute of a document.
+
+    Attributes:
+        key: A key of its metadata, or `document`, `document_id`, `title`, `media_type`, `uri`.
+            A document without the key matches nothing but `not_equal` and `not_in`.
+        operator: For an order both sides are read as numbers if both can be, else compared as
+            text.
+        values: One, or several for `in` and `not_in`.
+    """
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """All of these hold."""
+
+    filters: "tuple[Filter, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one of these holds."""
+
+    filters: "tuple[Filter, ...]"
+
+
+Filter = Comparison | AllOf | AnyOf
+"""A condition on documents."""

@@ -80,8 +80,8 @@ def _relevance(found: Candidates, mode: Mode) -> NDArray[np.float32]:
         return found.cosine
     if mode == "text":
         return found.words
-    fused: NDArray[np.float32] = (spread(found.cosine) + spread(found.words, floor=0.0)) / 2
-    return fused
+    fused = (spread(found.cosine) + spread(found.words, floor=0.0)) / 2
+    return fused.astype(np.float32)
 
 
 def spread(scores: NDArray[np.float32], *, floor: float | None = None) -> NDArray[np.float32]:

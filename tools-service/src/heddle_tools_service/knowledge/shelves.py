@@ -10,7 +10,6 @@ from functools import partial
 
 from heddle_tools_service.knowledge import tables
 from heddle_tools_service.knowledge.catalogue import Catalogue
-from heddle_tools_service.knowledge.earlier import take_over
 from heddle_tools_service.knowledge.engines.interface import Engine, Layout, Table
 from heddle_tools_service.knowledge.errors import CollectionNotFoundError, StorageError
 from heddle_tools_service.knowledge.records import EMBEDDED, Collection
@@ -29,7 +28,6 @@ async def open_shelves(engine: Engine) -> AsyncGenerator["Shelves"]:
     try:
         async with engine.locked(_STORE):
             shelves = Shelves(engine, await Catalogue.opened(engine))
-            await take_over(engine, shelves.catalogue)
             await shelves.sweep()
     except engine.failures as error:
         raise StorageError(
@@ -57,7 +55,7 @@ class Shelves:
             CollectionExistsError: The name is taken.
         """
         async with self._engine.locked(_STORE):
-            taken = await self.catalogue.find(collection.name, collection.organization)
+            taken = await self.catalogue.taken(collection)
             if collection.backend == EMBEDDED and not taken:
                 layout = tables.layout(collection.dim)
                 name = _table(collection, layout)
@@ -86,6 +84,15 @@ class Shelves:
             self._tables[name] = opened
         beside = partial(self._beside, collection)
         return Shelf(collection, self._tables[name], self._engine, self.catalogue, beside)
+
+    async def change(self, collection: Collection) -> None:
+        """Keep a collection's record as it is now.
+
+        Raises:
+            CollectionNotFoundError: It was deleted meanwhile.
+        """
+        async with self._engine.locked(_STORE):
+            await self.catalogue.change(collection)
 
     async def remove(self, collection: Collection) -> None:
         """Delete a collection with all that it holds.

@@ -116,7 +116,7 @@ class Table(Protocol):
 
 
 class Engine(Protocol):
-    """Keeps tables, each with a name of its own: `[a-z]+(_[0-9a-f]{32})?`."""
+    """Keeps tables, each with a name of its own: `KIND`, or `KIND_` and 32 hexadecimal digits."""
 
     failures: tuple[type[Exception], ...]
     """What may be raised when it cannot do what it is asked."""

@@ -17,6 +17,7 @@ from heddle_tools_service.knowledge.locks import exclusive, exclusive_if_free
 
 # A table without a record that is older than this is left by a crash, not just being made.
 _SETTLED = timedelta(hours=1)
+_ID = 32
 
 
 class Locks(Protocol):
@@ -64,8 +65,8 @@ class FileLocks:
     async def forget(self, ids: Sequence[str]) -> None:
         """Remove the files of other locks."""
         for lock in await asyncio.to_thread(os.listdir, self._locks):
-            stem, dot, _ = lock.partition(".")
-            if dot and stem.partition("_")[2] not in ids:
+            id_ = lock.partition(".")[0].rpartition("_")[2]
+            if len(id_) == _ID and id_ not in ids:
                 (self._locks / lock).unlink(missing_ok=True)
 
     async def is_settled(self, opened: Callable[[], Awaitable[AsyncTable]]) -> bool:
@@ -99,7 +100,8 @@ class ProcessLocks:
     async def forget(self, ids: Sequence[str]) -> None:
         """Forget the other locks that nobody holds."""
         for name in [name for name, lock in self._locks.items() if not lock.locked()]:
-            if "." in name and name.partition(".")[0].partition("_")[2] not in ids:
+            id_ = name.partition(".")[0].rpartition("_")[2]
+            if len(id_) == _ID and id_ not in ids:
                 del self._locks[name]
 
     async def is_settled(self, opened: Callable[[], Awaitable[AsyncTable]]) -> bool:
