@@ -115,7 +115,7 @@ async def ingest(
             version.document, title=title, chunks=len(chunks), ingested_at=datetime.now(UTC)
         )
         whole = Version(document, version.fingerprint)
-        rows = await asyncio.to_thread(document_rows, whole, chunks, vectors)
+        rows = await asyncio.to_thread(document_rows, whole, chunks, vectors, shelf.collection.id)
         replaced = await replace_document(shelf.table, source.name, rows)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
 

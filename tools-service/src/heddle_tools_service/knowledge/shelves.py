@@ -76,7 +76,7 @@ class Shelves:
                 del self._tables[gone]  # deleted by another process
             try:
                 opened = await self._engine.open(name, layout)
-                await tables.complete(opened)
+                await tables.complete(opened, collection.id)
             except self._engine.failures as error:
                 raise CollectionNotFoundError(
                     f"The collection {collection.name!r} was just deleted. Create it again first."

@@ -14,7 +14,7 @@ from heddle_tools_service.knowledge import ingestion
 from heddle_tools_service.knowledge.catalogue import new_collection
 from heddle_tools_service.knowledge.embedding import Embedder
 from heddle_tools_service.knowledge.engines.address import open_engine
-from heddle_tools_service.knowledge.engines.conditions import Compare
+from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Compare, Condition
 from heddle_tools_service.knowledge.errors import (
     CollectionNotFoundError,
     DocumentNotFoundError,
@@ -282,6 +282,7 @@ class KnowledgeStore:
         top_k: int,
         threshold: float = 0.0,
         mode: Mode = "hybrid",
+        where: Condition = EVERYTHING,
     ) -> list[Passage]:
         """Find passages for a question.
 
@@ -292,6 +293,7 @@ class KnowledgeStore:
             threshold: Leave out passages whose `score`, the cosine similarity, is lower. 0 leaves
                 out none, so that a match by words alone is not lost unasked.
             mode: `hybrid` by meaning and words, `vector` by meaning, `text` by words (BM25).
+            where: Which passages may be found, see `filters.matching`.
 
         Returns:
             Passages of documents as they are now, the most relevant first; none for a blank query.
@@ -315,7 +317,13 @@ class KnowledgeStore:
         (vector,) = await self._embedder.embed([query], "query")
         async with shelf.using():
             return await find(
-                shelf.table, query, vector, top_k=top_k, threshold=threshold, mode=mode
+                shelf.table,
+                query,
+                vector,
+                top_k=top_k,
+                threshold=threshold,
+                mode=mode,
+                where=where,
             )
 
     async def tidy(self, collection: str) -> None:
@@ -327,6 +335,17 @@ class KnowledgeStore:
         """
         with suppress(CollectionNotFoundError):
             await tidy(await self._shelf(collection), ann_rows=self._ann_rows)
+
+    async def has_vector_index(self, collection: str) -> bool:
+        """Say whether a collection's vectors are searched through an approximate index.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+        """
+        shelf = await self._shelf(collection)
+        async with shelf.using():
+            return await shelf.table.has_vector_index()
 
     async def aclose(self) -> None:
         """Stop background work. `open_store` calls this."""

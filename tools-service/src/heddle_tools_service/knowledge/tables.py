@@ -25,6 +25,7 @@ from heddle_tools_service.knowledge.engines.conditions import (
     labels,
 )
 from heddle_tools_service.knowledge.engines.interface import Layout, Table
+from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.knowledge.records import Document
 
 KIND = "chunks"
@@ -44,11 +45,16 @@ class Version:
     fingerprint: str
 
 
-async def complete(table: Table) -> None:
-    """Fill in the labels of rows that are older than their column."""
-    unlabelled = Every((Missing(LABELS), Compare("ordinal", "=", 0)))
-    for head in (await table.rows(["document", "metadata"], unlabelled)).to_pylist():
-        filled = {LABELS: labels(json.loads(head["metadata"]))}
+async def complete(table: Table, collection: str) -> None:
+    """Fill in what conditions need in the rows of a collection that are older than its columns."""
+    older = Every((Missing(LABELS), Compare("ordinal", "=", 0)))
+    heads = await table.rows(["document", "metadata", "ingested_at"], older)
+    for head in heads.to_pylist():
+        filled = {
+            LABELS: labels(json.loads(head["metadata"])),
+            "document_id": document_id(collection, head["document"]),
+            "document_time": head["ingested_at"],
+        }
         await table.update(filled, Compare("document", "=", head["document"]))
 
 
@@ -57,7 +63,9 @@ def indexed_text(chunk: Chunk) -> str:
     return f"{chunk.heading[-1]}\n{chunk.text}" if chunk.heading else chunk.text
 
 
-def document_rows(version: Version, chunks: list[Chunk], groups: list[Vectors]) -> pa.Table:
+def document_rows(
+    version: Version, chunks: list[Chunk], groups: list[Vectors], collection: str
+) -> pa.Table:
     """Lay out a document's chunks as rows; the vectors come in groups, in the same order."""
     document, count = version.document, len(chunks)
     vectors = np.concatenate(groups)
@@ -74,6 +82,10 @@ def document_rows(version: Version, chunks: list[Chunk], groups: list[Vectors]) 
         "metadata": json.dumps(dict(document.metadata), ensure_ascii=False),
         "fingerprint": version.fingerprint,
         LABELS: labels(document.metadata),
+        "document_id": document_id(collection, document.name),
+        "document_time": int(document.ingested_at.timestamp() * 1_000_000),
+        "start_offset": None,
+        "end_offset": None,
     }
     flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
     columns = {key: [value] * count for key, value in same.items()} | {
@@ -146,9 +158,8 @@ def layout(dim: int) -> Layout:
     Whoever adds a column makes it nullable and adds it at the end: tables made before have nulls
     in it.
     """
-    return Layout(
-        KIND, _schema(dim), ("document", "ordinal"), "indexed", "vector", chosen=(LABELS,)
-    )
+    chosen = (LABELS, "document_id", "document_time")
+    return Layout(KIND, _schema(dim), ("document", "ordinal"), "indexed", "vector", chosen)
 
 
 def _schema(dim: int) -> pa.Schema:
@@ -167,5 +178,9 @@ def _schema(dim: int) -> pa.Schema:
             pa.field("parent_text", pa.string(), nullable=False),
             pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
             pa.field(LABELS, pa.list_(pa.string())),
+            pa.field("document_id", pa.string()),
+            pa.field("document_time", pa.int64()),  # microseconds since 1970, UTC
+            pa.field("start_offset", pa.int32()),
+            pa.field("end_offset", pa.int32()),
         ]
     )

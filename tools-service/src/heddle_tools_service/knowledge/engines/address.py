@@ -1,4 +1,4 @@
-"""Opens the engine that a setting names."""
+"""Opens the engine that a setting names; the libraries of the others stay unread."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -30,6 +30,11 @@ async def open_engine(place: str, options: Mapping[str, str]) -> AsyncGenerator[
 
         async with open_bucket(place, options) as bucket:
             yield bucket
+    elif scheme in {"postgresql", "postgres"}:
+        from heddle_tools_service.knowledge.engines.postgres import open_database  # noqa: PLC0415
+
+        async with open_database(place) as database:
+            yield database
     else:
         raise StorageError(
             f"The knowledge store cannot be kept at an address of {scheme!r}. Name a folder, "

@@ -105,6 +105,9 @@ class Table(Protocol):
         Takes minutes; commits go on meanwhile.
         """
 
+    async def has_vector_index(self) -> bool:
+        """Say whether it has such an index."""
+
     async def tidy(self) -> None:
         """Put its files and indexes in order. Its lock must be held."""
 

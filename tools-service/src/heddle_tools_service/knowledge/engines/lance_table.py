@@ -123,10 +123,13 @@ class LanceTable:
     async def index_vectors(self, ann_rows: int) -> None:
         """Make the index of vectors, if there are enough rows and it is missing."""
         column = self._layout.vector
-        if column and await self.count() >= ann_rows:
-            indexes = await self.opened.list_indices()
-            if not any(column in index.columns for index in indexes):
-                await self.opened.create_index(column, config=HnswSq(distance_type="cosine"))
+        if column and not await self.has_vector_index() and await self.count() >= ann_rows:
+            await self.opened.create_index(column, config=HnswSq(distance_type="cosine"))
+
+    async def has_vector_index(self) -> bool:
+        """Say whether it has an index of vectors."""
+        indexes = await self.opened.list_indices()
+        return any(self._layout.vector in index.columns for index in indexes)
 
     async def size(self) -> int:
         """Return the bytes of its files."""
