@@ -15,8 +15,8 @@ from heddle_tools_service.knowledge.engines.conditions import Compare
 from heddle_tools_service.knowledge.engines.interface import Engine, Layout, Table
 from heddle_tools_service.knowledge.errors import (
     CollectionExistsError,
-    CollectionNotFoundError,
     StorageError,
+    no_collection,
 )
 from heddle_tools_service.knowledge.records import EMBEDDED, Collection
 
@@ -91,7 +91,7 @@ class Catalogue:
         known = await self.all()
         collection = known.get(name) or _named(known, "", name)
         if collection is None:
-            raise missing(name)
+            raise no_collection(name)
         return collection
 
     async def taken(self, collection: Collection) -> bool:
@@ -124,7 +124,7 @@ class Catalogue:
         values = {"title": collection.title, DETAILS: written(collection)}
         async with self._engine.committing(TABLE):
             if not await self._table.update(values, Compare("id", "=", collection.id)):
-                raise missing(collection.name)
+                raise no_collection(collection.name)
 
     async def remove(self, collection: Collection) -> None:
         """Forget a collection, on disk."""
@@ -153,13 +153,6 @@ def new_collection(
         created_at=datetime.now(UTC),
         id=uuid.uuid4().hex,
         **more,
-    )
-
-
-def missing(name: str) -> CollectionNotFoundError:
-    """Return the error for a collection that is not there, or that the caller may not see."""
-    return CollectionNotFoundError(
-        f"There is no collection {name!r}. List the collections, or create it first."
     )
 
 

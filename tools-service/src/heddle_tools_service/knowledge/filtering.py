@@ -1,12 +1,17 @@
 """Filters as the contract has them, checked and turned into those of the engine."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Literal
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 
+from heddle_tools_service.knowledge.engines.conditions import Condition
+from heddle_tools_service.knowledge.filters import matching
 from heddle_tools_service.knowledge.records import AllOf, AnyOf, Comparison, Filter, Operator
 
+_Time = Literal["document_time_from", "document_time_to"]
 _OPERATORS: dict[int, Operator] = {
     pb.OPERATOR_EQUAL: "equal",
     pb.OPERATOR_NOT_EQUAL: "not_equal",
@@ -24,7 +29,29 @@ _MOST_IN_ALL = 64
 _MOST_VALUES = 256
 _LONGEST_KEY = 64
 _LONGEST_VALUE = 2_048
+_TIMES: tuple[_Time, _Time] = ("document_time_from", "document_time_to")
 _MESSAGE = "The filter cannot be applied."
+
+
+def wanted(request: pb.SearchCollectionRequest) -> Condition:
+    """Return which passages a search may find: those of its filter and its range of times.
+
+    Raises:
+        InvalidRequestError: The filter or a time breaks a rule of the contract.
+    """
+    asked = read_filter(request.filter) if request.HasField("filter") else None
+    return matching(asked, *(_time(request, name) for name in _TIMES))
+
+
+def _time(request: pb.SearchCollectionRequest, name: _Time) -> datetime | None:
+    if not request.HasField(name):
+        return None
+    try:
+        moment: datetime = getattr(request, name).ToDatetime(UTC)
+    except (ValueError, OverflowError):
+        violation = Violation(name, "must be a time from the year 1 to the year 9999")
+        raise InvalidRequestError(_MESSAGE, [violation]) from None
+    return moment
 
 
 def read_filter(asked: pb.Filter, path: str = "filter") -> Filter:

@@ -100,10 +100,9 @@ class PostgresEngine:
     async def open(self, name: str, layout: Layout) -> PostgresTable:
         """Open a table; columns that it lacks are added."""
         table = PostgresTable(self._pool, _checked(name), layout)
-        async with self._pool.acquire() as connection:
-            await table.version()  # fails if there is none
-            for statement in await completed(connection, name, layout):
-                await connection.execute(statement)
+        await table.version()  # fails if there is none
+        for statement in await completed(self._pool, name, layout):
+            await self._pool.execute(statement)
         return table
 
     async def drop(self, name: str) -> None:

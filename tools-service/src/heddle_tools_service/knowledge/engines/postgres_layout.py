@@ -14,8 +14,8 @@ def statements(name: str, layout: Layout) -> list[str]:
     """Return what makes a table with its indexes."""
     columns = [f"{KEY} bigint GENERATED ALWAYS AS IDENTITY UNIQUE", *map(_column, layout.schema)]
     if layout.words:
-        made = f"to_tsvector('english', {layout.words})"
-        columns.append(f"{WORDS} tsvector GENERATED ALWAYS AS ({made}) STORED")
+        parsed = f"to_tsvector('english', {layout.words})"
+        columns.append(f"{WORDS} tsvector GENERATED ALWAYS AS ({parsed}) STORED")
     columns.append(f"PRIMARY KEY ({', '.join(layout.keys)})")
     made = [f"CREATE TABLE {name} ({', '.join(columns)})"]
     if layout.words:
@@ -23,9 +23,9 @@ def statements(name: str, layout: Layout) -> list[str]:
     return [*made, *(_index(name, layout.schema.field(column)) for column in layout.chosen)]
 
 
-async def completed(connection: asyncpg.Connection, name: str, layout: Layout) -> list[str]:
+async def completed(pool: asyncpg.Pool, name: str, layout: Layout) -> list[str]:
     """Return what adds to a table the columns that it lacks."""
-    found = await connection.fetch(
+    found = await pool.fetch(
         "SELECT attname FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0", name
     )
     present = {row["attname"] for row in found}

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import asyncpg
 import pyarrow as pa
@@ -12,6 +13,9 @@ from heddle_tools_service.knowledge.engines.interface import DISTANCE, KEY, SCOR
 from heddle_tools_service.knowledge.engines.postgres_sql import Parameters, where_sql
 from heddle_tools_service.knowledge.engines.postgres_types import records, table
 from heddle_tools_service.knowledge.engines.postgres_words import words_sql
+
+if TYPE_CHECKING:
+    from asyncpg.pool import PoolConnectionProxy
 
 # pgvector gives at most as many rows as it looks at, and looks at most at 1,000.
 _EF = 200
@@ -168,13 +172,15 @@ class PostgresTable:
         ]
         return pa.schema([*fields, *(pa.field(name, pa.float32()) for name in numbers)])
 
-    async def _insert(self, connection: asyncpg.Connection, rows: pa.Table) -> None:
+    async def _insert(
+        self, connection: "PoolConnectionProxy[asyncpg.Record]", rows: pa.Table
+    ) -> None:
         await connection.copy_records_to_table(
             self._name, records=records(rows), columns=rows.column_names
         )
 
     @asynccontextmanager
-    async def _committing(self) -> AsyncGenerator[asyncpg.Connection]:
+    async def _committing(self) -> "AsyncGenerator[PoolConnectionProxy[asyncpg.Record]]":
         """Open a transaction, one at a time for a table, that raises its version."""
         async with self._pool.acquire() as connection, connection.transaction():
             await connection.execute(
