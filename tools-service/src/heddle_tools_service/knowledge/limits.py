@@ -17,9 +17,10 @@ _SETTINGS: dict[str, frozenset[str]] = {
 _MOST_PASSAGES = 100
 _LONGEST_TITLE = 300
 _LONGEST_SETTING = 256
-_MOST_ENTRIES = 16
+_MOST_ENTRIES, _LONGEST_VALUE = 16, 512
+_MOST_ENTRIES_OF_DOCUMENT, _LONGEST_VALUE_OF_DOCUMENT = 64, 1_024
 _LONGEST_KEY = 64
-_LONGEST_VALUE = 512
+_LONGEST_URI = 2_048
 
 
 def check_collection(collection: pb.Collection) -> None:
@@ -34,6 +35,11 @@ def check_update(request: pb.UpdateCollectionRequest) -> None:
         *_metadata(request.metadata.entries, "metadata.entries"),
     ]
     _refuse(found, "The collection cannot be changed so.")
+
+
+def check_ingestion(request: pb.IngestDocumentRequest) -> None:
+    """Refuse metadata, an address or a time that no document can have."""
+    _refuse(list(_ingestion(request)), "The document cannot be ingested.")
 
 
 def check_search(request: pb.SearchCollectionRequest) -> None:
@@ -70,13 +76,26 @@ def _labels(title: str, sharing: int, prefix: str) -> Iterator[Violation]:
         yield Violation(f"{prefix}sharing", "must be one of this contract")
 
 
-def _metadata(entries: Mapping[str, str], path: str) -> Iterator[Violation]:
-    if len(entries) > _MOST_ENTRIES:
-        yield Violation(path, f"must have at most {_MOST_ENTRIES} entries")
+def _metadata(
+    entries: Mapping[str, str], path: str, most: int = _MOST_ENTRIES, longest: int = _LONGEST_VALUE
+) -> Iterator[Violation]:
+    if len(entries) > most:
+        yield Violation(path, f"must have at most {most} entries")
     for key, value in sorted(entries.items()):
-        if not 1 <= len(key) <= _LONGEST_KEY or len(value) > _LONGEST_VALUE:
-            what = f"must have 1 to {_LONGEST_KEY} characters, its value at most {_LONGEST_VALUE}"
+        if not 1 <= len(key) <= _LONGEST_KEY or len(value) > longest:
+            what = f"must have 1 to {_LONGEST_KEY} characters, its value at most {longest:,}"
             yield Violation(f"{path}.{key[:80]}", what)
+
+
+def _ingestion(request: pb.IngestDocumentRequest) -> Iterator[Violation]:
+    most, longest = _MOST_ENTRIES_OF_DOCUMENT, _LONGEST_VALUE_OF_DOCUMENT
+    yield from _metadata(request.metadata, "metadata", most, longest)
+    if len(request.uri) > _LONGEST_URI:
+        yield Violation("uri", f"must have at most {_LONGEST_URI:,} characters")
+    try:
+        request.document_time.ToDatetime()
+    except ValueError:
+        yield Violation("document_time", "must be a time of the years 1 to 9999")
 
 
 def _search(request: pb.SearchCollectionRequest) -> Iterator[Violation]:

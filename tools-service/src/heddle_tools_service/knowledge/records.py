@@ -12,7 +12,7 @@ EMBEDDED = "embedded"
 """The backend of the collections whose documents are kept here."""
 
 Mode = Literal["hybrid", "vector", "text"]
-Stage = Literal["parsing", "embedding", "saving"]
+Stage = Literal["parsing", "drawing", "recognising", "embedding", "relating", "saving"]
 Sharing = Literal["private", "organization", "everyone"]
 PageHandling = Literal["text", "pictures", "search"]
 
@@ -109,6 +109,9 @@ class Document:
         chunks: How many passages it was cut into.
         ingested_at: In UTC.
         metadata: What came with it.
+        pages: How many it has; 0 if it has none.
+        document_time: The time that it is of, in UTC: as it came, else as it says, else that of
+            the ingestion; None before it was read.
     """
 
     name: str
@@ -120,6 +123,8 @@ class Document:
     chunks: int
     ingested_at: datetime
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    pages: int = 0
+    document_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +144,12 @@ class Passage:
         heading: The titles of the sections around it, the outermost first.
         page: Its page, counted from 1, or None.
         ordinal: Its place in the document, counted from 0.
-        parent_text: The passage with its surroundings, at most 2,000 characters.
+        parent_text: The passage with its surroundings.
         metadata: What came with its document.
+        start: Where it begins in the text that was taken from the document, in characters.
+        end: Where it ends, exclusive. `text` is what stands there; a later part of a table has
+            the table's header above it. Both are 0 in what an older version ingested.
+        document_time: The time that its document is of, in UTC.
     """
 
     text: str
@@ -154,6 +163,9 @@ class Passage:
     ordinal: int
     parent_text: str
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    start: int = 0
+    end: int = 0
+    document_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
