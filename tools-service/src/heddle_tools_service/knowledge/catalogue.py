@@ -1,30 +1,27 @@
 """The list of the collections: one small table, read anew when another process has changed it."""
 
-import asyncio
 import json
-import time
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
-from lancedb.db import AsyncConnection
-from lancedb.table import AsyncTable
 
-from heddle_tools_service.knowledge.durability import sync_since
+from heddle_tools_service.knowledge.details import read, written
 from heddle_tools_service.knowledge.embedding import EmbedderInfo
+from heddle_tools_service.knowledge.engines.conditions import Compare
+from heddle_tools_service.knowledge.engines.interface import Engine, Layout, Table
 from heddle_tools_service.knowledge.errors import (
     CollectionExistsError,
-    CollectionNotFoundError,
     StorageError,
+    no_collection,
 )
-from heddle_tools_service.knowledge.locks import unbroken
-from heddle_tools_service.knowledge.names import quoted
 from heddle_tools_service.knowledge.records import EMBEDDED, Collection
 
 TABLE = "collections"
+DETAILS = "details"
 _SCHEMA = pa.schema(
     [
         pa.field("name", pa.string(), nullable=False),
@@ -36,28 +33,37 @@ _SCHEMA = pa.schema(
         pa.field("dim", pa.int32(), nullable=False),
         pa.field("revision", pa.string(), nullable=False),
         pa.field("created_at", pa.int64(), nullable=False),  # microseconds since 1970, UTC
+        # All that came later, as one JSON object; older stores have no such column.
+        pa.field(DETAILS, pa.string()),
     ]
 )
+
+
+_LAYOUT = Layout(TABLE, _SCHEMA, keys=("id",))
 
 
 class Catalogue:
     """Knows every collection of the store. Callers hold the store's lock around changes."""
 
-    def __init__(self, table: AsyncTable, folder: Path) -> None:
-        """Work on an open table whose files are in the folder."""
+    def __init__(self, engine: Engine, table: Table) -> None:
+        """Work on an open table."""
+        self._engine = engine
         self._table = table
-        self._folder = folder
         self._seen_version = -1
         self._collections: dict[str, Collection] = {}
 
     @classmethod
-    async def opened(cls, database: AsyncConnection, root: Path) -> "Catalogue":
-        """Open the table of a store, and make it in a new one."""
-        table = await database.create_table(TABLE, schema=_SCHEMA, exist_ok=True)
-        return cls(table, root / f"{TABLE}.lance")
+    async def opened(cls, engine: Engine) -> "Catalogue":
+        """Open the table of a store, and make it in a new one. The store's lock must be held."""
+        if TABLE in await engine.names():
+            return cls(engine, await engine.open(TABLE, _LAYOUT))
+        try:
+            return cls(engine, await engine.make(TABLE, _LAYOUT))
+        except engine.failures:  # an engine without locks, and somebody was faster
+            return cls(engine, await engine.open(TABLE, _LAYOUT))
 
     async def all(self) -> Mapping[str, Collection]:
-        """Return the collections by name, as of now.
+        """Return the collections by id, as of now.
 
         Raises:
             StorageError: The list cannot be read.
@@ -66,28 +72,32 @@ class Catalogue:
             version = await self._table.version()
             if version == self._seen_version:
                 return self._collections
-            rows = await self._table.query().to_list()
-        except (RuntimeError, ValueError, OSError) as error:
+            rows = (await self._table.rows(_SCHEMA.names)).to_pylist()
+        except self._engine.failures as error:
             raise StorageError(
-                "The list of collections could not be read. Check the store's directory, and the "
-                "log of the tools service."
+                "The list of collections could not be read. Check where the knowledge store is "
+                "kept, and the log of the tools service."
             ) from error
-        self._collections = {row["name"]: _collection(row) for row in rows}
+        self._collections = {row["id"]: _collection(row) for row in rows}
         self._seen_version = version
         return self._collections
 
     async def get(self, name: str) -> Collection:
-        """Return one collection.
+        """Return one collection by its id, or one of the operator's by its name.
 
         Raises:
-            CollectionNotFoundError: There is none of this name.
+            CollectionNotFoundError: There is none.
         """
-        collection = (await self.all()).get(name)
+        known = await self.all()
+        collection = known.get(name) or _named(known, "", name)
         if collection is None:
-            raise CollectionNotFoundError(
-                f"There is no collection {name!r}. List the collections, or create it first."
-            )
+            raise no_collection(name)
         return collection
+
+    async def taken(self, collection: Collection) -> bool:
+        """Say whether the organisation of a new collection has one of its name."""
+        known = await self.all()
+        return _named(known, collection.organization, collection.name) is not None
 
     async def add(self, collection: Collection) -> None:
         """Record a collection, on disk.
@@ -95,24 +105,40 @@ class Catalogue:
         Raises:
             CollectionExistsError: The name is taken.
         """
-        if collection.name in await self.all():
-            raise CollectionExistsError(
-                f"There is a collection {collection.name!r} already. Use it, delete it, or choose "
-                "another name."
-            )
-        started = time.time_ns()
-        await unbroken(self._table.add(pa.Table.from_pylist([_row(collection)], schema=_SCHEMA)))
-        await asyncio.to_thread(sync_since, self._folder, started)
+        if await self.taken(collection):
+            raise _exists(collection)
+        async with self._engine.committing(TABLE):
+            await self._table.append(pa.Table.from_pylist([_row(collection)], schema=_SCHEMA))
+        # Without locks two may get this far: then the first row has the name, and all agree.
+        first = _named(await self.all(), collection.organization, collection.name)
+        if first is not None and first.id != collection.id:
+            await self.remove(collection)
+            raise _exists(collection)
+
+    async def change(self, collection: Collection) -> None:
+        """Record a collection anew, on disk.
+
+        Raises:
+            CollectionNotFoundError: It was deleted meanwhile.
+        """
+        values = {"title": collection.title, DETAILS: written(collection)}
+        async with self._engine.committing(TABLE):
+            if not await self._table.update(values, Compare("id", "=", collection.id)):
+                raise no_collection(collection.name)
 
     async def remove(self, collection: Collection) -> None:
         """Forget a collection, on disk."""
-        started = time.time_ns()
-        await unbroken(self._table.delete(f"id = {quoted(collection.id)}"))
-        await asyncio.to_thread(sync_since, self._folder, started)
+        async with self._engine.committing(TABLE):
+            await self._table.delete(Compare("id", "=", collection.id))
 
 
 def new_collection(
-    name: str, title: str, backend: str, settings: Mapping[str, str], embedder: EmbedderInfo
+    name: str,
+    title: str,
+    backend: str,
+    settings: Mapping[str, str],
+    embedder: EmbedderInfo,
+    **more: Any,  # noqa: ANN401 - the later fields of a collection
 ) -> Collection:
     """Describe a collection that is about to be made."""
     here = backend == EMBEDDED
@@ -126,7 +152,20 @@ def new_collection(
         revision=embedder.revision if here else "",
         created_at=datetime.now(UTC),
         id=uuid.uuid4().hex,
+        **more,
     )
+
+
+def _exists(collection: Collection) -> CollectionExistsError:
+    return CollectionExistsError(
+        f"There is a collection {collection.name!r} already. Use it, delete it, or choose "
+        "another name."
+    )
+
+
+def _named(known: Mapping[str, Collection], organization: str, name: str) -> Collection | None:
+    same = (it for it in known.values() if (it.organization, it.name) == (organization, name))
+    return next(same, None)
 
 
 def _row(collection: Collection) -> dict[str, object]:
@@ -140,6 +179,7 @@ def _row(collection: Collection) -> dict[str, object]:
         "dim": collection.dim,
         "revision": collection.revision,
         "created_at": int(collection.created_at.timestamp() * 1_000_000),
+        DETAILS: written(collection),
     }
 
 
@@ -154,4 +194,5 @@ def _collection(row: dict[str, object]) -> Collection:
         revision=str(row["revision"]),
         created_at=datetime.fromtimestamp(int(str(row["created_at"])) / 1_000_000, UTC),
         id=str(row["id"]),
+        **read(str(row.get(DETAILS) or "")),
     )

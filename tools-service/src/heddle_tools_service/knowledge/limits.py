@@ -1,10 +1,12 @@
 """What requests to the knowledge service may ask for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 
+from heddle_tools_service.knowledge.access import is_id
+from heddle_tools_service.knowledge.messages import chunking_of
 from heddle_tools_service.knowledge.records import EMBEDDED
 
 LAMB = "lamb-kb"
@@ -15,11 +17,29 @@ _SETTINGS: dict[str, frozenset[str]] = {
 _MOST_PASSAGES = 100
 _LONGEST_TITLE = 300
 _LONGEST_SETTING = 256
+_MOST_ENTRIES, _LONGEST_VALUE = 16, 512
+_MOST_ENTRIES_OF_DOCUMENT, _LONGEST_VALUE_OF_DOCUMENT = 64, 1_024
+_LONGEST_KEY = 64
+_LONGEST_URI = 2_048
 
 
 def check_collection(collection: pb.Collection) -> None:
     """Refuse a collection of an unknown backend, or with settings that the backend has not."""
     _refuse(list(_collection(collection)), "The collection cannot be made.")
+
+
+def check_update(request: pb.UpdateCollectionRequest) -> None:
+    """Refuse a title, a sharing or metadata that no collection can have."""
+    found = [
+        *_labels(request.title, request.sharing, ""),
+        *_metadata(request.metadata.entries, "metadata.entries"),
+    ]
+    _refuse(found, "The collection cannot be changed so.")
+
+
+def check_ingestion(request: pb.IngestDocumentRequest) -> None:
+    """Refuse metadata, an address or a time that no document can have."""
+    _refuse(list(_ingestion(request)), "The document cannot be ingested.")
 
 
 def check_search(request: pb.SearchCollectionRequest) -> None:
@@ -33,14 +53,49 @@ def _collection(collection: pb.Collection) -> Iterator[Violation]:
         backends = " or ".join(map(repr, _SETTINGS))
         yield Violation("collection.backend", f"must be {backends}")
         return
-    if len(collection.title) > _LONGEST_TITLE:
-        yield Violation("collection.title", f"must have at most {_LONGEST_TITLE} characters")
+    if is_id(collection.name):
+        yield Violation("collection.name", "has the form of an identifier; choose another")
+    yield from _labels(collection.title, collection.sharing, "collection.")
+    yield from _metadata(collection.metadata, "collection.metadata")
+    for name, rule in chunking_of(collection.chunking).problems():
+        yield Violation(f"collection.chunking.{name}", rule)
+    if collection.page_handling not in pb.PageHandling.values():
+        yield Violation("collection.page_handling", "must be one of this contract")
     for name, value in sorted(collection.settings.items()):
         path = f"collection.settings.{name[:80]}"
         if name not in known:
             yield Violation(path, "is not a setting of this backend")
         elif len(value) > _LONGEST_SETTING:
             yield Violation(path, f"must have at most {_LONGEST_SETTING} characters")
+
+
+def _labels(title: str, sharing: int, prefix: str) -> Iterator[Violation]:
+    if len(title) > _LONGEST_TITLE:
+        yield Violation(f"{prefix}title", f"must have at most {_LONGEST_TITLE} characters")
+    if sharing not in pb.Sharing.values():
+        yield Violation(f"{prefix}sharing", "must be one of this contract")
+
+
+def _metadata(
+    entries: Mapping[str, str], path: str, most: int = _MOST_ENTRIES, longest: int = _LONGEST_VALUE
+) -> Iterator[Violation]:
+    if len(entries) > most:
+        yield Violation(path, f"must have at most {most} entries")
+    for key, value in sorted(entries.items()):
+        if not 1 <= len(key) <= _LONGEST_KEY or len(value) > longest:
+            what = f"must have 1 to {_LONGEST_KEY} characters, its value at most {longest:,}"
+            yield Violation(f"{path}.{key[:80]}", what)
+
+
+def _ingestion(request: pb.IngestDocumentRequest) -> Iterator[Violation]:
+    most, longest = _MOST_ENTRIES_OF_DOCUMENT, _LONGEST_VALUE_OF_DOCUMENT
+    yield from _metadata(request.metadata, "metadata", most, longest)
+    if len(request.uri) > _LONGEST_URI:
+        yield Violation("uri", f"must have at most {_LONGEST_URI:,} characters")
+    try:
+        request.document_time.ToDatetime()
+    except ValueError:
+        yield Violation("document_time", "must be a time of the years 1 to 9999")
 
 
 def _search(request: pb.SearchCollectionRequest) -> Iterator[Violation]:

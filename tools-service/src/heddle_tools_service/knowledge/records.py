@@ -6,11 +6,15 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
 
+from heddle_tools_service.knowledge.chunking import Chunking
+
 EMBEDDED = "embedded"
 """The backend of the collections whose documents are kept here."""
 
 Mode = Literal["hybrid", "vector", "text"]
-Stage = Literal["parsing", "embedding", "saving"]
+Stage = Literal["parsing", "drawing", "recognising", "embedding", "relating", "saving"]
+Sharing = Literal["private", "organization", "everyone"]
+PageHandling = Literal["text", "pictures", "search"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +22,7 @@ class Collection:
     """A named set of documents.
 
     Attributes:
-        name: Unique in the store.
+        name: Unique among those of its organisation.
         title: For people; may be empty.
         backend: `embedded`, or the name of another backend that holds the documents; then the
             store keeps this record and nothing else.
@@ -27,7 +31,15 @@ class Collection:
         dim: The embedder's dimension; 0 for another backend.
         revision: The embedder's revision; empty for another backend.
         created_at: In UTC.
-        id: Tells a collection from an earlier one of the same name.
+        id: Tells a collection from an earlier one of the same name; 32 hexadecimal digits.
+        organization: The slug of the organisation that it belongs to; empty for the operator's.
+        owner: The e-mail address of whoever made it; empty for the operator's.
+        sharing: Who else may read it.
+        chunking: How its documents are cut.
+        page_handling: What is done with the pages of documents that have pages.
+        late_interaction: Whether the vectors of single words are kept too.
+        graph: Whether a graph of the names in its documents is drawn.
+        metadata: What clients note about it.
     """
 
     name: str
@@ -39,6 +51,19 @@ class Collection:
     revision: str
     created_at: datetime
     id: str
+    organization: str = ""
+    owner: str = ""
+    sharing: Sharing = "private"
+    chunking: Chunking = field(default_factory=Chunking)
+    page_handling: PageHandling = "pictures"
+    late_interaction: bool = False
+    graph: bool = False
+    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def public_id(self) -> str:
+        """The identifier that callers know it by: `vs_` and `id`."""
+        return f"vs_{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +72,27 @@ class CollectionSize:
 
     documents: int
     chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a collection holds.
+
+    Attributes:
+        documents: How many documents.
+        chunks: How many passages.
+        document_bytes: The documents as they came.
+        stored_bytes: What they take on disk; 0 if that cannot be told.
+        by_media_type: Documents by their media type.
+        last_ingested_at: In UTC; None in an empty collection.
+    """
+
+    documents: int
+    chunks: int
+    document_bytes: int
+    stored_bytes: int
+    by_media_type: Mapping[str, int]
+    last_ingested_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +109,9 @@ class Document:
         chunks: How many passages it was cut into.
         ingested_at: In UTC.
         metadata: What came with it.
+        pages: How many it has; 0 if it has none.
+        document_time: The time that it is of, in UTC: as it came, else as it says, else that of
+            the ingestion; None before it was read.
     """
 
     name: str
@@ -74,6 +123,8 @@ class Document:
     chunks: int
     ingested_at: datetime
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    pages: int = 0
+    document_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +144,12 @@ class Passage:
         heading: The titles of the sections around it, the outermost first.
         page: Its page, counted from 1, or None.
         ordinal: Its place in the document, counted from 0.
-        parent_text: The passage with its surroundings, at most 2,000 characters.
+        parent_text: The passage with its surroundings.
         metadata: What came with its document.
+        start: Where it begins in the text that was taken from the document, in characters.
+        end: Where it ends, exclusive. `text` is what stands there; a later part of a table has
+            the table's header above it. Both are 0 in what an older version ingested.
+        document_time: The time that its document is of, in UTC.
     """
 
     text: str
@@ -108,6 +163,9 @@ class Passage:
     ordinal: int
     parent_text: str
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    start: int = 0
+    end: int = 0
+    document_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,3 +192,50 @@ class Ingested:
     chunks: int
     replaced: bool
     unchanged: bool
+
+
+Operator = Literal[
+    "equal",
+    "not_equal",
+    "less",
+    "less_or_equal",
+    "greater",
+    "greater_or_equal",
+    "in",
+    "not_in",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A condition on one attribute of a document.
+
+    Attributes:
+        key: A key of its metadata, or `document`, `document_id`, `title`, `media_type`, `uri`.
+            A document without the key matches nothing but `not_equal` and `not_in`.
+        operator: For an order both sides are read as numbers if both can be, else compared as
+            text.
+        values: One, or several for `in` and `not_in`.
+    """
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """All of these hold."""
+
+    filters: "tuple[Filter, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one of these holds."""
+
+    filters: "tuple[Filter, ...]"
+
+
+Filter = Comparison | AllOf | AnyOf
+"""A condition on documents."""

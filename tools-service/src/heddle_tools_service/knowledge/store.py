@@ -1,17 +1,21 @@
-"""The knowledge store: collections of documents in one directory, searched by meaning and words.
+"""The knowledge store: collections of documents in one place, searched by meaning and words.
 
-Several processes may open the same directory; each sees at once what the others commit. Writers
+Several processes may open the same place; each sees at once what the others commit. Writers
 exclude each other per collection, and only for the moment of a commit.
 """
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from heddle_tools_service.knowledge import ingestion
 from heddle_tools_service.knowledge.catalogue import new_collection
 from heddle_tools_service.knowledge.embedding import Embedder
+from heddle_tools_service.knowledge.engines.address import open_engine
+from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Compare, Condition
 from heddle_tools_service.knowledge.errors import (
     CollectionNotFoundError,
     DocumentNotFoundError,
@@ -19,10 +23,15 @@ from heddle_tools_service.knowledge.errors import (
     ForeignBackendError,
     InvalidInputError,
 )
-from heddle_tools_service.knowledge.locks import unbroken
 from heddle_tools_service.knowledge.maintenance import Maintenance
-from heddle_tools_service.knowledge.names import check_collection_name, check_document_name, quoted
+from heddle_tools_service.knowledge.names import (
+    check_collection_name,
+    check_document_name,
+    document_id,
+    is_document_id,
+)
 from heddle_tools_service.knowledge.parsing import Parser
+from heddle_tools_service.knowledge.passages import list_passages
 from heddle_tools_service.knowledge.records import (
     EMBEDDED,
     Collection,
@@ -32,10 +41,12 @@ from heddle_tools_service.knowledge.records import (
     IngestProgress,
     Mode,
     Passage,
+    Statistics,
 )
 from heddle_tools_service.knowledge.search import find
 from heddle_tools_service.knowledge.shelf import Shelf, tidy
 from heddle_tools_service.knowledge.shelves import Shelves, open_shelves
+from heddle_tools_service.knowledge.statistics import counted
 from heddle_tools_service.knowledge.tables import find_document, list_documents
 
 MOST_RESULTS = 1_000
@@ -47,17 +58,20 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @asynccontextmanager
 async def open_store(
-    path: Path,
+    place: Path | str,
     embedder: Embedder,
     *,
+    options: Mapping[str, str] = _NOTHING,
     ann_rows: int = _ANN_ROWS,
     quiet_seconds: float = _QUIET_SECONDS,
 ) -> AsyncGenerator["KnowledgeStore"]:
-    """Open the store in a directory, which is made if it is missing.
+    """Open the store at a place; a directory is made if it is missing.
 
     Args:
-        path: The directory; on a local file system, for it holds locks.
+        place: A directory, on a local file system, for it holds locks; `s3://BUCKET/PREFIX`; or
+            `postgresql://…`.
         embedder: Makes the vectors. It stays the caller's to close.
+        options: What an object store needs besides.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
         quiet_seconds: How long a collection rests after a commit before it is put in order.
 
@@ -65,12 +79,14 @@ async def open_store(
         The store; leaving the block closes it, and ends ingestions that still run.
 
     Raises:
-        StorageError: The directory cannot be used.
+        StorageError: The place cannot be used.
     """
-    root = path.resolve()  # noqa: ASYNC240 (once, before anything is served)
     parser = Parser()
     try:
-        async with open_shelves(root) as shelves:
+        async with (
+            open_engine(str(place), options) as engine,
+            open_shelves(engine) as shelves,
+        ):
             store = KnowledgeStore(shelves, embedder, parser, ann_rows, quiet_seconds)
             try:
                 yield store
@@ -104,6 +120,7 @@ class KnowledgeStore:
         title: str = "",
         backend: str = EMBEDDED,
         settings: Mapping[str, str] = _NOTHING,
+        **more: Any,  # noqa: ANN401 - the fields of the record
     ) -> Collection:
         """Make an empty collection, or register one that another backend holds.
 
@@ -112,34 +129,52 @@ class KnowledgeStore:
             title: For people.
             backend: `embedded`, or the name of another backend.
             settings: What that backend needs to find it; never a secret.
+            more: Whose it is and how its documents are treated, as fields of `Collection`.
 
         Raises:
             InvalidInputError: The name or the backend's name breaks the rule.
-            CollectionExistsError: The name is taken.
+            CollectionExistsError: The organisation has a collection of this name.
         """
         check_collection_name(name)
         check_collection_name(backend)
-        made = new_collection(name, title, backend, settings, self._embedder.info())
+        made = new_collection(name, title, backend, settings, self._embedder.info(), **more)
+        made.chunking.check()
         await self._shelves.add(made)
         return made
 
     async def get_collection(self, name: str) -> Collection:
-        """Return a collection.
+        """Return a collection by its id, or one of the operator's by its name.
+
+        Wherever the store asks for a collection, it takes either. Whoever acts for somebody finds
+        the id with `access.meant`.
 
         Raises:
-            CollectionNotFoundError: There is none of this name.
+            CollectionNotFoundError: There is none.
         """
         return await self._shelves.catalogue.get(name)
 
+    async def all_collections(self) -> Mapping[str, Collection]:
+        """Return the collections of everybody, by id."""
+        return await self._shelves.catalogue.all()
+
     async def list_collections(self, after: str = "", limit: int = 100) -> list[Collection]:
-        """Return the collections whose names sort after a name, in that order.
+        """Return the operator's collections whose names sort after a name, in that order.
 
         Raises:
             InvalidInputError: The limit is not 1 to 1,000.
         """
         _check_count("limit", limit)
-        collections = await self._shelves.catalogue.all()
-        return [collections[name] for name in sorted(collections) if name > after][:limit]
+        every = (await self._shelves.catalogue.all()).values()
+        wanted = [it for it in every if not it.organization and it.name > after]
+        return sorted(wanted, key=lambda it: it.name)[:limit]
+
+    async def change_collection(self, changed: Collection) -> None:
+        """Keep a collection's title, sharing and metadata as they are now.
+
+        Raises:
+            CollectionNotFoundError: It was deleted meanwhile.
+        """
+        await self._shelves.change(changed)
 
     async def collection_size(self, name: str) -> CollectionSize:
         """Return how much an embedded collection holds.
@@ -150,8 +185,17 @@ class KnowledgeStore:
         """
         shelf = await self._shelf(name)
         async with shelf.using():
-            documents = await shelf.table.count_rows("ordinal = 0")
-            return CollectionSize(documents, await shelf.table.count_rows())
+            documents = await shelf.table.count(Compare("ordinal", "=", 0))
+            return CollectionSize(documents, await shelf.table.count())
+
+    async def statistics(self, name: str) -> Statistics:
+        """Return what an embedded collection holds.
+
+        Raises:
+            CollectionNotFoundError: There is none of this name.
+            ForeignBackendError: Another backend holds it.
+        """
+        return await counted(await self._shelf(name))
 
     async def delete_collection(self, name: str) -> None:
         """Delete a collection with all of its documents, or only the record of a foreign one.
@@ -170,6 +214,7 @@ class KnowledgeStore:
         media_type: str = "",
         uri: str = "",
         metadata: Mapping[str, str] = _NOTHING,
+        document_time: datetime | None = None,
     ) -> AsyncGenerator[IngestProgress | Ingested]:
         """Bring a document in, new or in place of the one of its name.
 
@@ -180,11 +225,14 @@ class KnowledgeStore:
             media_type: Its type, with or without a charset; empty: by the name.
             uri: Where it can be found, for sources.
             metadata: Whatever belongs to it; comes back with every passage.
+            document_time: The time that it is of, with a zone; None: as the document says, else
+                that of the ingestion.
 
         Yields:
             Progress, and last, exactly once, the acknowledgement. Until that nothing has changed,
             whoever crashes; from then on the document is on disk and found. The same content
-            again is acknowledged as unchanged and costs nothing.
+            again is acknowledged as unchanged and costs nothing; of a document that changed only
+            what changed is embedded.
 
         Raises:
             CollectionNotFoundError: There is no such collection, or it was deleted meanwhile.
@@ -196,7 +244,7 @@ class KnowledgeStore:
             StorageError: The commit failed.
         """
         shelf = await self._searchable(collection)
-        source = ingestion.Source(name, data, media_type, uri, metadata)
+        source = ingestion.Source(name, data, media_type, uri, metadata, document_time)
         events = ingestion.ingest(shelf, source, parser=self._parser, embedder=self._embedder)
         async with aclosing(events):
             async for event in events:
@@ -217,6 +265,26 @@ class KnowledgeStore:
         async with shelf.using():
             return await _present(shelf, name)
 
+    async def document_name(self, collection: str, reference: str) -> str:
+        """Return the name of a document from its identifier; a name stands for itself.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            DocumentNotFoundError: No document has the identifier.
+        """
+        if not is_document_id(reference):
+            return reference
+        shelf = await self._shelf(collection)
+        async with shelf.using():
+            after = ""
+            while page := await list_documents(shelf.table, after, MOST_RESULTS):
+                for each in page:
+                    if document_id(shelf.collection.id, each.name) == reference:
+                        return each.name
+                after = page[-1].name
+        raise no_document(shelf.collection, reference)
+
     async def list_documents(
         self, collection: str, after: str = "", limit: int = 100
     ) -> list[Document]:
@@ -234,6 +302,27 @@ class KnowledgeStore:
         async with shelf.using():
             return await list_documents(shelf.table, after, limit)
 
+    async def list_passages(
+        self, collection: str, document: Document, first: int = 0, limit: int = 100
+    ) -> list[Passage]:
+        """Return the passages of a document from an ordinal on; their scores are 0.
+
+        Args:
+            collection: Where it is.
+            document: As `get_document` returned it; of another version there are none.
+            first: The ordinal of the first passage.
+            limit: At most so many, 1 to 1,000.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            InvalidInputError: The limit is another.
+        """
+        _check_count("limit", limit)
+        shelf = await self._shelf(collection)
+        async with shelf.using():
+            return await list_passages(shelf.table, document, first, limit)
+
     async def delete_document(self, collection: str, name: str) -> None:
         """Delete a document.
 
@@ -246,7 +335,7 @@ class KnowledgeStore:
         shelf = await self._shelf(collection)
         async with shelf.writing():
             await _present(shelf, name)
-            await unbroken(shelf.table.delete(f"document = {quoted(name)}"))
+            await shelf.table.delete(Compare("document", "=", name))
         self._maintenance.committed(collection)
 
     async def search(
@@ -257,6 +346,7 @@ class KnowledgeStore:
         top_k: int,
         threshold: float = 0.0,
         mode: Mode = "hybrid",
+        where: Condition = EVERYTHING,
     ) -> list[Passage]:
         """Find passages for a question.
 
@@ -267,6 +357,7 @@ class KnowledgeStore:
             threshold: Leave out passages whose `score`, the cosine similarity, is lower. 0 leaves
                 out none, so that a match by words alone is not lost unasked.
             mode: `hybrid` by meaning and words, `vector` by meaning, `text` by words (BM25).
+            where: Which passages may be found, see `filters.matching`.
 
         Returns:
             Passages of documents as they are now, the most relevant first; none for a blank query.
@@ -290,7 +381,13 @@ class KnowledgeStore:
         (vector,) = await self._embedder.embed([query], "query")
         async with shelf.using():
             return await find(
-                shelf.table, query, vector, top_k=top_k, threshold=threshold, mode=mode
+                shelf.table,
+                query,
+                vector,
+                top_k=top_k,
+                threshold=threshold,
+                mode=mode,
+                where=where,
             )
 
     async def tidy(self, collection: str) -> None:
@@ -302,6 +399,17 @@ class KnowledgeStore:
         """
         with suppress(CollectionNotFoundError):
             await tidy(await self._shelf(collection), ann_rows=self._ann_rows)
+
+    async def has_vector_index(self, collection: str) -> bool:
+        """Say whether a collection's vectors are searched through an approximate index.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+        """
+        shelf = await self._shelf(collection)
+        async with shelf.using():
+            return await shelf.table.has_vector_index()
 
     async def aclose(self) -> None:
         """Stop background work. `open_store` calls this."""
@@ -334,11 +442,15 @@ class KnowledgeStore:
 async def _present(shelf: Shelf, name: str) -> Document:
     found = await find_document(shelf.table, name)
     if found is None:
-        raise DocumentNotFoundError(
-            f"The collection {shelf.collection.name!r} has no document {name!r}. List its "
-            "documents."
-        )
+        raise no_document(shelf.collection, name)
     return found.document
+
+
+def no_document(collection: Collection, reference: str) -> DocumentNotFoundError:
+    """Return the error for a document that is not there."""
+    return DocumentNotFoundError(
+        f"The collection {collection.name!r} has no document {reference!r}. List its documents."
+    )
 
 
 def _check_count(what: str, count: int) -> None:

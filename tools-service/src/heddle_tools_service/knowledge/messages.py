@@ -1,0 +1,133 @@
+"""Collections as records and as messages of the contract."""
+
+from types import MappingProxyType
+from typing import Any
+
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+
+from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.names import document_id
+from heddle_tools_service.knowledge.records import (
+    Collection,
+    CollectionSize,
+    Document,
+    PageHandling,
+    Passage,
+    Sharing,
+    Statistics,
+)
+
+SHARINGS: dict[pb.Sharing.ValueType, Sharing] = {
+    pb.SHARING_UNSPECIFIED: "private",
+    pb.SHARING_PRIVATE: "private",
+    pb.SHARING_ORGANIZATION: "organization",
+    pb.SHARING_EVERYONE: "everyone",
+}
+_PAGES: dict[pb.PageHandling.ValueType, PageHandling] = {
+    pb.PAGE_HANDLING_UNSPECIFIED: "pictures",
+    pb.PAGE_HANDLING_TEXT: "text",
+    pb.PAGE_HANDLING_PICTURES: "pictures",
+    pb.PAGE_HANDLING_SEARCH: "search",
+}
+_TOLD_SHARINGS = {name: number for number, name in SHARINGS.items()}
+_TOLD_PAGES = {name: number for number, name in _PAGES.items()}
+
+
+def treatment(asked: pb.Collection) -> dict[str, Any]:
+    """Return the fields of a record that say how the documents of a new collection are treated."""
+    return {
+        "sharing": SHARINGS[asked.sharing],
+        "chunking": chunking_of(asked.chunking),
+        "page_handling": _PAGES[asked.page_handling],
+        "late_interaction": asked.late_interaction,
+        "graph": asked.graph,
+        "metadata": MappingProxyType(dict(asked.metadata)),
+    }
+
+
+def chunking_of(asked: pb.Chunking) -> Chunking:
+    """Return how documents are cut, with the defaults for what is not said."""
+    return Chunking.of(asked.target_characters, asked.overlap_characters, asked.parent_characters)
+
+
+def collection_message(collection: Collection, size: CollectionSize | None) -> pb.Collection:
+    """Return a collection as callers see it; `size` is None if another backend holds it."""
+    told = pb.Collection(
+        name=collection.name,
+        title=collection.title,
+        backend=collection.backend,
+        settings=collection.settings,
+        embedding_model=collection.model,
+        document_count=size.documents if size else 0,
+        id=collection.public_id,
+        organization=collection.organization,
+        owner=collection.owner,
+        sharing=_TOLD_SHARINGS[collection.sharing],
+        page_handling=_TOLD_PAGES[collection.page_handling],
+        late_interaction=collection.late_interaction,
+        graph=collection.graph,
+        metadata=collection.metadata,
+    )
+    told.chunking.target_characters = collection.chunking.target
+    told.chunking.overlap_characters = collection.chunking.overlap
+    told.chunking.parent_characters = collection.chunking.parent
+    told.create_time.FromDatetime(collection.created_at)
+    return told
+
+
+def statistics_message(counted: Statistics) -> pb.GetCollectionStatisticsResponse:
+    """Return what a collection holds as callers see it."""
+    told = pb.GetCollectionStatisticsResponse(
+        document_count=counted.documents,
+        passage_count=counted.chunks,
+        document_bytes=counted.document_bytes,
+        stored_bytes=counted.stored_bytes,
+        documents_by_media_type=counted.by_media_type,
+    )
+    if counted.last_ingested_at is not None:
+        told.last_ingest_time.FromDatetime(counted.last_ingested_at)
+    return told
+
+
+def document_message(collection: Collection, document: Document) -> pb.Document:
+    """Return a document as callers see it."""
+    told = pb.Document(
+        id=document_id(collection.id, document.name),
+        name=document.name,
+        title=document.title,
+        uri=document.uri,
+        media_type=document.media_type,
+        sha256=document.sha256,
+        passage_count=document.chunks,
+        page_count=document.pages,
+        size=document.size,
+        metadata=document.metadata,
+    )
+    told.ingest_time.FromDatetime(document.ingested_at)
+    told.document_time.FromDatetime(document.document_time or document.ingested_at)
+    return told
+
+
+def passage_message(collection: Collection, passage: Passage) -> pb.Passage:
+    """Return a passage as callers see it."""
+    document = document_id(collection.id, passage.document)
+    told = pb.Passage(
+        id=f"{document}:{passage.ordinal}",
+        document_id=document,
+        text=passage.text,
+        similarity=passage.score,
+        relevance=passage.relevance,
+        document=passage.document,
+        title=passage.title,
+        uri=passage.uri,
+        headings=passage.heading,
+        page=passage.page or 0,
+        ordinal=passage.ordinal,
+        parent_text=passage.parent_text,
+        start_offset=passage.start,
+        end_offset=passage.end,
+        metadata=passage.metadata,
+    )
+    if passage.document_time is not None:
+        told.document_time.FromDatetime(passage.document_time)
+    return told
