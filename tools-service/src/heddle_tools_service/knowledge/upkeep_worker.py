@@ -8,11 +8,8 @@ import os
 
 import msgspec
 
-from heddle_tools_service.knowledge.engines.address import open_engine
 from heddle_tools_service.knowledge.errors import CollectionNotFoundError, KnowledgeError
 from heddle_tools_service.knowledge.frames import serve
-from heddle_tools_service.knowledge.shelf import tidy
-from heddle_tools_service.knowledge.shelves import open_shelves
 from heddle_tools_service.knowledge.upkeep import UpkeepReply, UpkeepRequest
 
 _NICER = 9  # on top of what `serve` does: 19, as low as it gets
@@ -37,6 +34,11 @@ def _handle(payload: bytes) -> bytes:
 
 
 async def _tidy(request: UpkeepRequest) -> None:
+    # Loading the engine takes seconds, in which the process already goes when its parent does.
+    from heddle_tools_service.knowledge.engines.address import open_engine  # noqa: PLC0415
+    from heddle_tools_service.knowledge.shelf import tidy  # noqa: PLC0415
+    from heddle_tools_service.knowledge.shelves import open_shelves  # noqa: PLC0415
+
     async with (
         open_engine(request.place, request.options) as engine,
         open_shelves(engine) as shelves,
