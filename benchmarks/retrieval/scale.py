@@ -141,7 +141,7 @@ def table(sizes: list[Size]) -> str:
     lines += [
         "",
         (
-            "| passages | rows written /s | upkeep s (CPU s) | memory MiB | ingested /s (CPU ms each) "
+            "| passages | rows written /s | upkeep s (CPU s) | memory MiB | ingested /s (CPU ms) "
             "| p50 beside ingestion (alone) | p50 beside upkeep (alone) |"
         ),
         "|---|---|---|---|---|---|---|",

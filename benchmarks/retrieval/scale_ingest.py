@@ -4,6 +4,7 @@ Documents go the whole way: read, cut, embedded, committed. Says how many passag
 """
 
 import asyncio
+import os
 import sys
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ _PER_DOCUMENT = 40
 
 async def ingest(place: str, folder: Path, seconds: float) -> None:
     """Ingest documents of some forty passages, one after the other, for so long."""
+    os.nice(10)  # searches go first
     texts, _ = read(folder, _TEXTS, 1)
     passages, number = 0, 0
     async with open_store(place, TokenMeans()) as store:
