@@ -13,7 +13,7 @@ from heddle_tools_service.knowledge.errors import CollectionExistsError
 from heddle_tools_service.knowledge.records import Ingested
 from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.knowledge.testing import HashingEmbedder
-from places import Place
+from tools_service.knowledge.places import Place
 
 DOCUMENTS = 4
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 
 from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.knowledge.testing import HashingEmbedder
+from tools_service.knowledge.places import Place
 
 
 async def versions_in(store: KnowledgeStore) -> dict[str, int]:
@@ -29,8 +30,6 @@ async def versions_in(store: KnowledgeStore) -> dict[str, int]:
 
 async def main(argument: str) -> None:
     """Read until told to stop."""
-    from places import Place  # noqa: PLC0415 - beside this script, but not for its importers
-
     stopped = asyncio.ensure_future(asyncio.to_thread(sys.stdin.read))
     async with Place.read(argument).store(HashingEmbedder()) as store:
         while not stopped.done():

@@ -1,12 +1,14 @@
 """Kill -9 in the middle of ingestion: what was acknowledged is there and whole, nothing is half."""
 
 import asyncio
+import os
 import random
 import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
 import psutil
+import pytest
 from heddle_tools_service.knowledge.embedding import Embedder, MiniLmEmbedder
 from heddle_tools_service.knowledge.records import CollectionSize
 from heddle_tools_service.knowledge.testing import HashingEmbedder
@@ -14,13 +16,14 @@ from tools_service.knowledge.places import Place
 from tools_service.knowledge.reading import versions_in
 
 SCRIPT = Path(__file__).with_name("ingest_until_killed.py")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SCRIPT.parents[2])}
 READER = Path(__file__).with_name("reading.py")
 
 
 async def started(place: Place, kind: str, first: int) -> tuple[Process, list[bytes]]:
     """Run the script until its first acknowledgement; return it with what it printed."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(SCRIPT), place.argument, kind, str(first), stdout=PIPE
+        sys.executable, str(SCRIPT), place.argument, kind, str(first), stdout=PIPE, env=ENVIRONMENT
     )
     assert process.stdout
     return process, [await process.stdout.readline()]
@@ -64,6 +67,7 @@ async def reopened(
     return versions
 
 
+@pytest.mark.timeout(400)  # many processes start, on a machine that may be busy
 async def test_kills_at_random_moments_lose_nothing_acknowledged(tmp_path: Path) -> None:
     place = Place(str(tmp_path))
     seed = random.randrange(10**6)  # noqa: S311 (a test's dice)
@@ -80,6 +84,7 @@ async def test_kills_at_random_moments_lose_nothing_acknowledged(tmp_path: Path)
                 assert version <= acknowledged[name] + 1, f"seed {seed}"
 
 
+@pytest.mark.timeout(400)  # many processes start, on a machine that may be busy
 async def test_a_reader_sees_whole_versions_live_until_the_writer_is_killed(
     tmp_path: Path,
 ) -> None:
@@ -100,7 +105,7 @@ async def test_a_reader_sees_whole_versions_live_until_the_writer_is_killed(
 async def reader(place: Place) -> Process:
     """Run a process that reads until its input ends."""
     return await asyncio.create_subprocess_exec(
-        sys.executable, str(READER), place.argument, stdin=PIPE, stdout=PIPE
+        sys.executable, str(READER), place.argument, stdin=PIPE, stdout=PIPE, env=ENVIRONMENT
     )
 
 
@@ -113,6 +118,7 @@ async def sees(process: Process, least: int) -> int:
         return seen
 
 
+@pytest.mark.timeout(400)  # many processes start, on a machine that may be busy
 async def test_two_processes_read_on_while_the_one_that_ingests_is_killed(place: Place) -> None:
     writer, lines = await started(place, "hashed", 0)
     readers = [await reader(place) for _ in range(2)]
