@@ -51,7 +51,8 @@ async def measure(count: int, folder: Path, seconds: float) -> Size:
     known = truth(_TEXTS, count)
     async with AsyncExitStack() as stack:
         # What tends the store in the background would disturb: upkeep is measured by itself.
-        store = await stack.enter_async_context(open_store(place, TokenMeans(), quiet_seconds=1e6))
+        embedder = TokenMeans(_TEXTS)
+        store = await stack.enter_async_context(open_store(place, embedder, quiet_seconds=1e6))
         ways = searches(store)
         before = await _p50(ways["hybrid"], known.questions, 5.0)
         upkeep, upkeep_cpu, beside_upkeep = await _tidied(store, ways["hybrid"], known.questions)
@@ -61,7 +62,7 @@ async def measure(count: int, folder: Path, seconds: float) -> Size:
             for kind, way in ways.items()
         ]
         memory = psutil.Process().memory_info().rss / 2**20
-        own = await bare(stack, place, store)
+        own = await bare(stack, place, store, embedder)
         figures.append(await measured(BARE, own, known.questions))
         alone = await _p50(ways["hybrid"], known.questions, 5.0)
         ingesting = asyncio.create_task(_run("scale_ingest", str(place), str(_TEXTS), str(seconds)))

@@ -45,7 +45,7 @@ class Truth(msgspec.Struct):
 
 async def fill(place: str, count: int, folder: Path) -> None:
     """Make the collection, write its rows in batches, and search exactly."""
-    embedder = TokenMeans()
+    embedder = TokenMeans(folder)
     texts, questions = read(folder, count, _QUESTIONS)
     asked = embedder.vectors(questions)
     best, best_filtered = (np.full((_QUESTIONS, TOP), -2.0, np.float32) for _ in range(2))
@@ -74,7 +74,8 @@ def _rows(batch: list[Text], vectors: Vectors, start: int, collection: str) -> p
     flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
     rows: list[dict[str, Any]] = []
     for package, group in groupby(batch, key=lambda each: each.package):
-        members, name = list(group), f"{package}@{start}"
+        # A package may have several descriptions, of several versions.
+        members, name = list(group), f"{package}@{start + len(rows)}"
         metadata = {KEY: _initial(members[0])}
         rows += (
             {

@@ -25,7 +25,7 @@ async def ingest(place: str, folder: Path, seconds: float) -> None:
     os.nice(10)  # searches go first
     texts, _ = read(folder, _TEXTS, 1)
     passages, number = 0, 0
-    async with open_store(place, TokenMeans()) as store:
+    async with open_store(place, TokenMeans(folder)) as store:
         print("ready", flush=True)
         began, cpu = time.monotonic(), time.process_time()
         while time.monotonic() - began < seconds:

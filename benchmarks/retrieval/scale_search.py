@@ -11,13 +11,15 @@ import msgspec
 import numpy as np
 from heddle_tools_service.knowledge.filters import matching
 from heddle_tools_service.knowledge.records import Comparison, Passage
-from heddle_tools_service.knowledge.search import _COLUMNS
 from heddle_tools_service.knowledge.store import KnowledgeStore
 from lancedb.rerankers import RRFReranker
 
 from benchmarks.retrieval.scale_fill import COLLECTION, KEY, TOP, VALUE, Truth
 from benchmarks.retrieval.scale_vectors import TokenMeans
 
+_COLUMNS = (
+    "document", "title", "uri", "metadata", "ordinal", "text", "heading", "page", "parent_text",
+)  # fmt: skip
 Search = Callable[[str], Awaitable[list[Passage]]]
 _CLOSE = 1e-4
 """Identical passages stand many times in the corpus: whichever is found, it is right."""
@@ -47,13 +49,15 @@ def searches(store: KnowledgeStore) -> dict[str, Search]:
     }
 
 
-async def bare(stack: AsyncExitStack, folder: Path, store: KnowledgeStore) -> Search:
+async def bare(
+    stack: AsyncExitStack, folder: Path, store: KnowledgeStore, embedder: TokenMeans
+) -> Search:
     """Return LanceDB's own hybrid search of the same table, for the same answer."""
     database = await lancedb.connect_async(str(folder))
     stack.callback(database.close)
     made = await store.get_collection(COLLECTION)
     table = await database.open_table(f"chunks_{made.id}")
-    embedder, reranker = TokenMeans(), RRFReranker()
+    reranker = RRFReranker()
 
     async def search(text: str) -> list[Passage]:
         (vector,) = embedder.vectors([text])
