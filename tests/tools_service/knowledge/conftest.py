@@ -1,6 +1,7 @@
 """The engines, a place of each for a test: a folder, an object store and a database."""
 
 import contextlib
+import logging
 import secrets
 import socket
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ def object_store() -> Iterator[str]:
     """The address of a server that speaks S3, with the bucket `knowledge`."""
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", port, verbose=False)
     server.start()
     address = f"http://127.0.0.1:{port}"

@@ -1,8 +1,9 @@
-"""Where the store of a test is."""
+"""Where the store of a test is, in this process and in others."""
 
+import json
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from heddle_tools_service.knowledge.embedding import Embedder
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
@@ -13,7 +14,17 @@ class Place:
     """An address with what is needed to reach it."""
 
     address: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, argument: str) -> "Place":
+        """Read what `argument` wrote."""
+        return cls(**json.loads(argument))
+
+    @property
+    def argument(self) -> str:
+        """The place as an argument of a command."""
+        return json.dumps({"address": self.address, "options": dict(self.options)})
 
     def store(
         self, embedder: Embedder, *, ann_rows: int = 20_000, quiet_seconds: float = 2.0

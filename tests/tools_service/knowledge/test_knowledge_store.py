@@ -339,7 +339,7 @@ async def test_upkeep_merges_fragments_in_the_background(
         await put(folder_store, f"d{n}", f"text number{n}")
     (table,) = tables_in(tmp_path / "store")
     database = await lancedb.connect_async(str(tmp_path / "store"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             stats: Any = await (await database.open_table(table.stem)).stats()
             if stats["fragment_stats"]["num_fragments"] == 1:

@@ -44,10 +44,11 @@ from heddle_tools_service.knowledge.records import (
     Statistics,
 )
 from heddle_tools_service.knowledge.search import find
-from heddle_tools_service.knowledge.shelf import Shelf, tidy
+from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.shelves import Shelves, open_shelves
 from heddle_tools_service.knowledge.statistics import counted
 from heddle_tools_service.knowledge.tables import find_document, list_documents
+from heddle_tools_service.knowledge.upkeep import Upkeep
 
 MOST_RESULTS = 1_000
 """Entries that one page of a list, or one search, may have."""
@@ -87,7 +88,8 @@ async def open_store(
             open_engine(str(place), options) as engine,
             open_shelves(engine) as shelves,
         ):
-            store = KnowledgeStore(shelves, embedder, parser, ann_rows, quiet_seconds)
+            upkeep = Upkeep(str(place), options, ann_rows)
+            store = KnowledgeStore(shelves, embedder, parser, upkeep, quiet_seconds)
             try:
                 yield store
             finally:
@@ -104,14 +106,14 @@ class KnowledgeStore:
         shelves: Shelves,
         embedder: Embedder,
         parser: Parser,
-        ann_rows: int,
+        upkeep: Upkeep,
         quiet_seconds: float,
     ) -> None:
         self._shelves = shelves
         self._embedder = embedder
         self._parser = parser
-        self._ann_rows = ann_rows
-        self._maintenance = Maintenance(self.tidy, quiet_seconds=quiet_seconds)
+        self._upkeep = upkeep
+        self._maintenance = Maintenance(upkeep.tidy, quiet_seconds=quiet_seconds)
 
     async def create_collection(
         self,
@@ -398,7 +400,8 @@ class KnowledgeStore:
             StorageError: It failed; nothing is lost.
         """
         with suppress(CollectionNotFoundError):
-            await tidy(await self._shelf(collection), ann_rows=self._ann_rows)
+            await self._shelf(collection)
+            await self._upkeep.tidy(collection)
 
     async def has_vector_index(self, collection: str) -> bool:
         """Say whether a collection's vectors are searched through an approximate index.
@@ -414,6 +417,7 @@ class KnowledgeStore:
     async def aclose(self) -> None:
         """Stop background work. `open_store` calls this."""
         await self._maintenance.aclose()
+        await self._upkeep.aclose()
 
     async def _shelf(self, name: str) -> Shelf:
         """Open an embedded collection."""
