@@ -142,7 +142,7 @@ def test_metadata_named_like_a_column_or_like_code_becomes_no_column() -> None:
     found = select(
         opened(odd, tables_of(odd)), "SELECT key, value FROM metadata ORDER BY value", 10, 60.0
     )
-    assert dict(found.rows) == hostile
+    assert {key: value for key, value in found.rows} == hostile  # noqa: C416 - of rows of two
 
 
 def test_numbers_stay_what_was_written() -> None:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Generic, Literal
 import httpx
 from typing_extensions import TypeVar
 
+from heddle_tools_service.facts.records import Column, Rows, Table
 from heddle_tools_service.lms import Assignment, Assignments, Course, Moodle
 from heddle_tools_service.models import (
     SCHEMA_DIALECT,
@@ -41,6 +42,7 @@ from heddle_tools_service.remote_servers import (
 from heddle_tools_service.surroundings import (
     Assistant,
     Caller,
+    Catalogue,
     EarlierResult,
     FailedSearch,
     FileChange,
@@ -49,6 +51,7 @@ from heddle_tools_service.surroundings import (
     Findings,
     Generate,
     Knowledge,
+    OpenCatalogue,
     Passage,
     Rubric,
     Rubrics,
@@ -75,7 +78,9 @@ __all__ = [
     "Assistant",
     "CalledFunction",
     "Caller",
+    "Catalogue",
     "ChangedFile",
+    "Column",
     "Course",
     "CurrentWeather",
     "EarlierResult",
@@ -99,6 +104,7 @@ __all__ = [
     "NoOptions",
     "Occasion",
     "Offered",
+    "OpenCatalogue",
     "Page",
     "Passage",
     "Patched",
@@ -108,10 +114,12 @@ __all__ = [
     "RemoteServers",
     "RemoteSession",
     "RemoteTool",
+    "Rows",
     "Rubric",
     "Rubrics",
     "Source",
     "Status",
+    "Table",
     "Tool",
     "ToolArguments",
     "ToolCall",
@@ -211,6 +219,7 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     http: httpx.AsyncClient
     """For requests to other servers. Follows no redirects, keeps no cookies."""
     knowledge: Knowledge
+    catalogue: Catalogue
     files: Files
     rubrics: Rubrics
     moodle: Moodle

@@ -24,8 +24,8 @@ _NODES = frozenset({
     # values and conditions
     exp.Literal, exp.Null, exp.Boolean, exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE,
     exp.LT, exp.LTE, exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In, exp.Between, exp.Like,
-    exp.ILike, exp.Glob, exp.Exists, exp.Case, exp.If, exp.Cast, exp.DataType, exp.Add, exp.Sub,
-    exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe,
+    exp.ILike, exp.Escape, exp.Glob, exp.Exists, exp.Case, exp.If, exp.Cast, exp.DataType, exp.Add,
+    exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe,
     # functions
     exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.GroupConcat, exp.Lower, exp.Upper,
     exp.Length, exp.Trim, exp.Substring, exp.StrPosition, exp.Round, exp.Abs, exp.Coalesce,
@@ -95,7 +95,7 @@ def _check(query: exp.Query, tables: Mapping[str, frozenset[str]]) -> None:
         raise RefusedQueryError(f"A query may name {_MOST_TABLES} tables. Join fewer of them.")
     for table in used:
         _check_table(table, known | tables.keys())
-    names = frozenset().union(*tables.values()) | set(_aliases(nodes))
+    names = frozenset(_aliases(nodes)).union(*tables.values())
     sources = (
         known
         | tables.keys()
@@ -106,9 +106,9 @@ def _check(query: exp.Query, tables: Mapping[str, frozenset[str]]) -> None:
             _check_column(node, names, sources)
 
 
-def _counted(query: exp.Query) -> list[exp.Expression]:
+def _counted(query: exp.Query) -> list[exp.Expr]:
     """Return the parts of a query, each of which is allowed."""
-    nodes: list[exp.Expression] = []
+    nodes: list[exp.Expr] = []
     for node in query.walk():
         nodes.append(node)
         if len(nodes) > _MOST_NODES:
@@ -117,7 +117,7 @@ def _counted(query: exp.Query) -> list[exp.Expression]:
     return nodes
 
 
-def _check_node(node: exp.Expression) -> None:
+def _check_node(node: exp.Expr) -> None:
     if isinstance(node, exp.Anonymous):
         name = str(node.this).lower()
         if name not in _FUNCTIONS:
@@ -139,7 +139,7 @@ def _check_table(table: exp.Table, known: set[str]) -> None:
         raise RefusedQueryError(f"There is no table {table.name!r}. {_listed('Tables', known)}")
 
 
-def _check_column(column: exp.Column, names: set[str], sources: set[str]) -> None:
+def _check_column(column: exp.Column, names: frozenset[str], sources: set[str]) -> None:
     if column.args.get("db") or column.args.get("catalog"):
         raise RefusedQueryError("Name columns without a schema.")
     if column.table and column.table.lower() not in sources:
@@ -151,7 +151,7 @@ def _check_column(column: exp.Column, names: set[str], sources: set[str]) -> Non
         )
 
 
-def _aliases(nodes: list[exp.Expression]) -> Iterator[str]:
+def _aliases(nodes: list[exp.Expr]) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, exp.Alias):
             yield node.alias.lower()

@@ -64,7 +64,7 @@ def number_of(value: str) -> int | float | None:
 def _columns(keys: Counter[str]) -> list[str]:
     """Return the keys that become columns: whose names are plain, and taken by no other."""
     taken = set(FIXED) | {"key", "value"}
-    chosen = []
+    chosen: list[str] = []
     for key, _ in sorted(keys.items(), key=lambda item: (-item[1], item[0])):
         if _NAME.fullmatch(key) and key.lower() not in taken and len(chosen) < _MOST_KEYS:
             taken.add(key.lower())

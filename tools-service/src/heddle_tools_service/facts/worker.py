@@ -29,13 +29,12 @@ def main() -> None:
 
 
 def _handle(payload: bytes) -> bytes:
-    request = msgspec.msgpack.decode(payload, type=Describe | Select)
+    request: Describe | Select = msgspec.msgpack.decode(payload, type=Describe | Select)
     try:
-        match request:
-            case Describe():
-                reply = Reply(tables=tables_of(request.facts))
-            case Select():
-                reply = Reply(rows=_selected(request))
+        if isinstance(request, Select):
+            reply = Reply(rows=_selected(request))
+        else:
+            reply = Reply(tables=tables_of(request.facts))
     except RefusedQueryError as error:
         reply = Reply(refused=str(error))
     except (MemoryError, apsw.NoMemError):
