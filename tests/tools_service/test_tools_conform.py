@@ -25,8 +25,10 @@ from heddle_tools_service.sdk import (
     Entry,
     FileText,
     Findings,
+    GraphFindings,
     Listing,
     Matches,
+    Mentions,
     Page,
     Passage,
     Patched,
@@ -34,6 +36,7 @@ from heddle_tools_service.sdk import (
     RemoteTool,
     Rows,
     Rubric,
+    Theme,
     ToolCall,
     ToolResult,
 )
@@ -61,6 +64,14 @@ class Answering:
 
     async def open(self, *_: object) -> "Answering":
         return self
+
+    async def themes(self, *_: object, **__: object) -> GraphFindings:
+        passage = Passage("A shed is a gap.", "Sheds")
+        theme = Theme(("shed", "gap"), 2, (), Mentions(1, (passage,)))
+        return GraphFindings(2, 1, 1, (theme,))
+
+    async def paths(self, *_: object, **__: object) -> GraphFindings:
+        return GraphFindings(2, 1, 1)
 
     documents, failures, tables = 1, (), tables_of([])
 
@@ -125,6 +136,12 @@ class Silent:
         await _never()
 
     async def open(self, *_: object) -> "Silent":
+        await _never()
+
+    async def themes(self, *_: object, **__: object) -> GraphFindings:
+        await _never()
+
+    async def paths(self, *_: object, **__: object) -> GraphFindings:
         await _never()
 
     async def read(self, *_: object) -> FileText:
@@ -214,6 +231,7 @@ async def run(
             http=http,
             knowledge=neighbours,
             catalogue=neighbours,
+            graph=neighbours,
             files=neighbours,
             rubrics=neighbours,
             moodle=neighbours,
@@ -231,7 +249,7 @@ async def run(
 def test_nothing_was_skipped() -> None:
     assert REGISTRY.problems == ()
     assert {tool.name for tool in TOOLS} >= {
-        "query_documents_metadata",
+        *("query_documents_metadata", "graph_search"),
         *("simple_rag", "context_aware_rag", "hierarchical_rag"),
         *("rubric", "single_file", "no_tool", "word_count"),
         *("weather", "moodle", "moodle_assignments", "moodle_user"),

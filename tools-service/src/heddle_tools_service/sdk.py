@@ -50,12 +50,17 @@ from heddle_tools_service.surroundings import (
     FileText,
     Findings,
     Generate,
+    Graph,
+    GraphFindings,
     Knowledge,
+    Link,
+    Mentions,
     OpenCatalogue,
     Passage,
     Rubric,
     Rubrics,
     Status,
+    Theme,
     Workspace,
 )
 from heddle_tools_service.weather import CurrentWeather, Weather
@@ -94,10 +99,14 @@ __all__ = [
     "Files",
     "Findings",
     "Function",
+    "Graph",
+    "GraphFindings",
     "HeldBack",
     "Knowledge",
+    "Link",
     "Listing",
     "Matches",
+    "Mentions",
     "Mode",
     "Moodle",
     "NoArguments",
@@ -120,6 +129,7 @@ __all__ = [
     "Source",
     "Status",
     "Table",
+    "Theme",
     "Tool",
     "ToolArguments",
     "ToolCall",
@@ -220,6 +230,7 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     """For requests to other servers. Follows no redirects, keeps no cookies."""
     knowledge: Knowledge
     catalogue: Catalogue
+    graph: Graph
     files: Files
     rubrics: Rubrics
     moodle: Moodle

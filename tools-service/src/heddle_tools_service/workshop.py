@@ -19,6 +19,7 @@ from heddle_tools_service.function_calls import offered
 from heddle_tools_service.outcomes import failure, result
 from heddle_tools_service.providers.document_facts import AssistantCatalogue
 from heddle_tools_service.providers.files import FileFolder
+from heddle_tools_service.providers.graphs import AssistantGraph
 from heddle_tools_service.providers.kept_rubrics import RubricLibrary
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.mcp.servers import McpServers
@@ -102,6 +103,7 @@ class Workshop:
             http=self.http,
             knowledge=self.knowledge.of(scene.assistant),
             catalogue=AssistantCatalogue(self.knowledge.store, self.asking, scene.assistant),
+            graph=AssistantGraph(self.knowledge.store, scene.assistant),
             files=self.files.of(scene.assistant),
             rubrics=self.rubrics.of(scene.assistant),
             moodle=self.moodles.of(scene.assistant, scene.identity),

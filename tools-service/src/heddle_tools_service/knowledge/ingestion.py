@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -13,6 +14,7 @@ from heddle_tools_service.knowledge.chunks import Chunk
 from heddle_tools_service.knowledge.documents import LARGEST_DOCUMENT, media_type_of
 from heddle_tools_service.knowledge.embedding import Embedder, Vectors
 from heddle_tools_service.knowledge.errors import InvalidInputError, UnreadableDocumentError
+from heddle_tools_service.knowledge.graph.graphs import CollectionGraph
 from heddle_tools_service.knowledge.locks import unbroken
 from heddle_tools_service.knowledge.names import check_document_name
 from heddle_tools_service.knowledge.parsing import Parser
@@ -71,7 +73,12 @@ class Source:
 
 
 async def ingest(
-    shelf: Shelf, source: Source, *, parser: Parser, embedder: Embedder
+    shelf: Shelf,
+    source: Source,
+    *,
+    parser: Parser,
+    embedder: Embedder,
+    graph: CollectionGraph | None = None,
 ) -> AsyncGenerator[IngestProgress | Ingested]:
     """Bring a document into a collection, new or in place of the one of its name.
 
@@ -89,7 +96,9 @@ async def ingest(
     version = await asyncio.to_thread(_version, shelf, source)
     async with shelf.using():
         present = await find_document(shelf.table, source.name)
-    if present and present.fingerprint == version.fingerprint:
+    sha256 = version.document.sha256
+    undrawn = graph is not None and await graph.lacks(source.name, sha256)
+    if present and present.fingerprint == version.fingerprint and not undrawn:
         old, new = present.document, version.document
         if (old.uri, old.metadata) == (new.uri, new.metadata):
             yield Ingested(source.name, old.chunks, replaced=False, unchanged=True)
@@ -109,6 +118,10 @@ async def ingest(
         yield IngestProgress("embedding", start, len(chunks))
         vectors.append(await _embed(embedder, chunks[start : start + _GROUP]))
     yield IngestProgress("embedding", len(chunks), len(chunks))
+    if graph is not None:
+        async with aclosing(graph.draw(source.name, sha256, chunks)) as drawing:
+            async for done in drawing:
+                yield IngestProgress("relating", done, len(chunks))
     yield IngestProgress("saving", 0, 1)
     async with shelf.writing():
         # Stamped under the lock: of two versions the later commit has the later time.
@@ -118,6 +131,8 @@ async def ingest(
         whole = Version(document, version.fingerprint)
         rows = await asyncio.to_thread(document_rows, whole, chunks, vectors)
         replaced = await unbroken(replace_document(shelf.table, source.name, rows))
+    if graph is not None:
+        await graph.settle(source.name, present.document.sha256 if present else "", sha256)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
 
 

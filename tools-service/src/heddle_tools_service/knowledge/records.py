@@ -10,7 +10,7 @@ EMBEDDED = "embedded"
 """The backend of the collections whose documents are kept here."""
 
 Mode = Literal["hybrid", "vector", "text"]
-Stage = Literal["parsing", "embedding", "saving"]
+Stage = Literal["parsing", "embedding", "relating", "saving"]
 Sharing = Literal["private", "organization", "everyone"]
 PageHandling = Literal["text", "pictures", "search"]
 

@@ -20,6 +20,8 @@ from heddle_tools_service.knowledge.errors import (
     ForeignBackendError,
     InvalidInputError,
 )
+from heddle_tools_service.knowledge.graph.graphs import Graphs, check_possible
+from heddle_tools_service.knowledge.graph.records import Answer, AskPaths, AskThemes, Held, Part
 from heddle_tools_service.knowledge.locks import unbroken
 from heddle_tools_service.knowledge.maintenance import Maintenance
 from heddle_tools_service.knowledge.names import check_collection_name, check_document_name, quoted
@@ -70,14 +72,17 @@ async def open_store(
     """
     root = path.resolve()  # noqa: ASYNC240 (once, before anything is served)
     parser = Parser()
+    graphs = Graphs(root / "graphs")
     try:
         async with open_shelves(root) as shelves:
-            store = KnowledgeStore(shelves, embedder, parser, ann_rows, quiet_seconds)
+            await graphs.sweep(await shelves.catalogue.all())
+            store = KnowledgeStore(shelves, embedder, parser, graphs, ann_rows, quiet_seconds)
             try:
                 yield store
             finally:
                 await store.aclose()
     finally:
+        await graphs.aclose()
         await parser.aclose()
 
 
@@ -89,12 +94,14 @@ class KnowledgeStore:
         shelves: Shelves,
         embedder: Embedder,
         parser: Parser,
+        graphs: Graphs,
         ann_rows: int,
         quiet_seconds: float,
     ) -> None:
         self._shelves = shelves
         self._embedder = embedder
         self._parser = parser
+        self._graphs = graphs
         self._ann_rows = ann_rows
         self._maintenance = Maintenance(self.tidy, quiet_seconds=quiet_seconds)
 
@@ -117,11 +124,14 @@ class KnowledgeStore:
             more: Whose it is and how its documents are treated, as fields of `Collection`.
 
         Raises:
-            InvalidInputError: The name or the backend's name breaks the rule.
+            InvalidInputError: The name or the backend's name breaks the rule, or the collection
+                is to have a graph and the service draws none.
             CollectionExistsError: The organisation has a collection of this name.
         """
         check_collection_name(name)
         check_collection_name(backend)
+        if more.get("graph"):
+            check_possible()
         made = new_collection(name, title, backend, settings, self._embedder.info(), **more)
         await self._shelves.add(made)
         return made
@@ -178,7 +188,9 @@ class KnowledgeStore:
         Raises:
             CollectionNotFoundError: There is none of this name.
         """
-        await self._shelves.remove(await self._shelves.catalogue.get(name))
+        collection = await self._shelves.catalogue.get(name)
+        await self._shelves.remove(collection)
+        await self._graphs.of(collection.id).remove()
 
     async def ingest(
         self,
@@ -216,7 +228,10 @@ class KnowledgeStore:
         """
         shelf = await self._searchable(collection)
         source = ingestion.Source(name, data, media_type, uri, metadata)
-        events = ingestion.ingest(shelf, source, parser=self._parser, embedder=self._embedder)
+        graph = self._graphs.of(shelf.collection.id) if shelf.collection.graph else None
+        events = ingestion.ingest(
+            shelf, source, parser=self._parser, embedder=self._embedder, graph=graph
+        )
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Ingested) and not event.unchanged:
@@ -264,8 +279,9 @@ class KnowledgeStore:
         check_document_name(name)
         shelf = await self._shelf(collection)
         async with shelf.writing():
-            await _present(shelf, name)
+            gone = await _present(shelf, name)
             await unbroken(shelf.table.delete(f"document = {quoted(name)}"))
+        await self._graphs.of(shelf.collection.id).settle(name, gone.sha256)
         self._maintenance.committed(collection)
 
     async def search(
@@ -311,6 +327,36 @@ class KnowledgeStore:
             return await find(
                 shelf.table, query, vector, top_k=top_k, threshold=threshold, mode=mode
             )
+
+    async def held_graph(self, collection: str) -> Held:
+        """Return what of a collection's graph counts now, for questions to it.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            InvalidInputError: It has no graph.
+        """
+        shelf = await self._shelf(collection)
+        found = shelf.collection
+        if not found.graph:
+            raise InvalidInputError(
+                f"The collection {found.name!r} has no graph. Make one with graph, and ingest its "
+                "documents there."
+            )
+        parts: list[Part] = []
+        after = ""
+        while page := await self.list_documents(found.id, after, MOST_RESULTS):
+            parts += [Part(document.name, document.sha256) for document in page]
+            after = page[-1].name
+        return Held(found.id, str(self._graphs.of(found.id).file), parts)
+
+    async def ask_graph(self, question: AskThemes | AskPaths) -> Answer:
+        """Return what the graphs of collections say.
+
+        Raises:
+            StorageError: They cannot be read, or are too large to answer in a minute.
+        """
+        return await self._graphs.ask(question)
 
     async def tidy(self, collection: str) -> None:
         """Put a collection's files in order now; otherwise this happens in the background.
