@@ -1,6 +1,5 @@
 """Questions about documents as a whole, asked as a model asks them."""
 
-import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,26 +14,12 @@ from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.registry import Registry
-from heddle_tools_service.sdk import ToolUnavailableError
 from integration.browser import browser
+from tools_service.questions import Writer, called
 from tools_service.serving import Client, invocation, no_server, said, serving, text_of
 
 TOOL = "query_documents_metadata"
 CONFIG = {"collections": ["looms"]}
-
-
-class Writer:
-    """A small model that says what it was told to say, and keeps what it was asked."""
-
-    def __init__(self, *answers: str) -> None:
-        self.answers = list(answers)
-        self.asked: list[str] = []
-
-    async def __call__(self, prompt: str, /, *, timeout: float, max_tokens: int) -> str:
-        self.asked.append(prompt)
-        if not self.answers:
-            raise ToolUnavailableError("The small model gave no answer.")
-        return self.answers.pop(0)
 
 
 async def put(
@@ -69,16 +54,8 @@ async def asking(store: KnowledgeStore, model: Writer | None = None) -> AsyncGen
             yield client
 
 
-async def called(client: Client, config: dict[str, Any], **arguments: str) -> pb.ToolEvent:
-    """Return the end of a model's call."""
-    made = invocation("1", TOOL, config)
-    made.function_call.CopyFrom(pb.FunctionCall(name=TOOL, arguments_json=json.dumps(arguments)))
-    batches = await client.run_all([made], seconds=100)
-    return [event for batch in batches for event in batch][-1]
-
-
 async def failure(client: Client, config: dict[str, Any], **arguments: str) -> HeddleError:
-    event = await called(client, config, **arguments)
+    event = await called(client, TOOL, config, **arguments)
     assert event.HasField("error"), event
     return from_status(event.error)
 
@@ -123,6 +100,31 @@ async def test_nothing_of_other_collections_is_in_prompt_or_answer(store: Knowle
             for secret in ("Treasure", "Mallory", "secrets", "s.md"):
                 assert secret not in text_of(result)
                 assert secret not in "".join(model.asked)
+
+
+async def test_another_organisation_with_the_same_name_sees_its_own(store: KnowledgeStore) -> None:
+    theirs = await store.create_collection(
+        "looms", organization="guild", owner="gus@guild.example", sharing="organization"
+    )
+    await put(store, theirs.id, "theirs.md", "# Jacquard\n\nCards.", author="Gus")
+    stranger = said("x", owner="eve@other.example", organization="other")
+    member = said("x", owner="ana@guild.example", organization="guild")
+    everything = {
+        "sql": "SELECT d.*, m.* FROM documents AS d JOIN metadata AS m USING (document_id)"
+    }
+    async with asking(store) as client:
+        operators = await called(client, TOOL, CONFIG, **everything)
+        members = await called(client, TOOL, CONFIG, member, **everything)
+        by_id = {"collections": [f"vs_{theirs.id}"]}
+        strangers = [
+            await called(client, TOOL, config, stranger, **everything) for config in (CONFIG, by_id)
+        ]
+
+    assert "Ana" in text_of(operators.result)
+    assert "Jacquard" not in text_of(operators.result)
+    assert "Jacquard" in text_of(members.result)
+    assert "Ana" not in text_of(members.result)
+    assert all("There is no collection" in event.error.message for event in strangers)
 
 
 async def test_a_model_may_correct_its_query_once(store: KnowledgeStore) -> None:
@@ -181,7 +183,7 @@ async def test_sql_of_a_caller_is_checked_like_any_other(store: KnowledgeStore, 
 async def test_a_caller_may_write_sql_unless_the_author_forbids_it(store: KnowledgeStore) -> None:
     sql = "SELECT title FROM documents WHERE year = 2023"
     async with asking(store) as client:
-        event = await called(client, CONFIG, sql=sql)
+        event = await called(client, TOOL, CONFIG, sql=sql)
         forbidden = await failure(client, {**CONFIG, "allow_sql": False}, sql=sql)
 
     assert text_of(event.result).endswith("| title |\n| --- |\n| Sheds |")
@@ -191,8 +193,8 @@ async def test_a_caller_may_write_sql_unless_the_author_forbids_it(store: Knowle
 
 async def test_without_a_model_a_filter_is_understood(store: KnowledgeStore) -> None:
     async with asking(store) as client:
-        event = await called(client, CONFIG, query="list author = Ana and year >= 2024")
-        counted = await called(client, CONFIG, query="count by author")
+        event = await called(client, TOOL, CONFIG, query="list author = Ana and year >= 2024")
+        counted = await called(client, TOOL, CONFIG, query="count by author")
 
     assert "| The reed and the batten. | c.txt |" in text_of(event.result) or "c.txt" in text_of(
         event.result
@@ -215,7 +217,7 @@ async def test_without_a_model_words_are_refused_with_what_is_understood(
 
 async def test_a_silent_model_leaves_filters(store: KnowledgeStore) -> None:
     async with asking(store, Writer()) as client:
-        event = await called(client, CONFIG, query="count author = Ana")
+        event = await called(client, TOOL, CONFIG, query="count author = Ana")
         error = await failure(client, CONFIG, query="Whose are they?")
 
     assert "| 2 |" in text_of(event.result)
@@ -226,7 +228,7 @@ async def test_collections_that_cannot_be_asked_are_told(store: KnowledgeStore) 
     await store.create_collection("far", backend="lamb-kb", settings={"collection_id": "7"})
     config = {"collections": ["looms", "far", "missing"], "max_rows": 1}
     async with asking(store) as client:
-        result = (await called(client, config, sql="SELECT title FROM documents")).result
+        result = (await called(client, TOOL, config, sql="SELECT title FROM documents")).result
         error = await failure(client, {"collections": ["missing"]}, sql="SELECT 1")
 
     assert text_of(result).startswith("The first 1 row, cut short, of 3 documents")

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from heddle_tools_service.knowledge.access import meant, owner_of
 from heddle_tools_service.sdk import Assistant
 
 if TYPE_CHECKING:  # loads the engine
@@ -10,11 +11,11 @@ if TYPE_CHECKING:  # loads the engine
 
 
 async def searched(store: "KnowledgeStore", assistant: Assistant, name: str) -> "Collection":
-    """Return the collection that an assistant calls `name`, if its owner may read it.
+    """Return the collection that an assistant calls `name`, if its owner may read it now.
 
     Raises:
         CollectionNotFoundError: There is none.
-        InvalidInputError: That is no name.
+        StorageError: The collections cannot be read.
     """
-    del assistant  # names are the store's so far, not yet an organisation's
-    return await store.get_collection(name)
+    owner = owner_of(assistant.owner, assistant.organization)
+    return meant((await store.all_collections()).values(), owner, name)
