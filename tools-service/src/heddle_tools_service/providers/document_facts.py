@@ -1,7 +1,6 @@
 """What is known about the documents that an assistant may search, for SQL."""
 
 import asyncio
-import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from heddle_tools_service.facts.asking import Asking
 from heddle_tools_service.facts.errors import RefusedQueryError
 from heddle_tools_service.facts.records import Fact, Rows, Table
 from heddle_tools_service.knowledge.errors import KnowledgeError
+from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.providers.knowledge_bases import EMBEDDED, OpenStore
 from heddle_tools_service.providers.searched import searched
 from heddle_tools_service.sdk import Assistant, FailedSearch, ToolError
@@ -109,10 +109,9 @@ def _page(collection: "Collection", documents: list["Document"]) -> list[Fact]:
 
 
 def _fact(collection: "Collection", document: "Document") -> Fact:
-    name = hashlib.sha256(f"{collection.id}/{document.name}".encode()).hexdigest()[:32]
     time = _text(document.ingested_at)
     return Fact(
-        document_id=f"doc_{name}",
+        document_id=document_id(collection.id, document.name),
         collection=collection.name,
         document=document.name,
         title=document.title,

@@ -2,7 +2,7 @@
 
 import asyncio
 import importlib.util
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from heddle_tools_service.knowledge.graph.records import (
     Name,
     Part,
 )
+from heddle_tools_service.knowledge.records import Collection
 from heddle_tools_service.knowledge.worker import WorkerFailedError, WorkerProcess
 
 _EXTRACTION = "heddle_tools_service.knowledge.graph.extraction"
@@ -35,37 +36,42 @@ _ENGLISH = 0.2
 _FEW_WORDS = 30
 
 
-def check_possible() -> None:
-    """Make sure that graphs can be drawn.
-
-    Raises:
-        InvalidInputError: Something is not installed.
-    """
-    if any(importlib.util.find_spec(module) is None for module in _NEEDED):
-        raise InvalidInputError(
-            "This service draws no graphs. Install heddle-tools-service[graph], or make the "
-            "collection without graph."
-        )
-
-
 class Graphs:
     """A folder of graphs, one file a collection. Belongs to the event loop that uses it."""
 
-    def __init__(self, folder: Path) -> None:
-        """Prepare, without making or starting anything."""
+    def __init__(self, folder: Path | None) -> None:
+        """Prepare, without making or starting anything; without a folder none are drawn."""
         self._folder = folder
         self._extraction = WorkerProcess(_EXTRACTION, seconds=_EXTRACTION_SECONDS)
         self._network = WorkerProcess(_NETWORK, seconds=_ANSWER_SECONDS)
 
-    def of(self, collection_id: str) -> "CollectionGraph":
-        """Return the graph of a collection, which need not be there yet."""
-        return CollectionGraph(self._folder / f"{collection_id}{_SUFFIX}", self._extraction)
+    def check_possible(self) -> None:
+        """Make sure that graphs can be drawn.
 
-    async def sweep(self, known: Collection[str]) -> None:
+        Raises:
+            InvalidInputError: There is no folder, or something is not installed.
+        """
+        missing = any(importlib.util.find_spec(module) is None for module in _NEEDED)
+        if missing or self._folder is None:
+            raise InvalidInputError(
+                "This service draws no graphs. Install heddle-tools-service[graph] and give it a "
+                "folder, or make the collection without graph."
+            )
+
+    def of(self, collection: Collection) -> "CollectionGraph | None":
+        """Return the graph of a collection, which need not be there yet; None if it has none."""
+        if self._folder is None or not collection.graph:
+            return None
+        return CollectionGraph(self._folder / f"{collection.id}{_SUFFIX}", self._extraction)
+
+    async def sweep(self, known: Container[str]) -> None:
         """Remove the graphs of all collections whose ids are not `known`."""
+        folder = self._folder
+        if folder is None:
+            return
 
         def remove() -> None:
-            for file in self._folder.glob(f"*{_SUFFIX}"):
+            for file in folder.glob(f"*{_SUFFIX}"):
                 if file.stem not in known:
                     parts.remove(file)
 
