@@ -27,6 +27,7 @@ def network(*passages: str) -> Network:
         ("###", ""),
         ("1994", ""),
         ("A", ""),
+        ("https://looms.example/GUILD", ""),
         ("x" * 81, ""),
     ],
 )

@@ -16,7 +16,7 @@ def surface_of(text: str) -> str:
     name = _SPACE.sub(" ", text).strip()
     name = _EDGE.sub("", _ARTICLE.sub("", _EDGE.sub("", name)))
     name = _EDGE.sub("", _POSSESSIVE.sub("", name))
-    if not _SHORTEST <= len(name) <= _LONGEST or not any(map(str.isalpha, name)):
+    if "://" in name or not _SHORTEST <= len(name) <= _LONGEST or not any(map(str.isalpha, name)):
         return ""
     return name
 
