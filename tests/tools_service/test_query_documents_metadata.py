@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,17 @@ async def test_nothing_of_other_collections_is_in_prompt_or_answer(store: Knowle
             for secret in ("Treasure", "Mallory", "secrets", "s.md"):
                 assert secret not in text_of(result)
                 assert secret not in "".join(model.asked)
+
+
+async def test_documents_are_of_the_time_that_they_came_with(store: KnowledgeStore) -> None:
+    written = datetime(2019, 7, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+    async for _ in store.ingest("looms", "old.md", b"Old looms.", document_time=written):
+        pass
+    async with asking(store) as client:
+        event = await called(client, TOOL, CONFIG, query="list before 2020")
+
+    assert "| old.md | text/markdown | 10 | 2019-07-01 10:00:00 |" in text_of(event.result)
+    assert MessageToDict(event.result.metadata)["rows"] == 1
 
 
 async def test_another_organisation_with_the_same_name_sees_its_own(store: KnowledgeStore) -> None:

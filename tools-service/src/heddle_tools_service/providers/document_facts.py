@@ -109,7 +109,6 @@ def _page(collection: "Collection", documents: list["Document"]) -> list[Fact]:
 
 
 def _fact(collection: "Collection", document: "Document") -> Fact:
-    time = _text(document.ingested_at)
     return Fact(
         document_id=document_id(collection.id, document.name),
         collection=collection.name,
@@ -119,9 +118,9 @@ def _fact(collection: "Collection", document: "Document") -> Fact:
         media_type=document.media_type,
         size=document.size,
         passages=document.chunks,
-        pages=None,
-        document_time=time,
-        ingested_at=time,
+        pages=document.pages or None,
+        document_time=_text(document.document_time or document.ingested_at),
+        ingested_at=_text(document.ingested_at),
         metadata={key: value[:_LONGEST_VALUE] for key, value in document.metadata.items()},
     )
 
