@@ -17,6 +17,7 @@ from heddle_tools_service.knowledge.errors import (
 )
 from heddle_tools_service.knowledge.graph import parts
 from heddle_tools_service.knowledge.graph.records import Answer, AskPaths, AskThemes, Name, Part
+from heddle_tools_service.knowledge.messages import statistics_message
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from tools_service.graph_corpus import DOCUMENTS, build, put
@@ -75,9 +76,15 @@ async def test_names_of_documents_are_linked_with_the_passages_that_say_so(
 
 
 async def test_a_document_that_goes_takes_its_part_of_the_graph(store: KnowledgeStore) -> None:
+    before = await store.statistics("films")
     await store.delete_document("films", "derrickson.md")
+    after = await store.statistics("films")
 
     answer = await paths(store, "Ed Wood", "Scott Derrickson")
+
+    assert statistics_message(before).graph_node_count > after.graph_names > 0
+    assert after.graph_names == answer.network.names
+    assert (await store.statistics("plain")).graph_names == 0
 
     assert answer.unknown == ["Scott Derrickson"]
     assert answer.network.documents == 2
@@ -164,6 +171,20 @@ async def test_themes_are_as_many_as_asked_for_and_about_the_query_first(
     assert first == every[0]
     assert "Ed Wood" in asked.names
     assert all(theme.evidence and theme.passages for theme in every)
+
+
+async def test_a_graph_that_is_just_being_made_is_an_empty_one(store: KnowledgeStore) -> None:
+    await store.create_collection("new", graph=True)
+    held = await store.held_graph("new")
+    missing = await store.ask_graph(AskThemes([held], 1))
+    await asyncio.to_thread(
+        Path(held.path).touch
+    )  # somebody has opened it, and has made no table yet
+    empty = await store.ask_graph(AskThemes([held], 1))
+
+    assert missing == empty
+    assert (empty.themes, empty.network.names) == ([], 0)
+    assert (await store.statistics("new")).graph_names == 0
 
 
 async def test_what_has_no_graph_cannot_be_asked(store: KnowledgeStore) -> None:

@@ -6,6 +6,7 @@ exclude each other per collection, and only for the moment of a commit.
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -212,7 +213,10 @@ class KnowledgeStore:
             CollectionNotFoundError: There is none of this name.
             ForeignBackendError: Another backend holds it.
         """
-        return await counted(await self._shelf(name))
+        shelf = await self._shelf(name)
+        found = await counted(shelf)
+        graph = self._graphs.of(shelf.collection)
+        return replace(found, graph_names=await graph.count()) if graph else found
 
     async def delete_collection(self, name: str) -> None:
         """Delete a collection with all of its documents, or only the record of a foreign one.

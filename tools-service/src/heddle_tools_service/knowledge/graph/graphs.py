@@ -141,6 +141,10 @@ class CollectionGraph:
         """
         await asyncio.to_thread(parts.settle, self.file, document, old, new)
 
+    async def count(self) -> int:
+        """Return how many names there are; those of a version that has just gone may count."""
+        return await asyncio.to_thread(parts.count_names, self.file)
+
     async def remove(self) -> None:
         """Remove the graph."""
         await asyncio.to_thread(parts.remove, self.file)

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import apsw
 import msgspec
 
 from heddle_tools_service.knowledge.frames import serve
 from heddle_tools_service.knowledge.graph import records
 from heddle_tools_service.knowledge.graph.network import Community, Network, Place, drawn
+from heddle_tools_service.knowledge.graph.parts import rows
 from heddle_tools_service.knowledge.graph.records import (
     Answer,
     AskPaths,
@@ -29,7 +29,6 @@ _SHOWN_NAMES = 12
 _SHOWN_WITHIN = 4
 _SHOWN_EVIDENCE = 3
 _CENTRAL = 20
-_PATIENCE = 10_000
 _WORD = re.compile(r"\w{3,}")
 
 
@@ -58,18 +57,14 @@ class Open:
         """Return passages, without those that have gone meanwhile."""
         found = []
         for number, part, ordinal in places[:_SHOWN_EVIDENCE]:
-            connection = _reading(self.held[number].path)
-            try:
-                rows = list(
-                    connection.execute(
-                        "SELECT text, page, heading FROM passage WHERE part = ? AND ordinal = ?",
-                        (part, ordinal),
-                    )
-                )
-            finally:
-                connection.close()
+            passages = rows(
+                self.held[number].path,
+                "SELECT text, page, heading FROM passage WHERE part = ? AND ordinal = ?",
+                part,
+                ordinal,
+            )
             collection, document = self.held[number].collection, self.documents[number, part]
-            found += [Evidence(collection, document, ordinal, *row) for row in rows]
+            found += [Evidence(collection, document, ordinal, *row) for row in passages]
         return found
 
 
@@ -116,36 +111,17 @@ def _opened(held: Sequence[Held], known: dict[object, Open]) -> Open:
 def _counting(held: Held) -> tuple[list[tuple[int, str]], int]:
     """Return the parts of a file that count, with their documents; and how many are foreign."""
     current = {(part.document, part.sha256) for part in held.parts}
-    try:
-        connection = _reading(held.path)
-    except apsw.CantOpenError:  # nothing was drawn yet
-        return [], 0
-    try:
-        rows = list(connection.execute("SELECT id, document, sha256, english FROM part"))
-    finally:
-        connection.close()
-    counting = [row for row in rows if (row[1], row[2]) in current]
+    known = rows(held.path, "SELECT id, document, sha256, english FROM part")
+    counting = [row for row in known if (row[1], row[2]) in current]
     return [(row[0], row[1]) for row in counting], sum(not row[3] for row in counting)
 
 
 def _mentions(number: int, path: str, parts: set[int]) -> Iterator[tuple[Place, str, str]]:
-    if not parts:
-        return
-    connection = _reading(path)
-    try:
-        for part, ordinal, key, surface in connection.execute(
-            "SELECT part, ordinal, key, surface FROM mention"
-        ):
-            if part in parts:
-                yield (number, part, ordinal), key, surface
-    finally:
-        connection.close()
-
-
-def _reading(path: str) -> apsw.Connection:
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-    connection.set_busy_timeout(_PATIENCE)
-    return connection
+    for part, ordinal, key, surface in rows(
+        path, "SELECT part, ordinal, key, surface FROM mention"
+    ):
+        if part in parts:
+            yield (number, part, ordinal), key, surface
 
 
 def _themes(opened: Open, request: AskThemes) -> Answer:

@@ -6,9 +6,10 @@ graph is never wrong, and at worst there is a part too many.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -45,7 +46,10 @@ def add_part(
         names: The names of each; empty for a document that is not in English.
     """
     with _writing(file) as connection:
-        _drop(connection, [each[0] for each in _ids(connection, part)])
+        same = connection.execute(
+            "SELECT id FROM part WHERE document = ? AND sha256 = ?", _bound(part)
+        )
+        _drop(connection, [each[0] for each in same])
         connection.execute(
             "INSERT INTO part (document, sha256, english, drawn_at) VALUES (?, ?, ?, ?)",
             (part.document, part.sha256, bool(names), int(time.time())),
@@ -71,12 +75,26 @@ def add_part(
 
 def has_part(file: Path, part: Part) -> bool:
     """Return whether a version of a document is in the graph."""
-    if not file.exists():
-        return False
-    connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
+    query = "SELECT id FROM part WHERE document = ? AND sha256 = ?"
+    return bool(rows(str(file), query, *_bound(part)))
+
+
+def count_names(file: Path) -> int:
+    """Return how many names all parts have together."""
+    return sum(count for (count,) in rows(str(file), "SELECT COUNT(DISTINCT key) FROM mention"))
+
+
+def rows(path: str, query: str, *values: str | int) -> list[tuple[Any, ...]]:
+    """Return what a query finds in a graph; nothing if nobody has drawn it yet."""
+    try:
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    except apsw.CantOpenError:
+        return []
     try:
         connection.set_busy_timeout(_PATIENCE)
-        return bool(list(_ids(connection, part)))
+        return list(connection.execute(query, values))
+    except apsw.SQLError:  # the file is there already, and its tables are not
+        return []
     finally:
         connection.close()
 
@@ -120,10 +138,8 @@ def _writing(file: Path) -> Iterator[apsw.Connection]:
         connection.close()  # which undoes what is not committed
 
 
-def _ids(connection: apsw.Connection, part: Part) -> Iterable[tuple[int]]:
-    return connection.execute(
-        "SELECT id FROM part WHERE document = ? AND sha256 = ?", (part.document, part.sha256)
-    )
+def _bound(part: Part) -> tuple[str, str]:
+    return part.document, part.sha256
 
 
 def _drop(connection: apsw.Connection, parts: Sequence[int]) -> None:
