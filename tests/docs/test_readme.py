@@ -29,9 +29,12 @@ def test_the_tool_of_the_guide_is_a_file_of_under_forty_lines_that_loads() -> No
 
 
 def test_the_assistant_of_the_guide_is_one() -> None:
-    document, binding = blocks("yaml")
+    document, *bindings = blocks("yaml")
 
-    assert yaml.safe_load(binding)["tools"][0]["mode"] == "function"
+    for binding in bindings:
+        for tool in yaml.safe_load(binding)["tools"]:
+            assert tool["mode"] == "function"
+            assert tool["type"] in {each.name for each in Registry.discover(None)}
     assert AssistantDocument.model_validate(yaml.safe_load(document)).tools[0].slot == "context"
 
 

@@ -1,7 +1,7 @@
 """A tool service on a free port, with tools and neighbours of the test's choice."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, from_rpc, from_status
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
+from heddle_tools_service.facts.asking import Asking
 from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.kb_server import KnowledgeServer
@@ -109,11 +110,12 @@ async def serving(
 
     @asynccontextmanager
     async def app() -> AsyncGenerator[list[Binding]]:
-        async with browser() as http:
+        async with browser() as http, aclosing(Asking()) as asking:
             workshop = Workshop(
                 registry=registry,
                 http=http,
                 knowledge=knowledge or KnowledgeBases(no_store, no_server, http, http, 5),
+                asking=asking,
                 files=FileFolder(folder / "files"),
                 rubrics=RubricFolder(folder / "rubrics"),
                 moodles=Moodles(http, http, no_site),

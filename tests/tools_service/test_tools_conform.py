@@ -14,6 +14,7 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_tools_service.conversation import Scene
+from heddle_tools_service.facts.schema import tables_of
 from heddle_tools_service.outcomes import phrase, result
 from heddle_tools_service.registry import Installed, Registry
 from heddle_tools_service.sdk import (
@@ -24,14 +25,18 @@ from heddle_tools_service.sdk import (
     Entry,
     FileText,
     Findings,
+    GraphFindings,
     Listing,
     Matches,
+    Mentions,
     Page,
     Passage,
     Patched,
     RemoteAnswer,
     RemoteTool,
+    Rows,
     Rubric,
+    Theme,
     ToolCall,
     ToolResult,
 )
@@ -56,6 +61,22 @@ class Answering:
 
     async def search(self, *_: object, **__: object) -> Findings:
         return Findings((Passage("A shed is a gap.", "Sheds", "http://w/", 0.5),))
+
+    async def open(self, *_: object) -> "Answering":
+        return self
+
+    async def themes(self, *_: object, **__: object) -> GraphFindings:
+        passage = Passage("A shed is a gap.", "Sheds")
+        theme = Theme(("shed", "gap"), 2, (), Mentions(1, (passage,)))
+        return GraphFindings(2, 1, 1, (theme,))
+
+    async def paths(self, *_: object, **__: object) -> GraphFindings:
+        return GraphFindings(2, 1, 1)
+
+    documents, failures, tables = 1, (), tables_of([])
+
+    async def select(self, sql: str, **_: object) -> Rows:
+        return Rows(sql, ("title",), (("Sheds",),), truncated=False)
 
     async def read(self, *_: object) -> FileText:
         return FileText("notes", truncated=False)
@@ -112,6 +133,15 @@ class Silent:
     """The same, but none of them ever answers."""
 
     async def search(self, *_: object, **__: object) -> Findings:
+        await _never()
+
+    async def open(self, *_: object) -> "Silent":
+        await _never()
+
+    async def themes(self, *_: object, **__: object) -> GraphFindings:
+        await _never()
+
+    async def paths(self, *_: object, **__: object) -> GraphFindings:
         await _never()
 
     async def read(self, *_: object) -> FileText:
@@ -200,6 +230,8 @@ async def run(
             status=lambda message, _=None: status(message),
             http=http,
             knowledge=neighbours,
+            catalogue=neighbours,
+            graph=neighbours,
             files=neighbours,
             rubrics=neighbours,
             moodle=neighbours,
@@ -217,6 +249,7 @@ async def run(
 def test_nothing_was_skipped() -> None:
     assert REGISTRY.problems == ()
     assert {tool.name for tool in TOOLS} >= {
+        *("query_documents_metadata", "graph_search"),
         *("simple_rag", "context_aware_rag", "hierarchical_rag"),
         *("rubric", "single_file", "no_tool", "word_count"),
         *("weather", "moodle", "moodle_assignments", "moodle_user"),

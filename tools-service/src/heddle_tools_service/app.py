@@ -18,6 +18,7 @@ from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from heddle_tools_service.belongings import Belongings, known_to, known_to_nobody
+from heddle_tools_service.facts.asking import Asking
 from heddle_tools_service.generation import Channel, SmallModel
 from heddle_tools_service.knowledge.servicer import KnowledgeServicer
 from heddle_tools_service.providers.files import FileFolder
@@ -197,6 +198,8 @@ async def app(
         # Guarded for the operator's assistants, too: whoever may write one names the address.
         conversations = Conversations(guarded_http)
         resources.push_async_callback(conversations.close)
+        asking = Asking()
+        resources.push_async_callback(asking.aclose)
         workshop = Workshop(
             registry=Registry.discover(settings.plugins_dir),
             http=http,
@@ -208,6 +211,7 @@ async def app(
                 settings.http_timeout,
                 found.withheld_at,
             ),
+            asking=asking,
             files=FileFolder(settings.files_dir, found.number_of),
             rubrics=found.rubrics,
             moodles=Moodles(http, guarded_http, found.site_of),
@@ -247,7 +251,7 @@ def _http(
 def _store(settings: ToolsSettings) -> EmbeddedStore:
     place = settings.knowledge_url.get_secret_value()
     options = {key: value.get_secret_value() for key, value in settings.knowledge_storage.items()}
-    return EmbeddedStore(place or settings.data_dir, options)
+    return EmbeddedStore(place or settings.data_dir, options, settings.data_dir / "graphs")
 
 
 def _small_model(settings: ToolsSettings, connector: Channel | None) -> SmallModel | None:

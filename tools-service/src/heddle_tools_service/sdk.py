@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Generic, Literal
 import httpx
 from typing_extensions import TypeVar
 
+from heddle_tools_service.facts.records import Column, Rows, Table
 from heddle_tools_service.lms import Assignment, Assignments, Course, Moodle
 from heddle_tools_service.models import (
     SCHEMA_DIALECT,
@@ -41,6 +42,7 @@ from heddle_tools_service.remote_servers import (
 from heddle_tools_service.surroundings import (
     Assistant,
     Caller,
+    Catalogue,
     EarlierResult,
     FailedSearch,
     FileChange,
@@ -48,11 +50,17 @@ from heddle_tools_service.surroundings import (
     FileText,
     Findings,
     Generate,
+    Graph,
+    GraphFindings,
     Knowledge,
+    Link,
+    Mentions,
+    OpenCatalogue,
     Passage,
     Rubric,
     Rubrics,
     Status,
+    Theme,
     Workspace,
 )
 from heddle_tools_service.weather import CurrentWeather, Weather
@@ -75,7 +83,9 @@ __all__ = [
     "Assistant",
     "CalledFunction",
     "Caller",
+    "Catalogue",
     "ChangedFile",
+    "Column",
     "Course",
     "CurrentWeather",
     "EarlierResult",
@@ -89,16 +99,21 @@ __all__ = [
     "Files",
     "Findings",
     "Function",
+    "Graph",
+    "GraphFindings",
     "HeldBack",
     "Knowledge",
+    "Link",
     "Listing",
     "Matches",
+    "Mentions",
     "Mode",
     "Moodle",
     "NoArguments",
     "NoOptions",
     "Occasion",
     "Offered",
+    "OpenCatalogue",
     "Page",
     "Passage",
     "Patched",
@@ -108,10 +123,13 @@ __all__ = [
     "RemoteServers",
     "RemoteSession",
     "RemoteTool",
+    "Rows",
     "Rubric",
     "Rubrics",
     "Source",
     "Status",
+    "Table",
+    "Theme",
     "Tool",
     "ToolArguments",
     "ToolCall",
@@ -211,6 +229,8 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     http: httpx.AsyncClient
     """For requests to other servers. Follows no redirects, keeps no cookies."""
     knowledge: Knowledge
+    catalogue: Catalogue
+    graph: Graph
     files: Files
     rubrics: Rubrics
     moodle: Moodle

@@ -14,9 +14,12 @@ from heddle_runtime.errors import HeddleError, to_status
 
 from heddle_tools_service.conversation import Scene
 from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
+from heddle_tools_service.facts.asking import Asking
 from heddle_tools_service.function_calls import offered
 from heddle_tools_service.outcomes import failure, result
+from heddle_tools_service.providers.document_facts import AssistantCatalogue
 from heddle_tools_service.providers.files import FileFolder
+from heddle_tools_service.providers.graphs import AssistantGraph
 from heddle_tools_service.providers.kept_rubrics import RubricLibrary
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.mcp.servers import McpServers
@@ -40,6 +43,7 @@ class Workshop:
     registry: Registry
     http: httpx.AsyncClient
     knowledge: KnowledgeBases
+    asking: Asking
     files: FileFolder
     rubrics: RubricLibrary | RubricFolder
     moodles: Moodles
@@ -98,6 +102,8 @@ class Workshop:
             earlier=scene.earlier,
             http=self.http,
             knowledge=self.knowledge.of(scene.assistant),
+            catalogue=AssistantCatalogue(self.knowledge.store, self.asking, scene.assistant),
+            graph=AssistantGraph(self.knowledge.store, scene.assistant),
             files=self.files.of(scene.assistant),
             rubrics=self.rubrics.of(scene.assistant),
             moodle=self.moodles.of(scene.assistant, scene.identity),

@@ -5,6 +5,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from heddle_tools_service.knowledge import chunks as cutting
 from heddle_tools_service.knowledge.documents import LARGEST_DOCUMENT, media_type_of
 from heddle_tools_service.knowledge.embedding import Embedder
 from heddle_tools_service.knowledge.errors import InvalidInputError, UnreadableDocumentError
+from heddle_tools_service.knowledge.graph.graphs import CollectionGraph
 from heddle_tools_service.knowledge.names import check_document_name
 from heddle_tools_service.knowledge.parsing import Parser
 from heddle_tools_service.knowledge.records import Document, Ingested, IngestProgress
@@ -83,7 +85,12 @@ class Source:
 
 
 async def ingest(
-    shelf: Shelf, source: Source, *, parser: Parser, embedder: Embedder
+    shelf: Shelf,
+    source: Source,
+    *,
+    parser: Parser,
+    embedder: Embedder,
+    graph: CollectionGraph | None = None,
 ) -> AsyncGenerator[IngestProgress | Ingested]:
     """Bring a document into a collection, new or in place of the one of its name.
 
@@ -102,7 +109,9 @@ async def ingest(
     version = await asyncio.to_thread(_version, shelf, source)
     async with shelf.using():
         present = await find_document(shelf.table, source.name)
-    if present and present.fingerprint == version.fingerprint:
+    sha256 = version.document.sha256
+    undrawn = graph is not None and await graph.lacks(source.name, sha256)
+    if present and present.fingerprint == version.fingerprint and not undrawn:
         old, new = present.document, version.document
         if (old.uri, old.metadata) == (new.uri, new.metadata):
             yield Ingested(source.name, old.chunks, replaced=False, unchanged=True)
@@ -131,6 +140,10 @@ async def ingest(
         group = changed[start : start + _GROUP]
         vectors |= zip(group, await embedder.embed(group, "passage"), strict=True)
     yield IngestProgress("embedding", len(texts), len(texts))
+    if graph is not None:
+        async with aclosing(graph.draw(source.name, sha256, chunks)) as drawing:
+            async for done in drawing:
+                yield IngestProgress("relating", done, len(chunks))
     yield IngestProgress("saving", 0, 1)
     async with shelf.writing():
         # Stamped under the lock: of two versions the later commit has the later time.
@@ -152,6 +165,8 @@ async def ingest(
             shelf.collection.id,
         )
         replaced = await replace_document(shelf.table, source.name, rows)
+    if graph is not None:
+        await graph.settle(source.name, present.document.sha256 if present else "", sha256)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
 
 

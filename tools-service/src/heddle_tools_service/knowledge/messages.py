@@ -83,6 +83,7 @@ def statistics_message(counted: Statistics) -> pb.GetCollectionStatisticsRespons
         document_bytes=counted.document_bytes,
         stored_bytes=counted.stored_bytes,
         documents_by_media_type=counted.by_media_type,
+        graph_node_count=counted.graph_names,
     )
     if counted.last_ingested_at is not None:
         told.last_ingest_time.FromDatetime(counted.last_ingested_at)

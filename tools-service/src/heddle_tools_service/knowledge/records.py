@@ -85,6 +85,7 @@ class Statistics:
         stored_bytes: What they take on disk; 0 if that cannot be told.
         by_media_type: Documents by their media type.
         last_ingested_at: In UTC; None in an empty collection.
+        graph_names: Names in its graph; 0 without one.
     """
 
     documents: int
@@ -93,6 +94,7 @@ class Statistics:
     stored_bytes: int
     by_media_type: Mapping[str, int]
     last_ingested_at: datetime | None
+    graph_names: int = 0
 
 
 @dataclass(frozen=True, slots=True)

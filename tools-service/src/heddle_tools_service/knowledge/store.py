@@ -6,6 +6,7 @@ exclude each other per collection, and only for the moment of a commit.
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +24,8 @@ from heddle_tools_service.knowledge.errors import (
     ForeignBackendError,
     InvalidInputError,
 )
+from heddle_tools_service.knowledge.graph.graphs import Graphs
+from heddle_tools_service.knowledge.graph.records import Answer, AskPaths, AskThemes, Held, Part
 from heddle_tools_service.knowledge.maintenance import Maintenance
 from heddle_tools_service.knowledge.names import (
     check_collection_name,
@@ -63,6 +66,7 @@ async def open_store(
     embedder: Embedder,
     *,
     options: Mapping[str, str] = _NOTHING,
+    graphs: Path | None = None,
     ann_rows: int = _ANN_ROWS,
     quiet_seconds: float = _QUIET_SECONDS,
 ) -> AsyncGenerator["KnowledgeStore"]:
@@ -73,6 +77,8 @@ async def open_store(
             `postgresql://…`.
         embedder: Makes the vectors. It stays the caller's to close.
         options: What an object store needs besides.
+        graphs: The directory of graphs, on a local file system. Without it they are beside the
+            collections if these are in a directory, and otherwise none are drawn.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
         quiet_seconds: How long a collection rests after a commit before it is put in order.
 
@@ -83,18 +89,23 @@ async def open_store(
         StorageError: The place cannot be used.
     """
     parser = Parser()
+    if graphs is None and "://" not in str(place):
+        graphs = Path(place) / "graphs"
+    drawn = Graphs(graphs.resolve() if graphs else None)
     try:
         async with (
             open_engine(str(place), options) as engine,
             open_shelves(engine) as shelves,
         ):
+            await drawn.sweep(await shelves.catalogue.all())
             upkeep = Upkeep(str(place), options, ann_rows)
-            store = KnowledgeStore(shelves, embedder, parser, upkeep, quiet_seconds)
+            store = KnowledgeStore(shelves, embedder, parser, drawn, upkeep, quiet_seconds)
             try:
                 yield store
             finally:
                 await store.aclose()
     finally:
+        await drawn.aclose()
         await parser.aclose()
 
 
@@ -106,12 +117,14 @@ class KnowledgeStore:
         shelves: Shelves,
         embedder: Embedder,
         parser: Parser,
+        graphs: Graphs,
         upkeep: Upkeep,
         quiet_seconds: float,
     ) -> None:
         self._shelves = shelves
         self._embedder = embedder
         self._parser = parser
+        self._graphs = graphs
         self._upkeep = upkeep
         self._maintenance = Maintenance(upkeep.tidy, quiet_seconds=quiet_seconds)
 
@@ -134,11 +147,14 @@ class KnowledgeStore:
             more: Whose it is and how its documents are treated, as fields of `Collection`.
 
         Raises:
-            InvalidInputError: The name or the backend's name breaks the rule.
+            InvalidInputError: The name or the backend's name breaks the rule, or the collection
+                is to have a graph and the service draws none.
             CollectionExistsError: The organisation has a collection of this name.
         """
         check_collection_name(name)
         check_collection_name(backend)
+        if more.get("graph"):
+            self._graphs.check_possible()
         made = new_collection(name, title, backend, settings, self._embedder.info(), **more)
         made.chunking.check()
         await self._shelves.add(made)
@@ -197,7 +213,10 @@ class KnowledgeStore:
             CollectionNotFoundError: There is none of this name.
             ForeignBackendError: Another backend holds it.
         """
-        return await counted(await self._shelf(name))
+        shelf = await self._shelf(name)
+        found = await counted(shelf)
+        graph = self._graphs.of(shelf.collection)
+        return replace(found, graph_names=await graph.count()) if graph else found
 
     async def delete_collection(self, name: str) -> None:
         """Delete a collection with all of its documents, or only the record of a foreign one.
@@ -205,7 +224,10 @@ class KnowledgeStore:
         Raises:
             CollectionNotFoundError: There is none of this name.
         """
-        await self._shelves.remove(await self._shelves.catalogue.get(name))
+        collection = await self._shelves.catalogue.get(name)
+        await self._shelves.remove(collection)
+        if graph := self._graphs.of(collection):
+            await graph.remove()
 
     async def ingest(
         self,
@@ -247,7 +269,10 @@ class KnowledgeStore:
         """
         shelf = await self._searchable(collection)
         source = ingestion.Source(name, data, media_type, uri, metadata, document_time)
-        events = ingestion.ingest(shelf, source, parser=self._parser, embedder=self._embedder)
+        graph = self._graphs.of(shelf.collection)
+        events = ingestion.ingest(
+            shelf, source, parser=self._parser, embedder=self._embedder, graph=graph
+        )
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Ingested) and not event.unchanged:
@@ -336,8 +361,10 @@ class KnowledgeStore:
         check_document_name(name)
         shelf = await self._shelf(collection)
         async with shelf.writing():
-            await _present(shelf, name)
+            gone = await _present(shelf, name)
             await shelf.table.delete(Compare("document", "=", name))
+        if graph := self._graphs.of(shelf.collection):
+            await graph.settle(name, gone.sha256)
         self._maintenance.committed(collection)
 
     async def search(
@@ -391,6 +418,37 @@ class KnowledgeStore:
                 mode=mode,
                 where=where,
             )
+
+    async def held_graph(self, collection: str) -> Held:
+        """Return what of a collection's graph counts now, for questions to it.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            InvalidInputError: It has no graph.
+        """
+        shelf = await self._shelf(collection)
+        found = shelf.collection
+        graph = self._graphs.of(found)
+        if graph is None:
+            raise InvalidInputError(
+                f"The collection {found.name!r} has no graph. Make one with graph, and ingest its "
+                "documents there."
+            )
+        parts: list[Part] = []
+        after = ""
+        while page := await self.list_documents(found.id, after, MOST_RESULTS):
+            parts += [Part(document.name, document.sha256) for document in page]
+            after = page[-1].name
+        return Held(found.id, str(graph.file), parts)
+
+    async def ask_graph(self, question: AskThemes | AskPaths) -> Answer:
+        """Return what the graphs of collections say.
+
+        Raises:
+            StorageError: They cannot be read, or are too large to answer in a minute.
+        """
+        return await self._graphs.ask(question)
 
     async def tidy(self, collection: str) -> None:
         """Put a collection's files in order now; otherwise this happens in the background.

@@ -24,15 +24,22 @@ class EmbeddedStore:
     server, soon after the start, while other calls are answered.
     """
 
-    def __init__(self, place: Path | str, options: Mapping[str, str] = _NOTHING) -> None:
+    def __init__(
+        self,
+        place: Path | str,
+        options: Mapping[str, str] = _NOTHING,
+        graphs: Path | None = None,
+    ) -> None:
         """Prepare.
 
         Args:
             place: A folder, or the address of a server.
             options: What an object store needs besides.
+            graphs: The folder of graphs; without it, one in the store's own folder.
         """
         self._place = place
         self._options = options
+        self._graphs = graphs
         self._opening = asyncio.Lock()
         self._store: KnowledgeStore | None = None
         self._resources = AsyncExitStack()
@@ -64,7 +71,9 @@ class EmbeddedStore:
     async def _opened(self) -> "KnowledgeStore":
         embedding, store = await asyncio.to_thread(_engine)
         embedder = await self._resources.enter_async_context(embedding.MiniLmEmbedder())
-        opening = store.open_store(self._place, embedder, options=self._options)
+        opening = store.open_store(
+            self._place, embedder, options=self._options, graphs=self._graphs
+        )
         return await self._resources.enter_async_context(opening)
 
     async def _warm(self) -> None:

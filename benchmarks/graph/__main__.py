@@ -1,0 +1,123 @@
+"""`python -m benchmarks.graph`: measures drawing a graph and asking it; prints the figures."""
+
+import argparse
+import asyncio
+import hashlib
+import random
+import statistics
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+import msgspec
+import psutil
+from heddle_tools_service.knowledge.blocks import ParsedDocument
+from heddle_tools_service.knowledge.chunks import Chunk, chunk
+from heddle_tools_service.knowledge.graph.graphs import CollectionGraph
+from heddle_tools_service.knowledge.graph.records import Answer, AskPaths, AskThemes, Held, Part
+from heddle_tools_service.knowledge.worker import WorkerProcess
+
+from benchmarks.graph.corpus import documents
+
+_EXTRACTION = "heddle_tools_service.knowledge.graph.extraction"
+_NETWORK = "heddle_tools_service.knowledge.graph.network_worker"
+_SECONDS = 3_600.0
+_WAYS = 100
+AnswerT = TypeVar("AnswerT")
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser("python -m benchmarks.graph", description=__doc__)
+    parser.add_argument("--packages", type=int, default=4_000, help="how many are drawn [4000]")
+    asked = parser.parse_args()
+    asyncio.run(_measure(asked.packages))
+
+
+async def _measure(packages: int) -> None:
+    extraction = WorkerProcess(_EXTRACTION, seconds=_SECONDS)
+    network = WorkerProcess(_NETWORK, seconds=_SECONDS)
+    with TemporaryDirectory(prefix="heddle-bench-") as folder:
+        file = Path(folder) / "graph.sqlite"
+        try:
+            parts = await _drawn(CollectionGraph(file, extraction), documents(packages))
+            print(f"file: {file.stat().st_size / 1e6:.1f} MB")
+            await _asked(network, Held("bench", str(file), parts))
+        finally:
+            await asyncio.gather(extraction.aclose(), network.aclose())
+
+
+async def _drawn(graph: CollectionGraph, corpus: list[ParsedDocument]) -> list[Part]:
+    warm = chunk(ParsedDocument("warm", corpus[0].blocks[:1]))
+    await _timed("load the model, first passage", graph.extraction, _all(graph, "warm", warm))
+    passages, parts = 0, []
+    before, started = _cpu(graph.extraction), time.perf_counter()
+    for document in corpus:
+        chunks = chunk(document)
+        await _all(graph, document.title, chunks)
+        parts.append(Part(document.title, _checksum(document.title)))
+        passages += len(chunks)
+    seconds, cpu = time.perf_counter() - started, _cpu(graph.extraction) - before
+    print(f"drawing {passages} passages: {_told(graph.extraction)}")
+    per = 1_000 / passages
+    print(f"per 1,000 passages: {seconds * per:.1f} s, {cpu * per:.1f} s of CPU in the worker")
+    return parts
+
+
+async def _all(graph: CollectionGraph, name: str, chunks: list[Chunk]) -> None:
+    async for _ in graph.draw(name, _checksum(name), chunks):
+        pass
+
+
+async def _asked(network: WorkerProcess, held: Held) -> None:
+    first = await _timed("first themes: read, link, cluster", network, _ask(network, held, 1_000))
+    await _timed("themes again", network, _ask(network, held, 10))
+    print(msgspec.json.encode(first.network).decode(), f"{len(first.themes)} themes")
+    for theme in first.themes[:3]:
+        print(f"  {theme.size} names: {', '.join(theme.names[:8])}")
+    names = sorted({name for theme in first.themes for name in theme.names})
+    choice = random.Random(1)  # noqa: S311 - no secret
+    times, lengths = [], []
+    for _ in range(_WAYS):
+        start, end = choice.sample(names, 2)
+        began = time.perf_counter()
+        reply = await network.call(msgspec.msgpack.encode(AskPaths([held], start, end, 3)))
+        times.append((time.perf_counter() - began) * 1_000)
+        answer = msgspec.msgpack.decode(reply, type=Answer)
+        lengths.append(len(answer.paths[0]) if answer.paths else 0)
+    linked = [length for length in lengths if length]
+    p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
+    print(f"{_WAYS} questions for three ways: p50 {p50:.0f} ms, p95 {p95:.0f} ms")
+    print(f"{len(linked)} of them linked, by {statistics.mean(linked):.1f} steps; {_told(network)}")
+
+
+async def _ask(network: WorkerProcess, held: Held, most: int) -> Answer:
+    reply = await network.call(msgspec.msgpack.encode(AskThemes([held], most)))
+    return msgspec.msgpack.decode(reply, type=Answer)
+
+
+async def _timed(what: str, worker: WorkerProcess, work: Awaitable[AnswerT]) -> AnswerT:
+    started = time.perf_counter()
+    found = await work
+    print(f"{what}: {time.perf_counter() - started:.2f} s; {_told(worker)}")
+    return found
+
+
+def _cpu(worker: WorkerProcess) -> float:
+    times = psutil.Process(worker.pid).cpu_times()
+    return times.user + times.system
+
+
+def _told(worker: WorkerProcess) -> str:
+    memory = psutil.Process(worker.pid).memory_info().rss / 1e6
+    return f"{_cpu(worker):.1f} s of CPU so far, {memory:.0f} MB"
+
+
+def _checksum(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+if __name__ == "__main__":
+    main()

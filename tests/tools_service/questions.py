@@ -1,0 +1,38 @@
+"""What tests of tools that a model calls share: the model inside, and the call."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_tools_service.sdk import ToolUnavailableError
+from tools_service.serving import Client, invocation
+
+
+class Writer:
+    """A small model that says what it was told to say, and keeps what it was asked."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    async def __call__(self, prompt: str, /, *, timeout: float, max_tokens: int) -> str:
+        self.asked.append(prompt)
+        if not self.answers:
+            raise ToolUnavailableError("The small model gave no answer.")
+        return self.answers.pop(0)
+
+
+async def called(
+    client: Client,
+    tool: str,
+    config: Mapping[str, Any],
+    context: pb.RunContext | None = None,
+    /,
+    **arguments: str,
+) -> pb.ToolEvent:
+    """Return the end of a model's call."""
+    made = invocation("1", tool, config)
+    made.function_call.CopyFrom(pb.FunctionCall(name=tool, arguments_json=json.dumps(arguments)))
+    batches = await client.run_all([made], context, seconds=100)
+    return [event for batch in batches for event in batch][-1]

@@ -1,0 +1,169 @@
+"""The tool that asks graphs, as a model calls it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from google.protobuf.json_format import MessageToDict
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.errors import ToolFailedError, from_status
+from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
+from heddle_tools_service.knowledge.testing import HashingEmbedder
+from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.registry import Registry
+from integration.browser import browser
+from tools_service.graph_corpus import build
+from tools_service.questions import Writer, called
+from tools_service.serving import Client, no_server, said, serving, text_of
+
+TOOL = "graph_search"
+CONFIG = {"collections": ["films"]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("graph") / "store"
+    asyncio.run(build(folder))
+    return folder
+
+
+@pytest.fixture
+async def store(folder: Path) -> AsyncGenerator[KnowledgeStore]:
+    async with open_store(folder, HashingEmbedder()) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def asking(store: KnowledgeStore, model: Writer | None = None) -> AsyncGenerator[Client]:
+    async def opened() -> KnowledgeStore:
+        return store
+
+    async with browser() as http:
+        bases = KnowledgeBases(opened, no_server, http, http, 5.0)
+        async with serving(
+            Registry.discover(None), knowledge=bases, small_model=model, patience=60
+        ) as client:
+            yield client
+
+
+async def refusal(client: Client, config: Mapping[str, object], **arguments: str) -> str:
+    event = await called(client, TOOL, config, **arguments)
+    assert event.HasField("error"), event
+    error = from_status(event.error)
+    assert isinstance(error, ToolFailedError)
+    return str(error)
+
+
+async def test_relationship_tells_ways_and_cites_what_each_step_rests_on(
+    store: KnowledgeStore,
+) -> None:
+    async with asking(store) as client:
+        event = await called(
+            client, TOOL, CONFIG, mode="relationship", entity_a="Ed Wood", entity_b="derrickson"
+        )
+
+    text = text_of(event.result)
+    assert "1. Ed Wood - American - Scott Derrickson" in text
+    assert "stand in one passage" in text
+    assert (
+        "   Ed Wood and American, in 1 passage; [Ed Wood] Ed Wood is a 1994 American film" in text
+    )
+    titles = [source.title for source in event.result.sources]
+    assert titles[:2] == ["Ed Wood", "Scott Derrickson"]
+    assert len(titles) == len(set(titles))
+    attributes = dict(event.result.sources[0].attributes)
+    assert attributes["collection"] == "films"
+    assert attributes["document"] == "ed-wood.md"
+    assert attributes["chunk_index"] == "0"
+    assert list(event.result.warnings) == [
+        "Not in the graph because not in English: 1 of the documents."
+    ]
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"entity_a": "Ed Wood"}, {"entity_b": "Ed Wood", "entity_a": " "}]
+)
+async def test_relationship_needs_two_names(store: KnowledgeStore, given: dict[str, str]) -> None:
+    async with asking(store) as client:
+        message = await refusal(client, CONFIG, mode="relationship", **given)
+
+    assert message == "relationship mode requires both entity_a and entity_b."
+
+
+@pytest.mark.parametrize("most", [1, 2])
+async def test_global_tells_as_many_themes_as_the_setting_says(
+    store: KnowledgeStore, most: int
+) -> None:
+    async with asking(store) as client:
+        event = await called(client, TOOL, {**CONFIG, "themes": most}, mode="global")
+
+    lines = text_of(event.result).splitlines()
+    assert sum(line[:2] in {"1.", "2.", "3."} for line in lines) == most
+    facts = MessageToDict(event.result.metadata)
+    assert facts["themes"] == most
+    assert facts["summarised"] is False
+    assert "summed up" not in text_of(event.result)
+    assert event.result.sources
+
+
+async def test_a_model_sums_themes_up_and_is_named_as_who_did(store: KnowledgeStore) -> None:
+    model = Writer("1: Studios in Los Angeles.\nnonsense\n7: None such.\n2) Films of Tim Burton.")
+    async with asking(store, model) as client:
+        _, result = await client.run(TOOL, CONFIG, said("What is it about?"), seconds=100)
+
+    text = text_of(result)
+    assert "   Studios in Los Angeles. (summed up by a model)" in text
+    assert "   Films of Tim Burton. (summed up by a model)" in text
+    assert "None such" not in text
+    assert "Group 1: " in model.asked[0]
+    assert MessageToDict(result.metadata)["summarised"] is True
+
+
+async def test_a_silent_model_leaves_the_names(store: KnowledgeStore) -> None:
+    async with asking(store, Writer()) as client:
+        _, result = await client.run(TOOL, CONFIG, said("What is it about?"), seconds=100)
+
+    assert "1. " in text_of(result)
+    assert MessageToDict(result.metadata)["summarised"] is False
+
+
+async def test_a_name_that_is_not_there_is_told_with_those_like_it(store: KnowledgeStore) -> None:
+    async with asking(store) as client:
+        event = await called(
+            client, TOOL, CONFIG, mode="relationship", entity_a="Ed Woood", entity_b="Tim Burton"
+        )
+
+    assert text_of(event.result) == (
+        "The graph has no name 'Ed Woood'. Similar names in it: Ed Wood."
+    )
+
+
+async def test_only_what_the_owner_may_read_is_asked(store: KnowledgeStore) -> None:
+    """The graph of another organisation is as good as missing, and so are its names."""
+    config = {"collections": ["films", "ours"]}
+    async with asking(store) as client:
+        both = {"mode": "relationship", "entity_a": "Greta Garbo", "entity_b": "Tim Burton"}
+        strangers = await called(client, TOOL, config, **both)
+        owners = said("x", owner="ana@guild.example", organization="guild")
+        own = await called(client, TOOL, {"collections": ["ours"]}, owners, **both)
+
+    assert "no name 'Greta Garbo'" in text_of(strangers.result)
+    assert strangers.result.warnings[0] == (
+        "Collection 'ours' was not asked: There is no collection 'ours'. List the collections, or "
+        "create it first."
+    )
+    assert "1. Greta Garbo - Tim Burton" in text_of(own.result)
+
+
+async def test_collections_without_a_graph_are_told(store: KnowledgeStore) -> None:
+    async with asking(store) as client:
+        some = await called(client, TOOL, {"collections": ["films", "plain"]})
+        none = await refusal(client, {"collections": ["plain"]})
+        nowhere = await called(client, TOOL, {"collections": []})
+
+    assert "'plain' has no graph" in some.result.warnings[0]
+    assert "'plain' has no graph" in none
+    assert isinstance(nowhere, pb.ToolEvent)
+    assert nowhere.HasField("error")

@@ -1,0 +1,79 @@
+"""What a question about documents is answered from, and with. All of it travels to a worker."""
+
+import msgspec
+
+Value = str | int | float | None
+
+
+class Fact(msgspec.Struct, frozen=True, array_like=True):
+    """What is known about a document; the fields are the columns of the table `documents`."""
+
+    document_id: str
+    collection: str
+    document: str
+    title: str
+    uri: str
+    media_type: str
+    size: int
+    passages: int
+    pages: int | None
+    document_time: str
+    """In UTC, as `2026-01-31 12:00:00`, so that SQLite's functions read it."""
+    ingested_at: str
+    metadata: dict[str, str]
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column of a table."""
+
+    name: str
+    type: str
+    """`TEXT`, `INTEGER` or `REAL`."""
+    meaning: str
+    examples: tuple[Value, ...] = ()
+    complete: bool = False
+    """Whether the examples are all values that there are."""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A table that can be asked."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+
+class Rows(msgspec.Struct, frozen=True):
+    """The answer to a query."""
+
+    sql: str
+    """What was run: the query as it was understood, with its limit."""
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    truncated: bool
+    """Whether there are more rows, or longer texts."""
+
+
+class Describe(msgspec.Struct, frozen=True, tag=True):
+    """Asks which tables some documents make."""
+
+    facts: list[Fact]
+
+
+class Select(msgspec.Struct, frozen=True, tag=True):
+    """Asks for the answer to a query."""
+
+    facts: list[Fact]
+    sql: str
+    most: int
+    """Rows at most."""
+    seconds: float
+    """How long the query may run."""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What the worker says: exactly one of these."""
+
+    tables: tuple[Table, ...] | None = None
+    rows: Rows | None = None
+    refused: str = ""
+    """Why the query is not run, or failed, for whoever wrote it."""
