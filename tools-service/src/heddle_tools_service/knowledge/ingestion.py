@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from heddle_tools_service.knowledge import chunks as cutting
 from heddle_tools_service.knowledge.chunks import Chunk
 from heddle_tools_service.knowledge.documents import LARGEST_DOCUMENT, media_type_of
-from heddle_tools_service.knowledge.embedding import Embedder, Vectors
+from heddle_tools_service.knowledge.embedding import Embedder, Vectors, WordEmbedder
 from heddle_tools_service.knowledge.errors import InvalidInputError, UnreadableDocumentError
 from heddle_tools_service.knowledge.names import check_document_name
 from heddle_tools_service.knowledge.parsing import Parser
@@ -104,9 +104,13 @@ async def ingest(
     )
     yield IngestProgress("parsing", 1, 1)
     vectors: list[Vectors] = []
+    words: list[bytes | None] = []
     for start in range(0, len(chunks), _GROUP):
         yield IngestProgress("embedding", start, len(chunks))
-        vectors.append(await _embed(embedder, chunks[start : start + _GROUP]))
+        group = chunks[start : start + _GROUP]
+        found, tokens = await _embed(embedder, group, words=shelf.collection.late_interaction)
+        vectors.append(found)
+        words += tokens
     yield IngestProgress("embedding", len(chunks), len(chunks))
     yield IngestProgress("saving", 0, 1)
     async with shelf.writing():
@@ -115,13 +119,21 @@ async def ingest(
             version.document, title=title, chunks=len(chunks), ingested_at=datetime.now(UTC)
         )
         whole = Version(document, version.fingerprint)
-        rows = await asyncio.to_thread(document_rows, whole, chunks, vectors, shelf.collection.id)
+        rows = await asyncio.to_thread(
+            document_rows, whole, chunks, vectors, words, shelf.collection.id
+        )
         replaced = await replace_document(shelf.table, source.name, rows)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
 
 
-async def _embed(embedder: Embedder, chunks: list[Chunk]) -> Vectors:
-    return await embedder.embed([indexed_text(chunk) for chunk in chunks], "passage")
+async def _embed(
+    embedder: Embedder, chunks: list[Chunk], *, words: bool
+) -> tuple[Vectors, Sequence[bytes | None]]:
+    """Embed chunks, and their words if these are kept."""
+    texts = [indexed_text(chunk) for chunk in chunks]
+    if words and isinstance(embedder, WordEmbedder):
+        return await embedder.embed_with_words(texts)
+    return await embedder.embed(texts, "passage"), [None] * len(texts)
 
 
 def _version(shelf: Shelf, source: Source) -> Version:

@@ -19,6 +19,8 @@ from heddle_tools_service.knowledge.records import (
     IngestProgress,
     Mode,
     Passage,
+    Reranking,
+    SearchOptions,
 )
 
 if TYPE_CHECKING:  # loads the engine
@@ -33,6 +35,12 @@ _MODES: dict[pb.SearchMode.ValueType, Mode] = {
     pb.SEARCH_MODE_HYBRID: "hybrid",
     pb.SEARCH_MODE_VECTOR: "vector",
     pb.SEARCH_MODE_TEXT: "text",
+}
+_RERANKINGS: dict[pb.Reranking.ValueType, Reranking] = {
+    pb.RERANKING_UNSPECIFIED: "none",
+    pb.RERANKING_NONE: "none",
+    pb.RERANKING_LATE_INTERACTION: "late_interaction",
+    pb.RERANKING_MODEL: "model",
 }
 NamedT = TypeVar("NamedT", Collection, Document)
 
@@ -56,6 +64,8 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                 title=asked.title,
                 backend=asked.backend or EMBEDDED,
                 settings=dict(asked.settings),
+                embedding_model=asked.embedding_model,
+                late_interaction=asked.late_interaction,
             )
             return pb.CreateCollectionResponse(collection=await _counted(store, made))
 
@@ -153,6 +163,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                 top_k=request.top_k or _DEFAULT_TOP_K,
                 threshold=request.threshold,
                 mode=_MODES[request.mode],
+                options=_options(request),
             )
             return pb.SearchCollectionResponse(passages=map(_passage, found))
 
@@ -167,7 +178,17 @@ async def _counted(store: "KnowledgeStore", collection: Collection) -> pb.Collec
         backend=collection.backend,
         settings=collection.settings,
         embedding_model=collection.model,
+        late_interaction=collection.late_interaction,
         document_count=count,
+    )
+
+
+def _options(request: pb.SearchCollectionRequest) -> SearchOptions:
+    return SearchOptions(
+        recency_weight=request.recency_weight,
+        vector_weight=request.vector_weight if request.HasField("vector_weight") else None,
+        fusion="reciprocal_rank" if request.fusion == pb.FUSION_RECIPROCAL_RANK else "convex",
+        reranking=_RERANKINGS[request.reranking],
     )
 
 
@@ -186,6 +207,7 @@ def _passage(passage: Passage) -> pb.Passage:
     return pb.Passage(
         text=passage.text,
         similarity=passage.score,
+        relevance=passage.relevance,
         document=passage.document,
         title=passage.title,
         uri=passage.uri,

@@ -4,7 +4,7 @@ Several processes may open the same place; each sees at once what the others com
 exclude each other per collection, and only for the moment of a commit.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from typing import Any
 
 from heddle_tools_service.knowledge import ingestion
 from heddle_tools_service.knowledge.catalogue import new_collection
-from heddle_tools_service.knowledge.embedding import Embedder
+from heddle_tools_service.knowledge.embedding import Embedder, WordEmbedder
 from heddle_tools_service.knowledge.engines.address import open_engine
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Compare, Condition
 from heddle_tools_service.knowledge.errors import (
@@ -21,6 +21,7 @@ from heddle_tools_service.knowledge.errors import (
     EmbedderMismatchError,
     ForeignBackendError,
     InvalidInputError,
+    RerankingError,
 )
 from heddle_tools_service.knowledge.maintenance import Maintenance
 from heddle_tools_service.knowledge.names import check_collection_name, check_document_name
@@ -34,8 +35,10 @@ from heddle_tools_service.knowledge.records import (
     IngestProgress,
     Mode,
     Passage,
+    SearchOptions,
 )
-from heddle_tools_service.knowledge.search import find
+from heddle_tools_service.knowledge.reranking import Reranker
+from heddle_tools_service.knowledge.search import Question, find
 from heddle_tools_service.knowledge.shelf import Shelf, tidy
 from heddle_tools_service.knowledge.shelves import Shelves, open_shelves
 from heddle_tools_service.knowledge.tables import find_document, list_documents
@@ -45,6 +48,7 @@ MOST_RESULTS = 1_000
 _ANN_ROWS = 20_000
 _QUIET_SECONDS = 2.0
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_AS_USUAL = SearchOptions()
 
 
 @asynccontextmanager
@@ -52,6 +56,8 @@ async def open_store(
     place: Path | str,
     embedder: Embedder,
     *,
+    others: Sequence[Embedder] = (),
+    reranker: Reranker | None = None,
     options: Mapping[str, str] = _NOTHING,
     ann_rows: int = _ANN_ROWS,
     quiet_seconds: float = _QUIET_SECONDS,
@@ -61,7 +67,10 @@ async def open_store(
     Args:
         place: A directory, on a local file system, for it holds locks; `s3://BUCKET/PREFIX`; or
             `postgresql://…`.
-        embedder: Makes the vectors. It stays the caller's to close.
+        embedder: Makes the vectors of collections that name no other. It stays the caller's to
+            close.
+        others: Embedders that a collection may name instead, by their models; likewise.
+        reranker: The model of searches that ask for one; likewise.
         options: What an object store needs besides.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
         quiet_seconds: How long a collection rests after a commit before it is put in order.
@@ -78,7 +87,9 @@ async def open_store(
             open_engine(str(place), options) as engine,
             open_shelves(engine) as shelves,
         ):
-            store = KnowledgeStore(shelves, embedder, parser, ann_rows, quiet_seconds)
+            store = KnowledgeStore(
+                shelves, (embedder, *others), parser, reranker, ann_rows, quiet_seconds
+            )
             try:
                 yield store
             finally:
@@ -93,14 +104,17 @@ class KnowledgeStore:
     def __init__(
         self,
         shelves: Shelves,
-        embedder: Embedder,
+        embedders: Sequence[Embedder],
         parser: Parser,
+        reranker: Reranker | None,
         ann_rows: int,
         quiet_seconds: float,
     ) -> None:
         self._shelves = shelves
-        self._embedder = embedder
+        self._embedders = {embedder.info().model: embedder for embedder in embedders}
+        self._default = embedders[0].info().model
         self._parser = parser
+        self._reranker = reranker
         self._ann_rows = ann_rows
         self._maintenance = Maintenance(self.tidy, quiet_seconds=quiet_seconds)
 
@@ -111,6 +125,7 @@ class KnowledgeStore:
         title: str = "",
         backend: str = EMBEDDED,
         settings: Mapping[str, str] = _NOTHING,
+        embedding_model: str = "",
         **more: Any,  # noqa: ANN401 - the fields of the record
     ) -> Collection:
         """Make an empty collection, or register one that another backend holds.
@@ -120,15 +135,23 @@ class KnowledgeStore:
             title: For people.
             backend: `embedded`, or the name of another backend.
             settings: What that backend needs to find it; never a secret.
+            embedding_model: Whose vectors it gets; empty: the store's default.
             more: Whose it is and how its documents are treated, as fields of `Collection`.
 
         Raises:
-            InvalidInputError: The name or the backend's name breaks the rule.
+            InvalidInputError: The name or the backend's name breaks the rule, the store does not
+                offer the model, or late interaction is wanted of one that cannot do it.
             CollectionExistsError: The organisation has a collection of this name.
         """
         check_collection_name(name)
         check_collection_name(backend)
-        made = new_collection(name, title, backend, settings, self._embedder.info(), **more)
+        embedder = self._offered(embedding_model or self._default)
+        made = new_collection(name, title, backend, settings, embedder.info(), **more)
+        if made.late_interaction and not isinstance(embedder, WordEmbedder):
+            raise InvalidInputError(
+                f"The embedding model {made.model!r} knows no vectors of single words. Choose "
+                "another, or do without late interaction."
+            )
         await self._shelves.add(made)
         return made
 
@@ -220,9 +243,9 @@ class KnowledgeStore:
             EmbeddingError: The embedder failed.
             StorageError: The commit failed.
         """
-        shelf = await self._searchable(collection)
+        shelf, embedder = await self._searchable(collection)
         source = ingestion.Source(name, data, media_type, uri, metadata)
-        events = ingestion.ingest(shelf, source, parser=self._parser, embedder=self._embedder)
+        events = ingestion.ingest(shelf, source, parser=self._parser, embedder=embedder)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Ingested) and not event.unchanged:
@@ -283,17 +306,20 @@ class KnowledgeStore:
         threshold: float = 0.0,
         mode: Mode = "hybrid",
         where: Condition = EVERYTHING,
+        options: SearchOptions = _AS_USUAL,
     ) -> list[Passage]:
         """Find passages for a question.
 
         Args:
             collection: Where to look.
-            query: The question; its first 256 tokens count for the meaning.
+            query: The question; as many of its tokens count for the meaning as the model reads.
             top_k: At most so many passages, 1 to 1,000.
             threshold: Leave out passages whose `score`, the cosine similarity, is lower. 0 leaves
-                out none, so that a match by words alone is not lost unasked.
+                out none, so that a match by words alone is not lost unasked, and in the mode
+                `text` no number does.
             mode: `hybrid` by meaning and words, `vector` by meaning, `text` by words (BM25).
             where: Which passages may be found, see `filters.matching`.
+            options: How they are ordered.
 
         Returns:
             Passages of documents as they are now, the most relevant first; none for a blank query.
@@ -302,29 +328,29 @@ class KnowledgeStore:
             CollectionNotFoundError: There is no such collection.
             ForeignBackendError: Another backend holds it.
             EmbedderMismatchError: Another embedder filled it.
-            InvalidInputError: `top_k` or `mode` is not one of those allowed.
-            EmbeddingError: The embedder failed.
+            InvalidInputError: `top_k`, `mode` or a weight is not one of those allowed.
+            RerankingError: The collection keeps no vectors of words, or there is no reranking
+                model, and the options ask for it.
+            EmbeddingError: The embedder or the reranking model failed.
         """
         _check_count("top_k", top_k)
         if mode not in {"hybrid", "vector", "text"}:
             raise InvalidInputError(
                 f"There is no search mode {mode!r}. Use 'hybrid', 'vector' or 'text'."
             )
-        shelf = await self._searchable(collection)
+        _check_weights(options)
+        shelf, embedder = await self._searchable(collection)
+        self._check_reranking(shelf.collection, options)
         query = query.encode(errors="replace").decode().strip()
         if not query:
             return []
-        (vector,) = await self._embedder.embed([query], "query")
+        (vector,) = await embedder.embed([query], "query")
+        words = None
+        if options.reranking == "late_interaction" and isinstance(embedder, WordEmbedder):
+            words = await embedder.embed_words(query)
+        question = Question(query, vector, words, mode, options, self._reranker, where)
         async with shelf.using():
-            return await find(
-                shelf.table,
-                query,
-                vector,
-                top_k=top_k,
-                threshold=threshold,
-                mode=mode,
-                where=where,
-            )
+            return await find(shelf.table, question, top_k=top_k, threshold=threshold)
 
     async def tidy(self, collection: str) -> None:
         """Put a collection's files in order now; otherwise this happens in the background.
@@ -361,10 +387,39 @@ class KnowledgeStore:
             )
         return await self._shelves.open(collection)
 
-    async def _searchable(self, name: str) -> Shelf:
-        """Open a collection whose vectors come from the embedder in use."""
+    def _offered(self, model: str) -> Embedder:
+        """Return the embedder of a model.
+
+        Raises:
+            InvalidInputError: There is none.
+        """
+        if model not in self._embedders:
+            names = ", ".join(map(repr, self._embedders))
+            raise InvalidInputError(f"There is no embedding model {model!r}. Use one of {names}.")
+        return self._embedders[model]
+
+    def _check_reranking(self, collection: Collection, options: SearchOptions) -> None:
+        """Refuse a reranking that cannot be had.
+
+        Raises:
+            RerankingError: Says what is missing.
+        """
+        if options.reranking == "late_interaction" and not collection.late_interaction:
+            raise RerankingError(
+                f"The collection {collection.name!r} keeps no vectors of words. Make one with "
+                "late_interaction, and ingest its documents there."
+            )
+        if options.reranking == "model" and self._reranker is None:
+            raise RerankingError(
+                "No reranking model is configured. Configure one, or search without."
+            )
+
+    async def _searchable(self, name: str) -> tuple[Shelf, Embedder]:
+        """Open a collection, and find the embedder that its vectors come from."""
         shelf = await self._shelf(name)
-        ours, theirs = self._embedder.info(), shelf.collection
+        theirs = shelf.collection
+        embedder = self._embedders.get(theirs.model, self._embedders[self._default])
+        ours = embedder.info()
         if (ours.model, ours.dim, ours.revision) != (theirs.model, theirs.dim, theirs.revision):
             raise EmbedderMismatchError(
                 f"The collection {name!r} was made with the embedder {theirs.model!r} "
@@ -372,7 +427,7 @@ class KnowledgeStore:
                 f"(revision {ours.revision!r}, {ours.dim} dimensions) is configured. Configure "
                 "the former, or delete the collection and ingest its documents again."
             )
-        return shelf
+        return shelf, embedder
 
 
 async def _present(shelf: Shelf, name: str) -> Document:
@@ -383,6 +438,13 @@ async def _present(shelf: Shelf, name: str) -> Document:
             "documents."
         )
     return found.document
+
+
+def _check_weights(options: SearchOptions) -> None:
+    for name in ("recency_weight", "vector_weight"):
+        weight = getattr(options, name)
+        if weight is not None and not 0 <= weight <= 1:
+            raise InvalidInputError(f"{name} must be 0 to 1, not {weight}.")
 
 
 def _check_count(what: str, count: int) -> None:

@@ -31,6 +31,9 @@ from heddle_tools_service.knowledge.records import Document
 KIND = "chunks"
 """Before a collection's id, the name of its table."""
 
+TOKENS = "tokens"
+"""The column of the vectors of words, null where they are not kept."""
+
 DOCUMENT_COLUMNS = [
     "document", "title", "uri", "media_type", "sha256", "size", "chunks", "ingested_at",
     "metadata", "fingerprint",
@@ -64,7 +67,11 @@ def indexed_text(chunk: Chunk) -> str:
 
 
 def document_rows(
-    version: Version, chunks: list[Chunk], groups: list[Vectors], collection: str
+    version: Version,
+    chunks: list[Chunk],
+    groups: list[Vectors],
+    words: list[bytes | None],
+    collection: str,
 ) -> pa.Table:
     """Lay out a document's chunks as rows; the vectors come in groups, in the same order."""
     document, count = version.document, len(chunks)
@@ -96,6 +103,7 @@ def document_rows(
         "page": [chunk.page for chunk in chunks],
         "parent_text": [chunk.parent_text for chunk in chunks],
         "vector": pa.FixedSizeListArray.from_arrays(flat, dim),
+        TOKENS: words,
     }
     return pa.table(columns, schema=layout(dim).schema)
 
@@ -182,5 +190,6 @@ def _schema(dim: int) -> pa.Schema:
             pa.field("document_time", pa.int64()),  # microseconds since 1970, UTC
             pa.field("start_offset", pa.int32()),
             pa.field("end_offset", pa.int32()),
+            pa.field(TOKENS, pa.binary()),  # see `late_interaction.packed`
         ]
     )

@@ -54,8 +54,10 @@ class EmbeddedStore:
 
     async def _opened(self) -> "KnowledgeStore":
         embedding, store = await asyncio.to_thread(_engine)
-        embedder = await self._resources.enter_async_context(embedding.MiniLmEmbedder())
-        return await self._resources.enter_async_context(store.open_store(self._folder, embedder))
+        entered = self._resources.enter_async_context
+        english = await entered(embedding.MiniLmEmbedder())
+        others = [await entered(embedding.MultilingualE5Embedder())]
+        return await entered(store.open_store(self._folder, english, others=others))
 
     async def _warm(self) -> None:
         try:
