@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from heddle_tools_service.knowledge.embedding import MiniLmEmbedder
 from heddle_tools_service.knowledge.errors import InvalidInputError
-from heddle_tools_service.knowledge.ranking import spread
 from heddle_tools_service.knowledge.records import Mode
 from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.knowledge.testing import HashingEmbedder
@@ -159,11 +158,3 @@ async def test_large_collections_get_an_approximate_index_that_misses_little(
         assert len({p.ordinal for p in near} & {p.ordinal for p in exact}) >= 18
         await put(store, "b", "word7 word21 new")
         assert (await store.search("docs", "word7 word21 new", top_k=1))[0].document == "b"
-
-
-def test_scores_are_spread_over_zero_to_one() -> None:
-    scores = np.array([1, 2, 3], dtype=np.float32)
-    assert spread(scores).tolist() == [0, 0.5, 1]
-    assert np.allclose(spread(scores, floor=0.0), [1 / 3, 2 / 3, 1])
-    assert spread(scores[:1]).tolist() == [1]
-    assert spread(np.zeros(2, dtype=np.float32), floor=0.0).tolist() == [0, 0]
