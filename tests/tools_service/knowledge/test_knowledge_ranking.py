@@ -51,19 +51,28 @@ def test_a_text_quotes_the_pairs_of_words_that_stand_in_it(
 
 def test_words_decide_where_a_text_quotes_the_question_and_meaning_where_none_does() -> None:
     cosine, words = scores(0.9, 0.5, 0.2), scores(2.0, 9.0, 8.5)
-    assert int(np.argmax(adaptive(cosine, words, scores(0, 0, 0)))) == 0
-    assert int(np.argmax(adaptive(cosine, words, scores(0, 1, 0)))) == 1
+    assert int(np.argmax(adaptive("why", cosine, words, scores(0, 0, 0)))) == 0
+    assert int(np.argmax(adaptive("why", cosine, words, scores(0, 1, 0)))) == 1
 
 
 def test_of_two_passages_with_like_words_the_one_that_quotes_is_first() -> None:
     cosine, words = scores(0.5, 0.5, 0.1), scores(8.0, 8.2, 1.0)
-    assert np.argmax(adaptive(cosine, words, scores(1, 0, 0))) == 0
+    assert np.argmax(adaptive("why", cosine, words, scores(1, 0, 0))) == 0
 
 
 def test_a_question_whose_words_nobody_has_is_ordered_by_meaning() -> None:
     cosine = scores(0.1, 0.7, 0.4)
-    order = np.argsort(-adaptive(cosine, scores(0, 0, 0), scores(0, 0, 0)))
+    order = np.argsort(-adaptive("why", cosine, scores(0, 0, 0), scores(0, 0, 0)))
     assert order.tolist() == [1, 2, 0]
+
+
+def test_the_longer_the_question_the_more_its_words_count() -> None:
+    cosine, words, quoted = scores(0.9, 0.3, 0.2), scores(1, 9, 8), scores(0, 0, 0)
+    short = adaptive("why", cosine, words, quoted)
+    long = adaptive("why " * 100, cosine, words, quoted)
+    longer = adaptive("why " * 1_000, cosine, words, quoted)
+    assert long[1] - long[0] > short[1] - short[0]
+    assert longer.tolist() == long.tolist()
 
 
 def test_the_ends_of_a_fixed_weight_are_words_alone_and_meaning_alone() -> None:

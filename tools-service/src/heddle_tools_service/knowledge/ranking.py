@@ -21,9 +21,11 @@ Scores = NDArray[np.float32]
 LOOKED_AT = 10
 """Of so many candidates, the best by words, the text is read."""
 
-_MEANING = 0.88  # how much meaning counts where nothing is quoted
-_QUOTED = 0.55  # how much less where all of the question is quoted
+_MEANING = 0.92  # how much meaning counts where nothing is quoted
+_QUOTED = 0.6  # how much less where all of the question is quoted
 _CLEAR = 0.15  # how much less where no second passage comes near the first by words
+_LONG = 0.15  # how much less for a question of so many words that one vector cannot tell it all:
+_LONG_WORDS = 100
 _QUOTED_BY = 3  # the best passages by words, whose quotations move the weight
 _BONUS = 0.5  # on the BM25 of a passage that quotes all of the question
 _HALF_LIFE = 180.0  # days
@@ -44,10 +46,11 @@ def quotation(query: str, text: str) -> float:
     return len(pairs.intersection(pairwise(words))) / len(pairs)
 
 
-def adaptive(cosine: Scores, words: Scores, quoted: Scores) -> Scores:
+def adaptive(query: str, cosine: Scores, words: Scores, quoted: Scores) -> Scores:
     """Combine the scores of candidates with the weight that suits the question.
 
     Args:
+        query: The question.
         cosine: Their similarity with the question, shape [n].
         words: Their BM25, 0 where no word fits, shape [n].
         quoted: Their `quotation`, where it was looked at, else 0, shape [n].
@@ -59,6 +62,7 @@ def adaptive(cosine: Scores, words: Scores, quoted: Scores) -> Scores:
     weight = _MEANING - _QUOTED * float(quoted[best].max(initial=0.0)) ** 3
     if len(best) > 1 and words[best[0]] > 0:
         weight -= _CLEAR * float(1 - words[best[1]] / words[best[0]])
+    weight -= _LONG * min(1.0, len(_WORD.findall(query)) / _LONG_WORDS)
     return convex(cosine, words * (1 + _BONUS * quoted**2), weight)
 
 

@@ -137,7 +137,7 @@ async def _relevance(table: Table, found: Candidates, question: Question, *, ear
         relevance = found.words
     elif question.is_adaptive:
         quoted = await _quoted(table, found, question.text, early=early)
-        relevance = adaptive(found.cosine, found.words, quoted)
+        relevance = adaptive(question.text, found.cosine, found.words, quoted)
     else:
         fuse = convex if options.fusion == "convex" else reciprocal_rank
         weight = 0.5 if options.vector_weight is None else options.vector_weight
