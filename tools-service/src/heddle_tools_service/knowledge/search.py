@@ -69,6 +69,13 @@ class Question:
         free = self.options.vector_weight is None and self.options.fusion == "convex"
         return self.mode == "hybrid" and free
 
+    @property
+    def ranked_by(self) -> tuple[str, ...]:
+        """What is read of every candidate, besides vectors and scores."""
+        ages = (_TIME,) if self.options.recency_weight else ()
+        texts = (_TEXT,) if self.is_adaptive or self.options.reranking == "model" else ()
+        return ages + texts
+
 
 class _ChangedError(Exception):
     """A document has changed since its passages were found."""
@@ -92,7 +99,7 @@ async def find(table: Table, question: Question, *, top_k: int, threshold: float
         return await _found(table, question, count, top_k, threshold, ())
     except _ChangedError:  # now with all columns at once
         kept = (TOKENS,) if question.words is not None else ()
-        columns = (*_COLUMNS, _TEXT, *kept)
+        columns = (*_COLUMNS, *kept)
         return await _found(table, question, count, top_k, threshold, columns)
 
 
@@ -105,7 +112,6 @@ async def _found(
     columns: tuple[str, ...],
 ) -> list[Passage]:
     """Find passages, with some columns read at once and the others when they are needed."""
-    ages = (_TIME,) if question.options.recency_weight else ()
     found = await find_candidates(
         table,
         question.text,
@@ -113,7 +119,7 @@ async def _found(
         count=count,
         mode=question.mode,
         where=question.where,
-        columns=(*columns, *ages),
+        columns=(*question.ranked_by, *columns),
     )
     if not len(found):
         return []
@@ -136,7 +142,7 @@ async def _relevance(table: Table, found: Candidates, question: Question, *, ear
     elif question.mode == "text":
         relevance = found.words
     elif question.is_adaptive:
-        quoted = await _quoted(table, found, question.text, early=early)
+        quoted = _quoted(found, question.text)
         relevance = adaptive(question.text, found.cosine, found.words, quoted)
     else:
         fuse = convex if options.fusion == "convex" else reciprocal_rank
@@ -150,15 +156,12 @@ async def _relevance(table: Table, found: Candidates, question: Question, *, ear
     return relevance
 
 
-async def _quoted(table: Table, found: Candidates, query: str, *, early: bool) -> Scores:
+def _quoted(found: Candidates, query: str) -> Scores:
     """Say how much of the question the best passages by words quote."""
-    best = np.argsort(-found.words, kind="stable")[:LOOKED_AT]
-    looked_at = [int(at) for at in best if found.words[at] > 0]
     quoted = np.zeros(len(found), dtype=np.float32)
-    for at, row in zip(
-        looked_at, await _read(table, found, looked_at, (_TEXT,), early=early), strict=True
-    ):
-        quoted[at] = quotation(query, row[_TEXT])
+    for at in np.argsort(-found.words, kind="stable")[:LOOKED_AT]:
+        if found.words[at] > 0:
+            quoted[at] = quotation(query, found.columns[at][_TEXT])
     return quoted
 
 
@@ -172,8 +175,8 @@ async def _reranked(
         return reranked(relevance, anew, best, BLEND)
     if question.reranker is None:
         return relevance
-    rows = await _read(table, found, best, (_TEXT,), early=early)
-    scores = await question.reranker.rerank(question.text, [row[_TEXT] for row in rows])
+    texts = [found.columns[at][_TEXT] for at in best]
+    scores = await question.reranker.rerank(question.text, texts)
     return reranked(relevance, scores, best, 1.0)
 
 
