@@ -114,6 +114,66 @@ async def test_a_document_is_ingested_with_progress_and_found(
     assert got.collection.document_count == 1
 
 
+async def test_a_search_is_ordered_as_its_request_says(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    await create(stub, "looms")
+    await ingest(stub, "shed.txt", b"Shed, shed, shed, shed, and nothing else but a shed.")
+    await ingest(stub, "warp.txt", b"The warp is what is lifted to make a shed.")
+    query = "what is lifted shed shed"
+
+    async def relevance(**fields: Any) -> dict[str, float]:
+        request = pb.SearchCollectionRequest(collection="looms", query=query, **fields)
+        found = await answered(stub.SearchCollection(request, **outgoing(10)))
+        return {passage.document: passage.relevance for passage in found.passages}
+
+    by_words = await relevance(vector_weight=0.0)
+    by_meaning = await relevance(vector_weight=1.0)
+    by_places = await relevance(fusion=pb.FUSION_RECIPROCAL_RANK, vector_weight=1.0)
+    assert max(by_words.values()) == max(by_meaning.values()) == 1
+    assert min(by_words.values()) > min(by_meaning.values()) == 0
+    assert sorted(by_places.values()) == pytest.approx([61 / 62, 1])
+    young = await relevance(recency_weight=1.0, vector_weight=1.0)
+    assert young == pytest.approx(by_meaning, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"recency_weight": 1.5}, "recency_weight"),
+        ({"vector_weight": -0.5}, "vector_weight"),
+        ({"fusion": 99}, "fusion"),
+        ({"reranking": 99}, "reranking"),
+    ],
+)
+async def test_a_search_beyond_the_contract_is_refused_by_its_field(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub", fields: dict[str, Any], field: str
+) -> None:
+    await create(stub, "looms")
+    request = pb.SearchCollectionRequest(collection="looms", query="x", **fields)
+    with pytest.raises(InvalidRequestError) as refused:
+        await answered(stub.SearchCollection(request, **outgoing(10)))
+    assert [violation.field for violation in refused.value.violations] == [field]
+
+
+@pytest.mark.parametrize("reranking", [pb.RERANKING_LATE_INTERACTION, pb.RERANKING_MODEL])
+async def test_a_reranking_that_is_not_set_up_is_a_failed_precondition(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub", reranking: pb.Reranking.ValueType
+) -> None:
+    await create(stub, "looms")
+    request = pb.SearchCollectionRequest(collection="looms", query="x", reranking=reranking)
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await stub.SearchCollection(request, **outgoing(10))
+    assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+
+
+async def test_a_model_that_is_not_on_offer_is_refused_with_those_that_are(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    with pytest.raises(InvalidRequestError, match="'hashed-words'"):
+        await create(stub, "looms", embedding_model="bge-m3")
+
+
 async def test_a_new_version_replaces_the_old_one(
     stub: "pb_grpc.KnowledgeServiceAsyncStub",
 ) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import psutil
 import pytest
 import pytest_asyncio
-from heddle_tools_service.knowledge.embedding import MiniLmEmbedder
+from heddle_tools_service.knowledge.embedding import MiniLmEmbedder, MultilingualE5Embedder
 from heddle_tools_service.knowledge.errors import EmbeddingError
 from heddle_tools_service.knowledge.minilm import checked
 
@@ -128,3 +128,15 @@ async def test_a_model_file_that_was_changed_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"other")
     with pytest.raises(EmbeddingError, match="Install package==1"):
         checked(path, "0" * 64, "package==1")
+
+
+async def test_the_multilingual_model_knows_what_is_meant_in_another_language() -> None:
+    swedish = ["Skatten ska betalas i april.", "Hunden skäller på brevbäraren.", "\0 x"]
+    async with MultilingualE5Embedder() as embedder:
+        passages = await embedder.embed(swedish, "passage")
+        (query,) = await embedder.embed(["Wann muss ich meine Steuern zahlen?"], "query")
+        assert passages.shape == (3, embedder.info().dim)
+        assert np.allclose(np.linalg.norm(passages, axis=1), 1, atol=1e-3)
+        assert np.argmax(passages @ query) == 0
+        (as_query,) = await embedder.embed(swedish[:1], "query")
+        assert not np.allclose(as_query, passages[0], atol=1e-3)

@@ -1,27 +1,38 @@
 """The process that embeds passages: `python -m heddle_tools_service.knowledge.embedding_worker`."""
 
+from functools import cache
+
 import msgspec
 
+from heddle_tools_service.knowledge.embedding import load_minilm, load_model
 from heddle_tools_service.knowledge.errors import EmbeddingError
 from heddle_tools_service.knowledge.frames import EmbedReply, EmbedRequest, serve
-from heddle_tools_service.knowledge.minilm import MiniLm
+from heddle_tools_service.knowledge.late_interaction import packed
+
+_model = cache(load_model)
+_word_model = cache(load_minilm)
 
 
 def main() -> None:
     """Embed what the service sends, until it goes."""
-    model: MiniLm | None = None
+    serve(_handle)
 
-    def handle(payload: bytes) -> bytes:
-        nonlocal model
-        request = msgspec.msgpack.decode(payload, type=EmbedRequest)
-        try:
-            model = model or MiniLm()
-            reply = EmbedReply(vectors=model.embed(request.texts).tobytes())
-        except EmbeddingError as error:
-            reply = EmbedReply(error=str(error))
-        return msgspec.msgpack.encode(reply)
 
-    serve(handle)
+def _handle(payload: bytes) -> bytes:
+    request = msgspec.msgpack.decode(payload, type=EmbedRequest)
+    try:
+        reply = _embedded(request)
+    except EmbeddingError as error:
+        reply = EmbedReply(error=str(error))
+    return msgspec.msgpack.encode(reply)
+
+
+def _embedded(request: EmbedRequest) -> EmbedReply:
+    if not request.words:
+        vectors = _model(request.model).embed(request.texts, "passage")
+        return EmbedReply(vectors=vectors.tobytes())
+    vectors, words = _word_model().embed_words(request.texts)
+    return EmbedReply(vectors=vectors.tobytes(), words=[packed(each) for each in words])
 
 
 if __name__ == "__main__":

@@ -48,5 +48,9 @@ class EmbeddingError(KnowledgeError):
     """The embedding model cannot be loaded, is not the expected file, or keeps failing."""
 
 
+class RerankingError(KnowledgeError):
+    """A search asks for a reranking that the collection or the service is not set up for."""
+
+
 class StorageError(KnowledgeError):
     """The engine below failed to read or write, for instance on a full disk."""

@@ -8,6 +8,7 @@ from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
     NotFoundError,
+    NotSetUpError,
     UnavailableError,
 )
 
@@ -17,6 +18,7 @@ from heddle_tools_service.knowledge.errors import (
     DocumentNotFoundError,
     EmbeddingError,
     KnowledgeError,
+    RerankingError,
     StorageError,
 )
 
@@ -25,6 +27,7 @@ _KINDS: dict[type[KnowledgeError], type[HeddleError]] = {
     DocumentNotFoundError: NotFoundError,
     CollectionExistsError: AlreadyExistsError,
     EmbeddingError: UnavailableError,
+    RerankingError: NotSetUpError,
     StorageError: UnavailableError,
 }
 

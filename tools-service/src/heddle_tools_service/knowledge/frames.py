@@ -24,15 +24,21 @@ _WATCH_SECONDS = 2.0
 
 
 class EmbedRequest(msgspec.Struct, frozen=True):
-    """Passages to embed."""
+    """Passages to embed, by which model, and whether word by word too."""
 
+    model: str
     texts: list[str]
+    words: bool = False
 
 
 class EmbedReply(msgspec.Struct, frozen=True):
-    """Their vectors: float32 in this machine's byte order, row after row; or what went wrong."""
+    """Their vectors: float32 in this machine's byte order, row after row; or what went wrong.
+
+    The words of each are as `late_interaction.packed`, if they were asked for.
+    """
 
     vectors: bytes = b""
+    words: list[bytes] = []
     error: str = ""
 
 

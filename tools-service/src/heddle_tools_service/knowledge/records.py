@@ -13,6 +13,8 @@ EMBEDDED = "embedded"
 
 Mode = Literal["hybrid", "vector", "text"]
 Stage = Literal["parsing", "drawing", "recognising", "embedding", "relating", "saving"]
+Fusion = Literal["convex", "reciprocal_rank"]
+Reranking = Literal["none", "late_interaction", "model"]
 Sharing = Literal["private", "organization", "everyone"]
 PageHandling = Literal["text", "pictures", "search"]
 
@@ -139,7 +141,8 @@ class Passage:
             between queries of one collection; about 0.3 and more is related with the default
             model. Thresholds compare this.
         relevance: What the passages of one search are ordered by, comparable only among them:
-            in `hybrid` the fused score of 0 to 1, in `vector` the cosine, in `text` BM25.
+            in `hybrid` the fused score of 0 to 1, in `vector` the cosine, in `text` BM25; all
+            after ageing and reranking, if these were asked for.
         document: The name of its document.
         title: The title of its document.
         uri: Where its document can be found; may be empty.
@@ -168,6 +171,26 @@ class Passage:
     start: int = 0
     end: int = 0
     document_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How the passages of a search are ordered.
+
+    Attributes:
+        recency_weight: How much the age of documents counts, 0 to 1: relevance is multiplied by
+            1 - weight + weight * 0.5 ^ (age in days / 180).
+        vector_weight: How much meaning counts in `hybrid`, 0 to 1; words count the rest. None:
+            what suits the question; for `reciprocal_rank`, half.
+        fusion: How the two become one in `hybrid`: by scores, or by places alone.
+        reranking: What orders the best 50 anew: nothing; the late interaction of the question's
+            words with theirs, blended in; or the store's reranking model.
+    """
+
+    recency_weight: float = 0.0
+    vector_weight: float | None = None
+    fusion: Fusion = "convex"
+    reranking: Reranking = "none"
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,8 @@ from heddle_tools_service.knowledge.records import (
     Collection,
     IngestProgress,
     Mode,
+    Reranking,
+    SearchOptions,
 )
 
 if TYPE_CHECKING:  # loads the engine
@@ -59,6 +61,12 @@ _MODES: dict[pb.SearchMode.ValueType, Mode] = {
     pb.SEARCH_MODE_HYBRID: "hybrid",
     pb.SEARCH_MODE_VECTOR: "vector",
     pb.SEARCH_MODE_TEXT: "text",
+}
+_RERANKINGS: dict[pb.Reranking.ValueType, Reranking] = {
+    pb.RERANKING_UNSPECIFIED: "none",
+    pb.RERANKING_NONE: "none",
+    pb.RERANKING_LATE_INTERACTION: "late_interaction",
+    pb.RERANKING_MODEL: "model",
 }
 
 
@@ -84,6 +92,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                 settings=dict(asked.settings),
                 owner=person.name,
                 organization=person.organization,
+                embedding_model=asked.embedding_model,
                 **treatment(asked),
             )
             return pb.CreateCollectionResponse(collection=await _counted(store, made))
@@ -264,6 +273,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                 threshold=request.threshold,
                 mode=_MODES[request.mode],
                 where=where,
+                options=_options(request),
             )
             return pb.SearchCollectionResponse(
                 passages=[passage_message(collection, each) for each in found]
@@ -286,3 +296,12 @@ async def _counted(store: "KnowledgeStore", collection: Collection) -> pb.Collec
     here = collection.backend == EMBEDDED
     size = await store.collection_size(collection.id) if here else None
     return collection_message(collection, size)
+
+
+def _options(request: pb.SearchCollectionRequest) -> SearchOptions:
+    return SearchOptions(
+        recency_weight=request.recency_weight,
+        vector_weight=request.vector_weight if request.HasField("vector_weight") else None,
+        fusion="reciprocal_rank" if request.fusion == pb.FUSION_RECIPROCAL_RANK else "convex",
+        reranking=_RERANKINGS[request.reranking],
+    )

@@ -4,7 +4,7 @@ Several processes may open the same place; each sees at once what the others com
 exclude each other per collection, and only for the moment of a commit.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -14,7 +14,7 @@ from typing import Any
 
 from heddle_tools_service.knowledge import ingestion
 from heddle_tools_service.knowledge.catalogue import new_collection
-from heddle_tools_service.knowledge.embedding import Embedder
+from heddle_tools_service.knowledge.embedding import Embedder, WordEmbedder
 from heddle_tools_service.knowledge.engines.address import open_engine
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Compare, Condition
 from heddle_tools_service.knowledge.errors import (
@@ -23,6 +23,7 @@ from heddle_tools_service.knowledge.errors import (
     EmbedderMismatchError,
     ForeignBackendError,
     InvalidInputError,
+    RerankingError,
 )
 from heddle_tools_service.knowledge.graph.graphs import Graphs
 from heddle_tools_service.knowledge.graph.records import Answer, AskPaths, AskThemes, Held, Part
@@ -44,9 +45,11 @@ from heddle_tools_service.knowledge.records import (
     IngestProgress,
     Mode,
     Passage,
+    SearchOptions,
     Statistics,
 )
-from heddle_tools_service.knowledge.search import find
+from heddle_tools_service.knowledge.reranking import Reranker
+from heddle_tools_service.knowledge.search import Question, find
 from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.shelves import Shelves, open_shelves
 from heddle_tools_service.knowledge.statistics import counted
@@ -58,13 +61,16 @@ MOST_RESULTS = 1_000
 _ANN_ROWS = 20_000
 _QUIET_SECONDS = 2.0
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_AS_USUAL = SearchOptions()
 
 
 @asynccontextmanager
-async def open_store(
+async def open_store(  # noqa: PLR0913 - what a store is made of, each by its name
     place: Path | str,
     embedder: Embedder,
     *,
+    others: Sequence[Embedder] = (),
+    reranker: Reranker | None = None,
     options: Mapping[str, str] = _NOTHING,
     graphs: Path | None = None,
     ann_rows: int = _ANN_ROWS,
@@ -75,7 +81,10 @@ async def open_store(
     Args:
         place: A directory, on a local file system, for it holds locks; `s3://BUCKET/PREFIX`; or
             `postgresql://…`.
-        embedder: Makes the vectors. It stays the caller's to close.
+        embedder: Makes the vectors of collections that name no other. It stays the caller's to
+            close.
+        others: Embedders that a collection may name instead, by their models; likewise.
+        reranker: The model of searches that ask for one; likewise.
         options: What an object store needs besides.
         graphs: The directory of graphs, on a local file system. Without it they are beside the
             collections if these are in a directory, and otherwise none are drawn.
@@ -99,7 +108,9 @@ async def open_store(
         ):
             await drawn.sweep(await shelves.catalogue.all())
             upkeep = Upkeep(str(place), options, ann_rows)
-            store = KnowledgeStore(shelves, embedder, parser, drawn, upkeep, quiet_seconds)
+            store = KnowledgeStore(
+                shelves, (embedder, *others), parser, drawn, upkeep, reranker, quiet_seconds
+            )
             try:
                 yield store
             finally:
@@ -115,17 +126,20 @@ class KnowledgeStore:
     def __init__(
         self,
         shelves: Shelves,
-        embedder: Embedder,
+        embedders: Sequence[Embedder],
         parser: Parser,
         graphs: Graphs,
         upkeep: Upkeep,
+        reranker: Reranker | None,
         quiet_seconds: float,
     ) -> None:
         self._shelves = shelves
-        self._embedder = embedder
+        self._embedders = {embedder.info().model: embedder for embedder in embedders}
+        self._default = embedders[0].info().model
         self._parser = parser
         self._graphs = graphs
         self._upkeep = upkeep
+        self._reranker = reranker
         self._maintenance = Maintenance(upkeep.tidy, quiet_seconds=quiet_seconds)
 
     async def create_collection(
@@ -135,6 +149,7 @@ class KnowledgeStore:
         title: str = "",
         backend: str = EMBEDDED,
         settings: Mapping[str, str] = _NOTHING,
+        embedding_model: str = "",
         **more: Any,  # noqa: ANN401 - the fields of the record
     ) -> Collection:
         """Make an empty collection, or register one that another backend holds.
@@ -144,19 +159,27 @@ class KnowledgeStore:
             title: For people.
             backend: `embedded`, or the name of another backend.
             settings: What that backend needs to find it; never a secret.
+            embedding_model: Whose vectors it gets; empty: the store's default.
             more: Whose it is and how its documents are treated, as fields of `Collection`.
 
         Raises:
-            InvalidInputError: The name or the backend's name breaks the rule, or the collection
-                is to have a graph and the service draws none.
+            InvalidInputError: The name or the backend's name breaks the rule, the store does not
+                offer the model, late interaction is wanted of one that cannot do it, or a graph
+                of a service that draws none.
             CollectionExistsError: The organisation has a collection of this name.
         """
         check_collection_name(name)
         check_collection_name(backend)
         if more.get("graph"):
             self._graphs.check_possible()
-        made = new_collection(name, title, backend, settings, self._embedder.info(), **more)
+        embedder = self._offered(embedding_model or self._default)
+        made = new_collection(name, title, backend, settings, embedder.info(), **more)
         made.chunking.check()
+        if made.late_interaction and not isinstance(embedder, WordEmbedder):
+            raise InvalidInputError(
+                f"The embedding model {made.model!r} knows no vectors of single words. Choose "
+                "another, or do without late interaction."
+            )
         await self._shelves.add(made)
         return made
 
@@ -267,11 +290,11 @@ class KnowledgeStore:
             EmbeddingError: The embedder failed.
             StorageError: The commit failed.
         """
-        shelf = await self._searchable(collection)
+        shelf, embedder = await self._searchable(collection)
         source = ingestion.Source(name, data, media_type, uri, metadata, document_time)
         graph = self._graphs.of(shelf.collection)
         events = ingestion.ingest(
-            shelf, source, parser=self._parser, embedder=self._embedder, graph=graph
+            shelf, source, parser=self._parser, embedder=embedder, graph=graph
         )
         async with aclosing(events):
             async for event in events:
@@ -376,17 +399,20 @@ class KnowledgeStore:
         threshold: float = 0.0,
         mode: Mode = "hybrid",
         where: Condition = EVERYTHING,
+        options: SearchOptions = _AS_USUAL,
     ) -> list[Passage]:
         """Find passages for a question.
 
         Args:
             collection: Where to look.
-            query: The question; its first 256 tokens count for the meaning.
+            query: The question; as many of its tokens count for the meaning as the model reads.
             top_k: At most so many passages, 1 to 1,000.
             threshold: Leave out passages whose `score`, the cosine similarity, is lower. 0 leaves
-                out none, so that a match by words alone is not lost unasked.
+                out none, so that a match by words alone is not lost unasked, and in the mode
+                `text` no number does.
             mode: `hybrid` by meaning and words, `vector` by meaning, `text` by words (BM25).
             where: Which passages may be found, see `filters.matching`.
+            options: How they are ordered.
 
         Returns:
             Passages of documents as they are now, the most relevant first; none for a blank query.
@@ -395,29 +421,29 @@ class KnowledgeStore:
             CollectionNotFoundError: There is no such collection.
             ForeignBackendError: Another backend holds it.
             EmbedderMismatchError: Another embedder filled it.
-            InvalidInputError: `top_k` or `mode` is not one of those allowed.
-            EmbeddingError: The embedder failed.
+            InvalidInputError: `top_k`, `mode` or a weight is not one of those allowed.
+            RerankingError: The collection keeps no vectors of words, or there is no reranking
+                model, and the options ask for it.
+            EmbeddingError: The embedder or the reranking model failed.
         """
         _check_count("top_k", top_k)
         if mode not in {"hybrid", "vector", "text"}:
             raise InvalidInputError(
                 f"There is no search mode {mode!r}. Use 'hybrid', 'vector' or 'text'."
             )
-        shelf = await self._searchable(collection)
+        _check_weights(options)
+        shelf, embedder = await self._searchable(collection)
+        self._check_reranking(shelf.collection, options)
         query = query.encode(errors="replace").decode().strip()
         if not query:
             return []
-        (vector,) = await self._embedder.embed([query], "query")
+        (vector,) = await embedder.embed([query], "query")
+        words = None
+        if options.reranking == "late_interaction" and isinstance(embedder, WordEmbedder):
+            words = await embedder.embed_words(query)
+        question = Question(query, vector, words, mode, options, self._reranker, where)
         async with shelf.using():
-            return await find(
-                shelf.table,
-                query,
-                vector,
-                top_k=top_k,
-                threshold=threshold,
-                mode=mode,
-                where=where,
-            )
+            return await find(shelf.table, question, top_k=top_k, threshold=threshold)
 
     async def held_graph(self, collection: str) -> Held:
         """Return what of a collection's graph counts now, for questions to it.
@@ -487,10 +513,39 @@ class KnowledgeStore:
             )
         return await self._shelves.open(collection)
 
-    async def _searchable(self, name: str) -> Shelf:
-        """Open a collection whose vectors come from the embedder in use."""
+    def _offered(self, model: str) -> Embedder:
+        """Return the embedder of a model.
+
+        Raises:
+            InvalidInputError: There is none.
+        """
+        if model not in self._embedders:
+            names = ", ".join(map(repr, self._embedders))
+            raise InvalidInputError(f"There is no embedding model {model!r}. Use one of {names}.")
+        return self._embedders[model]
+
+    def _check_reranking(self, collection: Collection, options: SearchOptions) -> None:
+        """Refuse a reranking that cannot be had.
+
+        Raises:
+            RerankingError: Says what is missing.
+        """
+        if options.reranking == "late_interaction" and not collection.late_interaction:
+            raise RerankingError(
+                f"The collection {collection.name!r} keeps no vectors of words. Make one with "
+                "late_interaction, and ingest its documents there."
+            )
+        if options.reranking == "model" and self._reranker is None:
+            raise RerankingError(
+                "No reranking model is configured. Configure one, or search without."
+            )
+
+    async def _searchable(self, name: str) -> tuple[Shelf, Embedder]:
+        """Open a collection, and find the embedder that its vectors come from."""
         shelf = await self._shelf(name)
-        ours, theirs = self._embedder.info(), shelf.collection
+        theirs = shelf.collection
+        embedder = self._embedders.get(theirs.model, self._embedders[self._default])
+        ours = embedder.info()
         if (ours.model, ours.dim, ours.revision) != (theirs.model, theirs.dim, theirs.revision):
             raise EmbedderMismatchError(
                 f"The collection {name!r} was made with the embedder {theirs.model!r} "
@@ -498,7 +553,7 @@ class KnowledgeStore:
                 f"(revision {ours.revision!r}, {ours.dim} dimensions) is configured. Configure "
                 "the former, or delete the collection and ingest its documents again."
             )
-        return shelf
+        return shelf, embedder
 
 
 async def _present(shelf: Shelf, name: str) -> Document:
@@ -513,6 +568,13 @@ def no_document(collection: Collection, reference: str) -> DocumentNotFoundError
     return DocumentNotFoundError(
         f"The collection {collection.name!r} has no document {reference!r}. List its documents."
     )
+
+
+def _check_weights(options: SearchOptions) -> None:
+    for name in ("recency_weight", "vector_weight"):
+        weight = getattr(options, name)
+        if weight is not None and not 0 <= weight <= 1:
+            raise InvalidInputError(f"{name} must be 0 to 1, not {weight}.")
 
 
 def _check_count(what: str, count: int) -> None:

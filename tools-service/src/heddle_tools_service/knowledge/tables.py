@@ -6,6 +6,7 @@ document is missing, mixed or partly there.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from heddle_tools_service.knowledge.chunks import Chunk
-from heddle_tools_service.knowledge.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import (
     LABELS,
     Compare,
@@ -27,6 +27,7 @@ from heddle_tools_service.knowledge.engines.interface import Layout, Table
 from heddle_tools_service.knowledge.moments import microseconds, moment
 from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.knowledge.records import Document
+from heddle_tools_service.knowledge.reuse import TOKENS, EmbeddedText
 
 KIND = "chunks"
 """Before a collection's id, the name of its table."""
@@ -64,12 +65,13 @@ def indexed_text(chunk: Chunk) -> str:
 
 
 def document_rows(
-    version: Version, chunks: list[Chunk], vectors: Vectors, collection: str
+    version: Version, chunks: list[Chunk], embedded: Sequence[EmbeddedText], collection: str
 ) -> pa.Table:
-    """Lay out a document's chunks as rows; the vectors, shape [n, dim], in the same order."""
+    """Lay out a document's chunks as rows; the what a model made of them, in the same order."""
     document, count = version.document, len(chunks)
     ingested_at = microseconds(document.ingested_at)
     time = document.document_time
+    vectors = np.stack([each.vector for each in embedded])
     dim = vectors.shape[1]
     same = {
         "document": document.name,
@@ -98,6 +100,7 @@ def document_rows(
         "end_offset": [chunk.end for chunk in chunks],
         "parent_text": [chunk.parent_text for chunk in chunks],
         "vector": pa.FixedSizeListArray.from_arrays(flat, dim),
+        TOKENS: [each.words for each in embedded],
     }
     return pa.table(columns, schema=layout(dim).schema)
 
@@ -188,5 +191,6 @@ def _schema(dim: int) -> pa.Schema:
             pa.field("start_offset", pa.int32()),
             pa.field("end_offset", pa.int32()),
             pa.field("pages", pa.int32()),
+            pa.field(TOKENS, pa.binary()),  # see `late_interaction.packed`
         ]
     )

@@ -14,9 +14,9 @@ _WORD = re.compile(r"\w+")
 class HashingEmbedder:
     """Texts that share words are near each other; it knows nothing of meaning."""
 
-    def __init__(self, *, dim: int = 64, revision: str = "1") -> None:
+    def __init__(self, *, dim: int = 64, revision: str = "1", model: str = "hashed-words") -> None:
         """Make one with vectors of `dim` numbers; embedders of two revisions do not match."""
-        self._info = EmbedderInfo("hashed-words", dim, revision, max_tokens=1_000_000)
+        self._info = EmbedderInfo(model, dim, revision, max_tokens=1_000_000)
         self.embedded = 0
         """Passages embedded so far."""
 

@@ -70,11 +70,14 @@ class EmbeddedStore:
 
     async def _opened(self) -> "KnowledgeStore":
         embedding, store = await asyncio.to_thread(_engine)
-        embedder = await self._resources.enter_async_context(embedding.MiniLmEmbedder())
-        opening = store.open_store(
-            self._place, embedder, options=self._options, graphs=self._graphs
+        entered = self._resources.enter_async_context
+        english = await entered(embedding.MiniLmEmbedder())
+        others = [await entered(embedding.MultilingualE5Embedder())]
+        return await entered(
+            store.open_store(
+                self._place, english, others=others, options=self._options, graphs=self._graphs
+            )
         )
-        return await self._resources.enter_async_context(opening)
 
     async def _warm(self) -> None:
         try:

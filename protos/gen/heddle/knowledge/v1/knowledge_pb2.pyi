@@ -303,7 +303,7 @@ class Collection(_message.Message):
     """What is done with the pages of documents that have pages."""
     late_interaction: _builtins.bool
     """Whether the vectors of single words are kept too, so that searches can rank by late
-    interaction. They take about 40 kB a passage.
+    interaction. They take about 20 kB a passage, and not every model knows them.
     """
     graph: _builtins.bool
     """Whether a graph of the names that documents mention is drawn at ingestion, for the tool

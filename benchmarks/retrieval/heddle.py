@@ -1,0 +1,94 @@
+"""Heddle, asked through its own API: a service in a process of its own, over gRPC."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import grpc
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
+
+from benchmarks.gateway.processes import Command, free_ports, started
+from benchmarks.retrieval.labelled import E5, Labelled
+from benchmarks.retrieval.measures import DEPTH
+
+WAYS = {
+    "BM25": {"mode": pb.SEARCH_MODE_TEXT},
+    "dense": {"mode": pb.SEARCH_MODE_VECTOR},
+    "hybrid": {"mode": pb.SEARCH_MODE_HYBRID},
+    "convex 0.5": {"mode": pb.SEARCH_MODE_HYBRID, "vector_weight": 0.5},
+    "reciprocal rank": {"fusion": pb.FUSION_RECIPROCAL_RANK},
+    "hybrid, late interaction": {"reranking": pb.RERANKING_LATE_INTERACTION},
+}
+_LARGEST = 40 * 1024 * 1024
+_AT_ONCE = 8
+_PATIENCE = 1_800.0  # seconds; a long manual on a busy machine
+_PASSAGES_OF_PAGES = 60  # so that ten pages are among them, and no page of contents
+
+
+@contextlib.asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator["pb_grpc.KnowledgeServiceAsyncStub"]:
+    """Run the tools service on a fresh folder."""
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    settings = {
+        "HEDDLE_TOOLS_ADDRESS": address,
+        "HEDDLE_TOOLS_DATA_DIR": str(folder / "knowledge"),
+        "HEDDLE_TOOLS_ACCOUNTS_ADDRESS": "none",
+    }
+    logs = folder / "logs"
+    logs.mkdir()
+    limits = [
+        ("grpc.max_send_message_length", _LARGEST),
+        ("grpc.max_receive_message_length", _LARGEST),
+    ]
+    with started([Command("heddle_tools_service", environment=settings)], logs):
+        async with grpc.aio.insecure_channel(address, options=limits) as channel:
+            yield pb_grpc.KnowledgeServiceStub(channel)
+
+
+async def fill(stub: "pb_grpc.KnowledgeServiceAsyncStub", labelled: Labelled) -> None:
+    """Make a collection of a set."""
+    collection = pb.Collection(
+        name=labelled.name,
+        embedding_model=labelled.model,
+        late_interaction=labelled.model != E5,
+        page_handling=pb.PAGE_HANDLING_TEXT,
+    )
+    asked = pb.CreateCollectionRequest(collection=collection)
+    await stub.CreateCollection(asked, wait_for_ready=True, timeout=_PATIENCE)
+    free = asyncio.Semaphore(_AT_ONCE)
+
+    async def ingest(name: str, data: bytes, media_type: str) -> None:
+        request = pb.IngestDocumentRequest(
+            collection=labelled.name, name=name, data=data, media_type=media_type
+        )
+        async with free:
+            async for _ in stub.IngestDocument(request, timeout=_PATIENCE):
+                pass
+
+    async with asyncio.TaskGroup() as group:
+        for name, (data, media_type) in labelled.documents.items():
+            group.create_task(ingest(name, data, media_type))
+
+
+async def found(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub", labelled: Labelled, way: str
+) -> list[list[str]] | None:
+    """Return the labels found for every question, or None if the set has no such way."""
+    if way == "hybrid, late interaction" and labelled.model == E5:
+        return None
+    answers = []
+    for question, _ in labelled.questions:
+        request = pb.SearchCollectionRequest(
+            collection=labelled.name,
+            query=question,
+            top_k=_PASSAGES_OF_PAGES if labelled.by_page else DEPTH,
+            **WAYS[way],  # type: ignore[arg-type]  # each value is of its own field
+        )
+        passages = (await stub.SearchCollection(request, timeout=_PATIENCE)).passages
+        labels = [
+            f"{it.document}#{it.page}" if labelled.by_page else it.document for it in passages
+        ]
+        answers.append([label for label in labels if label not in labelled.ignored])
+    return answers
