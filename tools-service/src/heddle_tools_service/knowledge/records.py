@@ -11,6 +11,23 @@ EMBEDDED = "embedded"
 
 Mode = Literal["hybrid", "vector", "text"]
 Stage = Literal["parsing", "embedding", "saving"]
+Sharing = Literal["private", "organization", "everyone"]
+PageHandling = Literal["text", "pictures", "search"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunking:
+    """How documents are cut into passages, in characters.
+
+    Attributes:
+        target: What a passage aims at, 100 to 4,000.
+        overlap: What a passage repeats of the one before it, less than half of `target`.
+        parent: What the section around a passage has at most, `target` to 16,000.
+    """
+
+    target: int = 450
+    overlap: int = 0
+    parent: int = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +35,7 @@ class Collection:
     """A named set of documents.
 
     Attributes:
-        name: Unique in the store.
+        name: Unique among those of its organisation.
         title: For people; may be empty.
         backend: `embedded`, or the name of another backend that holds the documents; then the
             store keeps this record and nothing else.
@@ -27,7 +44,15 @@ class Collection:
         dim: The embedder's dimension; 0 for another backend.
         revision: The embedder's revision; empty for another backend.
         created_at: In UTC.
-        id: Tells a collection from an earlier one of the same name.
+        id: Tells a collection from an earlier one of the same name; 32 hexadecimal digits.
+        organization: The slug of the organisation that it belongs to; empty for the operator's.
+        owner: The e-mail address of whoever made it; empty for the operator's.
+        sharing: Who else may read it.
+        chunking: How its documents are cut.
+        page_handling: What is done with the pages of documents that have pages.
+        late_interaction: Whether the vectors of single words are kept too.
+        graph: Whether a graph of the names in its documents is drawn.
+        metadata: What clients note about it.
     """
 
     name: str
@@ -39,6 +64,19 @@ class Collection:
     revision: str
     created_at: datetime
     id: str
+    organization: str = ""
+    owner: str = ""
+    sharing: Sharing = "private"
+    chunking: Chunking = Chunking()
+    page_handling: PageHandling = "pictures"
+    late_interaction: bool = False
+    graph: bool = False
+    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def public_id(self) -> str:
+        """The identifier that callers know it by: `vs_` and `id`."""
+        return f"vs_{self.id}"
 
 
 @dataclass(frozen=True, slots=True)

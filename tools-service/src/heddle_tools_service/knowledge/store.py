@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from heddle_tools_service.knowledge import ingestion
 from heddle_tools_service.knowledge.catalogue import new_collection
@@ -104,6 +105,7 @@ class KnowledgeStore:
         title: str = "",
         backend: str = EMBEDDED,
         settings: Mapping[str, str] = _NOTHING,
+        **more: Any,  # noqa: ANN401 - the fields of the record
     ) -> Collection:
         """Make an empty collection, or register one that another backend holds.
 
@@ -112,34 +114,51 @@ class KnowledgeStore:
             title: For people.
             backend: `embedded`, or the name of another backend.
             settings: What that backend needs to find it; never a secret.
+            more: Whose it is and how its documents are treated, as fields of `Collection`.
 
         Raises:
             InvalidInputError: The name or the backend's name breaks the rule.
-            CollectionExistsError: The name is taken.
+            CollectionExistsError: The organisation has a collection of this name.
         """
         check_collection_name(name)
         check_collection_name(backend)
-        made = new_collection(name, title, backend, settings, self._embedder.info())
+        made = new_collection(name, title, backend, settings, self._embedder.info(), **more)
         await self._shelves.add(made)
         return made
 
     async def get_collection(self, name: str) -> Collection:
-        """Return a collection.
+        """Return a collection by its id, or one of the operator's by its name.
+
+        Wherever the store asks for a collection, it takes either. Whoever acts for somebody finds
+        the id with `access.found`.
 
         Raises:
-            CollectionNotFoundError: There is none of this name.
+            CollectionNotFoundError: There is none.
         """
         return await self._shelves.catalogue.get(name)
 
+    async def all_collections(self) -> Mapping[str, Collection]:
+        """Return the collections of everybody, by id."""
+        return await self._shelves.catalogue.all()
+
     async def list_collections(self, after: str = "", limit: int = 100) -> list[Collection]:
-        """Return the collections whose names sort after a name, in that order.
+        """Return the operator's collections whose names sort after a name, in that order.
 
         Raises:
             InvalidInputError: The limit is not 1 to 1,000.
         """
         _check_count("limit", limit)
-        collections = await self._shelves.catalogue.all()
-        return [collections[name] for name in sorted(collections) if name > after][:limit]
+        every = (await self._shelves.catalogue.all()).values()
+        wanted = [it for it in every if not it.organization and it.name > after]
+        return sorted(wanted, key=lambda it: it.name)[:limit]
+
+    async def change_collection(self, changed: Collection) -> None:
+        """Keep a collection's title, sharing and metadata as they are now.
+
+        Raises:
+            CollectionNotFoundError: It was deleted meanwhile.
+        """
+        await self._shelves.change(changed)
 
     async def collection_size(self, name: str) -> CollectionSize:
         """Return how much an embedded collection holds.
