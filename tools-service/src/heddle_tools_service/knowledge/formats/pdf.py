@@ -36,7 +36,7 @@ def read_pdf(data: bytes, name: str) -> tuple[str, tuple[Block, ...]]:
             title = " ".join(str(document.get_metadata_dict().get("Title", "")).split())
             outline = Outline()
             for number in range(len(document)):
-                outline.add(_page_text(document, number), page=number + 1)
+                outline.add(page_text(document, number), page=number + 1)
     except pypdfium2.PdfiumError as error:
         if error.err_code == _PASSWORD:
             raise UnreadableDocumentError(
@@ -48,7 +48,8 @@ def read_pdf(data: bytes, name: str) -> tuple[str, tuple[Block, ...]]:
     return title, outline.finish()
 
 
-def _page_text(document: pypdfium2.PdfDocument, number: int) -> str:
+def page_text(document: pypdfium2.PdfDocument, number: int) -> str:
+    """Return the text layer of a page, counted from 0."""
     page = document[number]
     try:
         layer = page.get_textpage()
