@@ -19,8 +19,8 @@ from heddle_tools_service.knowledge.durability import sync_since
 from heddle_tools_service.knowledge.embedding import EmbedderInfo
 from heddle_tools_service.knowledge.errors import (
     CollectionExistsError,
-    CollectionNotFoundError,
     StorageError,
+    no_collection,
 )
 from heddle_tools_service.knowledge.locks import unbroken
 from heddle_tools_service.knowledge.names import quoted
@@ -95,7 +95,7 @@ class Catalogue:
         known = await self.all()
         collection = known.get(name) or _named(known, "", name)
         if collection is None:
-            raise missing(name)
+            raise no_collection(name)
         return collection
 
     async def taken(self, collection: Collection) -> bool:
@@ -129,7 +129,7 @@ class Catalogue:
         where = f"id = {quoted(collection.id)}"
         result = await unbroken(self._table.update(values, where=where))
         if not result.rows_updated:
-            raise missing(collection.name)
+            raise no_collection(collection.name)
         await asyncio.to_thread(sync_since, self._folder, started)
 
     async def remove(self, collection: Collection) -> None:
@@ -160,13 +160,6 @@ def new_collection(
         created_at=datetime.now(UTC),
         id=uuid.uuid4().hex,
         **more,
-    )
-
-
-def missing(name: str) -> CollectionNotFoundError:
-    """Return the error for a collection that is not there, or that the caller may not see."""
-    return CollectionNotFoundError(
-        f"There is no collection {name!r}. List the collections, or create it first."
     )
 
 

@@ -22,7 +22,13 @@ from heddle_tools_service.knowledge.errors import (
 )
 from heddle_tools_service.knowledge.locks import unbroken
 from heddle_tools_service.knowledge.maintenance import Maintenance
-from heddle_tools_service.knowledge.names import check_collection_name, check_document_name, quoted
+from heddle_tools_service.knowledge.names import (
+    check_collection_name,
+    check_document_name,
+    document_id,
+    is_document_id,
+    quoted,
+)
 from heddle_tools_service.knowledge.parsing import Parser
 from heddle_tools_service.knowledge.records import (
     EMBEDDED,
@@ -33,10 +39,12 @@ from heddle_tools_service.knowledge.records import (
     IngestProgress,
     Mode,
     Passage,
+    Statistics,
 )
 from heddle_tools_service.knowledge.search import find
 from heddle_tools_service.knowledge.shelf import Shelf, tidy
 from heddle_tools_service.knowledge.shelves import Shelves, open_shelves
+from heddle_tools_service.knowledge.statistics import counted
 from heddle_tools_service.knowledge.tables import find_document, list_documents
 
 MOST_RESULTS = 1_000
@@ -130,7 +138,7 @@ class KnowledgeStore:
         """Return a collection by its id, or one of the operator's by its name.
 
         Wherever the store asks for a collection, it takes either. Whoever acts for somebody finds
-        the id with `access.found`.
+        the id with `access.meant`.
 
         Raises:
             CollectionNotFoundError: There is none.
@@ -171,6 +179,15 @@ class KnowledgeStore:
         async with shelf.using():
             documents = await shelf.table.count_rows("ordinal = 0")
             return CollectionSize(documents, await shelf.table.count_rows())
+
+    async def statistics(self, name: str) -> Statistics:
+        """Return what an embedded collection holds.
+
+        Raises:
+            CollectionNotFoundError: There is none of this name.
+            ForeignBackendError: Another backend holds it.
+        """
+        return await counted(await self._shelf(name))
 
     async def delete_collection(self, name: str) -> None:
         """Delete a collection with all of its documents, or only the record of a foreign one.
@@ -235,6 +252,26 @@ class KnowledgeStore:
         shelf = await self._shelf(collection)
         async with shelf.using():
             return await _present(shelf, name)
+
+    async def document_name(self, collection: str, reference: str) -> str:
+        """Return the name of a document from its identifier; a name stands for itself.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            DocumentNotFoundError: No document has the identifier.
+        """
+        if not is_document_id(reference):
+            return reference
+        shelf = await self._shelf(collection)
+        async with shelf.using():
+            after = ""
+            while page := await list_documents(shelf.table, after, MOST_RESULTS):
+                for each in page:
+                    if document_id(shelf.collection.id, each.name) == reference:
+                        return each.name
+                after = page[-1].name
+        raise no_document(shelf.collection, reference)
 
     async def list_documents(
         self, collection: str, after: str = "", limit: int = 100
@@ -353,11 +390,15 @@ class KnowledgeStore:
 async def _present(shelf: Shelf, name: str) -> Document:
     found = await find_document(shelf.table, name)
     if found is None:
-        raise DocumentNotFoundError(
-            f"The collection {shelf.collection.name!r} has no document {name!r}. List its "
-            "documents."
-        )
+        raise no_document(shelf.collection, name)
     return found.document
+
+
+def no_document(collection: Collection, reference: str) -> DocumentNotFoundError:
+    """Return the error for a document that is not there."""
+    return DocumentNotFoundError(
+        f"The collection {collection.name!r} has no document {reference!r}. List its documents."
+    )
 
 
 def _check_count(what: str, count: int) -> None:

@@ -2,17 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import httpx
 import structlog
 from heddle_runtime.errors import HeddleError
 
+from heddle_tools_service.knowledge.access import meant, owner_of
 from heddle_tools_service.knowledge.errors import (
     CollectionNotFoundError,
     EmbeddingError,
-    InvalidInputError,
     KnowledgeError,
     StorageError,
 )
@@ -125,28 +125,38 @@ class AssistantKnowledge:
 
     async def _ask(self, question: "_Question") -> list[Passage]:
         store = await self.bases.store()
+        assistant = self.assistant
         try:
-            record = await store.get_collection(question.collection)
-        except (CollectionNotFoundError, InvalidInputError):
-            return await self._ask_server(question, question.collection, registered=False)
+            # Now, and not when the assistant was made: what was shared then may be so no more.
+            person = owner_of(assistant.owner, assistant.organization)
+            record = meant((await store.all_collections()).values(), person, question.collection)
+        except CollectionNotFoundError:
+            return await self._ask_server(assistant, question, question.collection)
         if record.backend == EMBEDDED:
             found = await store.search(
-                question.collection,
+                record.id,
                 question.query,
                 top_k=question.top_k,
                 threshold=question.threshold,
             )
             return [_passage(item, question.collection) for item in found]
         if record.backend == LAMB:
-            known_as = record.settings.get("collection_id", question.collection)
-            return await self._ask_server(question, known_as, registered=True)
+            # Whoever registered it lends what he may read there, and no more.
+            lender = replace(assistant, owner=record.owner, organization=record.organization)
+            known_as = record.settings.get("collection_id", record.name)
+            return await self._ask_server(lender, question, known_as, registered=True)
         raise ToolError(f"{CONFIGURATION_ERROR} no backend is named {record.backend!r}")
 
     async def _ask_server(
-        self, question: "_Question", collection: str, *, registered: bool
+        self,
+        reader: Assistant,
+        question: "_Question",
+        collection: str,
+        *,
+        registered: bool = False,
     ) -> list[Passage]:
         try:
-            server = await self.bases.server_of(self.assistant)
+            server = await self.bases.server_of(reader)
         except ToolError:
             raise  # whoever wrote the sentence saw to it that it may be shown
         except Exception as error:
@@ -161,7 +171,7 @@ class AssistantKnowledge:
             )
         # All that are searched for in one call; a record may name another one besides.
         together = question.together if collection in question.together else (collection,)
-        if collection in await self._withheld(server, together):
+        if collection in await self._withheld(reader, server, together):
             raise ToolError(NO_COLLECTION)
         body = {
             "query_text": question.query,
@@ -172,10 +182,10 @@ class AssistantKnowledge:
         return await query_collection(http, server, collection, body, sections=question.sections)
 
     async def _withheld(
-        self, server: KnowledgeServer, collections: Sequence[str]
+        self, reader: Assistant, server: KnowledgeServer, collections: Sequence[str]
     ) -> Collection[str]:
         try:
-            return await self.bases.withheld_at(self.assistant, server, collections)
+            return await self.bases.withheld_at(reader, server, collections)
         except HeddleError as error:
             log.error("collections' owners cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
             raise ToolUnavailableError(
