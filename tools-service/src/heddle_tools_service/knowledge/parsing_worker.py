@@ -20,7 +20,12 @@ def main() -> None:
 def _handle(payload: bytes) -> bytes:
     request = msgspec.msgpack.decode(payload, type=ParseRequest)
     try:
-        document = parse(request.data, media_type=request.media_type, name=request.name)
+        document = parse(
+            request.data,
+            media_type=request.media_type,
+            name=request.name,
+            scanned=request.scanned,
+        )
         reply = ParseReply(title=document.title, chunks=chunk(document))
     except UnreadableDocumentError as error:
         reply = ParseReply(unreadable=str(error))

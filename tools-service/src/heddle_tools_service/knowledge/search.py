@@ -21,8 +21,8 @@ from heddle_tools_service.knowledge.embedding import Vectors
 from heddle_tools_service.knowledge.records import Mode, Passage
 
 _COLUMNS = [
-    "document", "title", "uri", "metadata", "ingested_at", "ordinal", "text", "heading", "page",
-    "parent_text", "vector",
+    "document", "title", "uri", "metadata", "sha256", "ingested_at", "ordinal", "text", "heading",
+    "page", "parent_text", "vector",
 ]  # fmt: skip
 _FEWEST_CANDIDATES = 50
 _CANDIDATES_PER_RESULT = 4
@@ -136,4 +136,5 @@ def _passage(row: dict[str, Any], score: float, relevance: float) -> Passage:
         ordinal=row["ordinal"],
         parent_text=row["parent_text"],
         metadata=MappingProxyType(json.loads(row["metadata"])),
+        sha256=row["sha256"],
     )

@@ -6,6 +6,7 @@ crash, at which a document is missing, mixed or partly there.
 """
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -25,6 +26,9 @@ from heddle_tools_service.knowledge.records import Document
 
 PREFIX = "chunks_"
 """Before a collection's id, the name of its table."""
+
+MOST_ROWS = 10_000
+"""Documents that are read in one query."""
 
 DOCUMENT_COLUMNS = [
     "document", "title", "uri", "media_type", "sha256", "size", "chunks", "ingested_at",
@@ -109,6 +113,21 @@ async def list_documents(table: AsyncTable, after: str, limit: int) -> list[Docu
     """Return the documents whose names sort after a name, in that order."""
     where = f"document > {quoted(after)}"
     return [version.document for version in await _heads(table, where, limit=limit)]
+
+
+async def documents_of(table: AsyncTable, contents: Collection[str]) -> list[Document]:
+    """Return the documents with one of some contents, each a SHA-256, ordered by name."""
+    if not contents:
+        return []
+    among = ", ".join(map(quoted, contents))
+    versions = await _heads(table, f"sha256 IN ({among})", limit=MOST_ROWS)
+    return [version.document for version in versions]
+
+
+async def all_contents(table: AsyncTable) -> set[str]:
+    """Return the SHA-256 of every document."""
+    rows = await table.query().where("ordinal = 0").select(["sha256"]).to_arrow()
+    return set(rows.column("sha256").to_pylist())
 
 
 async def update_labels(table: AsyncTable, version: Version) -> bool:

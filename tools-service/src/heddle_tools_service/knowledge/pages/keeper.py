@@ -15,6 +15,7 @@ from heddle_tools_service.knowledge.locks import exclusive, exclusive_if_free
 from heddle_tools_service.knowledge.pages.models import PageModel
 from heddle_tools_service.knowledge.pages.ranking import rank
 from heddle_tools_service.knowledge.pages.reader import PageReader
+from heddle_tools_service.knowledge.pages.recognition import INSTALL, installed
 from heddle_tools_service.knowledge.pages.shapes import REVISION, Picture, RankedPage
 from heddle_tools_service.knowledge.pages.shelf import PageShelf
 from heddle_tools_service.knowledge.records import Collection as Record
@@ -38,6 +39,17 @@ class PageKeeper:
         self._model = model
         self._shelves: dict[str, PageShelf] = {}
 
+    def check(self, handling: str) -> None:
+        """Refuse a handling of pages that this installation is not up to.
+
+        Raises:
+            UnsuitableCollectionError: The packages that it takes are not installed.
+        """
+        if handling == "search" and not self._model.info().visual and not installed():
+            raise UnsuitableCollectionError(
+                f"Pages cannot be read here, so they cannot be searched. {INSTALL}"
+            )
+
     @asynccontextmanager
     async def holding(self, collection: Record, sha256: str) -> AsyncGenerator[None]:
         """Keep the pages of a document from being swept while it is ingested.
@@ -45,12 +57,9 @@ class PageKeeper:
         Two ingestions of the same content take turns, and the second finds all done.
         """
         await self._in_thread(self._folder.mkdir, parents=True, exist_ok=True)
-        lock = self._lock(collection.id, sha256)
-        try:
-            async with exclusive(lock):
-                yield
-        finally:
-            lock.unlink(missing_ok=True)
+        # The lock's file goes with the pages.
+        async with exclusive(self._lock(collection.id, sha256)):
+            yield
 
     async def bring(
         self, collection: Record, data: bytes, sha256: str
@@ -88,7 +97,8 @@ class PageKeeper:
                 pages = await self._reader.draw(data, numbers)
                 words = [np.empty((0, 0), np.float16)] * len(pages)
             await self._in_thread(shelf.add, sha256, pages, words)
-        await self._in_thread(shelf.finish, sha256)
+        if not await self._in_thread(shelf.finish, sha256):
+            raise StorageError("The pages were put away while they came in. Ingest it again.")
 
     async def scanned(self, collection: Record, sha256: str) -> Mapping[int, str]:
         """Return the texts of pages that have none of their own, by their numbers from 1."""
@@ -150,6 +160,7 @@ class PageKeeper:
     async def drop(self, collection_id: str) -> None:
         """Delete all pages of a collection."""
         await self._in_thread(self._shelf(collection_id).remove)
+        await self._in_thread(_unlink, self._folder, f"{collection_id}.*.held")
         self._shelves.pop(collection_id, None)
 
     async def sweep_collections(self, known: Callable[[], Awaitable[Collection[str]]]) -> None:
@@ -190,6 +201,11 @@ class PageKeeper:
                 "The pages of a collection could not be read or written. Check the store's "
                 "directory: free space, permissions, and the log of the tools service."
             ) from error
+
+
+def _unlink(folder: Path, pattern: str) -> None:
+    for path in folder.glob(pattern):
+        path.unlink(missing_ok=True)
 
 
 def sha256_of(data: bytes) -> str:

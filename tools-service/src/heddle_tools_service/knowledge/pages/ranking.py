@@ -8,7 +8,6 @@ and three of the other (`benchmarks/pages`).
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heddle_tools_service.knowledge.pages.maxsim import maxsim
 from heddle_tools_service.knowledge.pages.models import PageModelInfo
@@ -67,7 +66,7 @@ def _nearest(shelf: PageShelf, words: Words) -> list[int]:
     summaries = shelf.summaries()
     if not len(summaries.ids) or not len(words):
         return []
-    near: NDArray[np.float32] = summaries.vectors @ unit(words.mean(axis=0))
+    near = summaries.vectors @ unit(words.mean(axis=0))
     count = min(_BY_MEANING, len(near))
     best = np.argpartition(-near, count - 1)[:count]
     return [int(id_) for id_ in summaries.ids[best]]
@@ -76,4 +75,4 @@ def _nearest(shelf: PageShelf, words: Words) -> list[int]:
 def _worth(text: str) -> float:
     lines = [line for line in text.splitlines() if line.strip()]
     leaders = len(_LEADER.findall(text))
-    return _CONTENTS if lines and leaders > 0.3 * len(lines) else 1.0  # noqa: PLR2004 - a share
+    return _CONTENTS if lines and leaders > 0.3 * len(lines) else 1.0

@@ -24,9 +24,7 @@ def drawn_page(document: pypdfium2.PdfDocument, number: int) -> DrawnPage:
         return DrawnPage(number)
 
 
-def read_page(
-    document: pypdfium2.PdfDocument, number: int, recogniser: Recogniser
-) -> DrawnPage:
+def read_page(document: pypdfium2.PdfDocument, number: int, recogniser: Recogniser) -> DrawnPage:
     """Draw a page, counted from 1, and read it with all that stands in its figures."""
     try:
         text = page_text(document, number - 1).strip()

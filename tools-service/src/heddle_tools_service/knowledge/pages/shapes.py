@@ -1,6 +1,7 @@
 """What is known of a page."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,8 @@ class RankedPage:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The picture of a page: WebP, and its SHA-256 in hexadecimal."""
+    """The picture of a page, and its SHA-256 in hexadecimal."""
 
+    MEDIA_TYPE: ClassVar[str] = "image/webp"
     data: bytes
     sha256: str

@@ -125,17 +125,22 @@ class PageShelf:
                 rows,
             )
 
-    def finish(self, sha256: str) -> None:
-        """Note that all pages of a document are there."""
+    def finish(self, sha256: str) -> bool:
+        """Note that a document needs no more work; say whether it is still there."""
         with self._writing() as database:
-            database.execute("UPDATE documents SET whole = 1 WHERE sha256 = ?", (sha256,))
+            changed = database.execute("UPDATE documents SET whole = 1 WHERE sha256 = ?", (sha256,))
+            return bool(changed.rowcount)
 
     def is_whole(self, sha256: str, maker: str) -> bool:
         """Say whether all pages of a document are there, made by this maker."""
         with self._reading() as database:
-            found = database and database.execute(
-                "SELECT 1 FROM documents WHERE sha256 = ? AND maker = ? AND whole", (sha256, maker)
-            ).fetchone()
+            found = (
+                database
+                and database.execute(
+                    "SELECT 1 FROM documents WHERE sha256 = ? AND maker = ? AND whole",
+                    (sha256, maker),
+                ).fetchone()
+            )
         return bool(found)
 
     def counts(self, documents: Collection[str]) -> Mapping[str, int]:
@@ -157,11 +162,14 @@ class PageShelf:
     def picture(self, sha256: str, page: int) -> Picture | None:
         """Return the picture of a page, if there is one."""
         with self._reading() as database:
-            found = database and database.execute(
-                "SELECT picture, picture_sha256 FROM pages "
-                "WHERE sha256 = ? AND page = ? AND picture_sha256 != ''",
-                (sha256, page),
-            ).fetchone()
+            found = (
+                database
+                and database.execute(
+                    "SELECT picture, picture_sha256 FROM pages "
+                    "WHERE sha256 = ? AND page = ? AND picture_sha256 != ''",
+                    (sha256, page),
+                ).fetchone()
+            )
         return Picture(*found) if found else None
 
     def matching(self, query: str, most: int) -> dict[int, float]:
@@ -201,9 +209,12 @@ class PageShelf:
         )
         return [
             KeptPage(
-                *row[:4],
-                tuple(Figure(it["caption"], it["text"], tuple(it["box"])) for it in json.loads(row[4])),
-                np.frombuffer(row[5], np.float16).reshape(-1, dim),
+                id=row[0],
+                sha256=row[1],
+                page=row[2],
+                text=row[3],
+                figures=_figures(row[4]),
+                words=np.frombuffer(row[5], np.float16).reshape(-1, dim),
             )
             for row in found
         ]
@@ -211,7 +222,11 @@ class PageShelf:
     def documents(self) -> list[str]:
         """Return the documents that there are pages of, or were to be."""
         with self._reading() as database:
-            return [it for (it,) in database.execute("SELECT sha256 FROM documents")] if database else []
+            return (
+                [it for (it,) in database.execute("SELECT sha256 FROM documents")]
+                if database
+                else []
+            )
 
     def forget(self, documents: Sequence[str]) -> None:
         """Drop the pages of documents."""
@@ -276,6 +291,11 @@ def _connect(address: str) -> sqlite3.Connection:
     return sqlite3.connect(address, timeout=_WAIT_SECONDS, isolation_level=None, uri=True)
 
 
+def _figures(text: str) -> tuple[Figure, ...]:
+    known = json.loads(text)
+    return tuple(Figure(it["caption"], it["text"], tuple(it["box"])) for it in known)
+
+
 def _forget(database: sqlite3.Connection, documents: Sequence[str]) -> None:
     for sha256 in documents:
         database.execute("DELETE FROM pages WHERE sha256 = ?", (sha256,))
@@ -288,7 +308,8 @@ def _summary(words: NDArray[np.float16]) -> NDArray[np.float16]:
     if not len(words):
         return np.empty(0, np.float16)
     mean = words.astype(np.float32).mean(axis=0)
-    return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float16)
+    scaled: NDArray[np.float16] = (mean / max(np.linalg.norm(mean), 1e-12)).astype(np.float16)
+    return scaled
 
 
 def _sync(folder: Path) -> None:
