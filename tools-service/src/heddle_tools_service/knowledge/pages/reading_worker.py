@@ -3,6 +3,8 @@
 `python -m heddle_tools_service.knowledge.pages.reading_worker`
 """
 
+import logging
+
 import msgspec
 import numpy as np
 
@@ -27,6 +29,7 @@ _MEMORY = 4 * 1024**3  # the models alone have 1.2 GB of addresses
 def main() -> None:
     """Read what the service sends, until it goes. Models are loaded when they are needed first."""
     limit_memory(_MEMORY)
+    logging.disable(logging.INFO)  # the libraries tell every step
     recogniser: Recogniser | None = None
     model: WordMiniLm | None = None
 

@@ -4,7 +4,6 @@ Models: the layout of PaddlePaddle's PicoDet trained on CDLA, in the wheel of ra
 PP-OCRv6, in the wheel of rapidocr. Nothing is fetched. Imported where they are about to be loaded.
 """
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -71,9 +70,6 @@ class Recogniser:
                 **engine,
             }
         )
-        for name in list(logging.root.manager.loggerDict):
-            if name.startswith("rapid_layout"):  # a line for every page
-                logging.getLogger(name).setLevel(logging.ERROR)
 
     def lines(self, image: Pixels) -> list[Line]:
         """Read all text of an image, in reading order."""
