@@ -11,6 +11,8 @@ EMBEDDED = "embedded"
 
 Mode = Literal["hybrid", "vector", "text"]
 Stage = Literal["parsing", "embedding", "saving"]
+Fusion = Literal["convex", "reciprocal_rank"]
+Reranking = Literal["none", "late_interaction", "model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,28 @@ class Passage:
     ordinal: int
     parent_text: str
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How a search chooses and orders passages, beyond the question.
+
+    Attributes:
+        time_from: Only documents of this time or later; None for any.
+        time_to: Only documents of before this time; None for any.
+        recency_weight: How much the age of documents counts, 0 to 1.
+        vector_weight: How much meaning counts in a hybrid search, 0 to 1; words count the rest.
+            None for what suits the question and the collection.
+        fusion: How the ranks by meaning and by words become one.
+        reranking: What orders the best passages anew.
+    """
+
+    time_from: datetime | None = None
+    time_to: datetime | None = None
+    recency_weight: float = 0.0
+    vector_weight: float | None = None
+    fusion: Fusion = "convex"
+    reranking: Reranking = "none"
 
 
 @dataclass(frozen=True, slots=True)
