@@ -9,8 +9,10 @@ import pytest
 from heddle.account.v1 import account_pb2
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2_grpc
+from heddle_runtime.calls import CALLER, Caller
 from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import ToolFailedError, UnavailableError
+from heddle_runtime.identity import Identity
 from heddle_runtime.server import Running, running
 from heddle_tools_service.app import ToolsSettings, app
 from runtime.accounts import SECRET, Accounts, serving_accounts
@@ -122,6 +124,7 @@ async def test_the_operators_server_is_the_operators_unless_he_shares_it(
     assert not own.paths
 
 
+ANN = {"owner": "ann@uni.example", "organization": "uni"}
 WITHHELD = "the knowledge-base server has no such collection (404)"
 
 
@@ -185,10 +188,29 @@ async def test_a_record_that_names_anothers_collection_does_not_help(
     async with service(tmp_path, accounts, operators, **SECRETS) as tool_service:
         knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(tool_service.local)
         asked = knowledge_pb2.CreateCollectionRequest(collection=mine)
+        CALLER.set(Caller("req", Identity("ann@uni.example", "uni")))
         await knowledge.CreateCollection(asked, timeout=30)
         client = Client(tool_pb2_grpc.ToolServiceStub(tool_service.local))
         with pytest.raises(ToolFailedError, match="has no such collection"):
-            await client.run("simple_rag", {"collections": ["mine"]}, said("?", organization="uni"))
+            await client.run("simple_rag", {"collections": ["mine"]}, said("?", **ANN))
+    assert not own.paths
+
+
+async def test_whoever_shares_a_record_lends_his_own_server(tmp_path: Path, servers: Any) -> None:
+    own, operators = servers
+    everyones = knowledge_pb2.Collection(
+        name="guide",
+        backend="lamb-kb",
+        settings={"collection_id": "1"},
+        sharing=knowledge_pb2.SHARING_EVERYONE,
+    )
+    async with service(tmp_path, uni(own), operators, **SECRETS) as tool_service:
+        knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(tool_service.local)
+        asked = knowledge_pb2.CreateCollectionRequest(collection=everyones)
+        await knowledge.CreateCollection(asked, timeout=30)
+        client = Client(tool_pb2_grpc.ToolServiceStub(tool_service.local))
+        _, result = await client.run("simple_rag", {"collections": ["guide"]}, said("?", **ANN))
+    assert text_of(result) == "from the operator"
     assert not own.paths
 
 

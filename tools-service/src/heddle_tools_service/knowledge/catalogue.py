@@ -8,23 +8,26 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 from lancedb.db import AsyncConnection
 from lancedb.table import AsyncTable
 
+from heddle_tools_service.knowledge.details import read, written
 from heddle_tools_service.knowledge.durability import sync_since
 from heddle_tools_service.knowledge.embedding import EmbedderInfo
 from heddle_tools_service.knowledge.errors import (
     CollectionExistsError,
-    CollectionNotFoundError,
     StorageError,
+    no_collection,
 )
 from heddle_tools_service.knowledge.locks import unbroken
 from heddle_tools_service.knowledge.names import quoted
 from heddle_tools_service.knowledge.records import EMBEDDED, Collection
 
 TABLE = "collections"
+DETAILS = "details"
 _SCHEMA = pa.schema(
     [
         pa.field("name", pa.string(), nullable=False),
@@ -36,6 +39,8 @@ _SCHEMA = pa.schema(
         pa.field("dim", pa.int32(), nullable=False),
         pa.field("revision", pa.string(), nullable=False),
         pa.field("created_at", pa.int64(), nullable=False),  # microseconds since 1970, UTC
+        # All that came later, as one JSON object; older stores have no such column.
+        pa.field(DETAILS, pa.string()),
     ]
 )
 
@@ -53,11 +58,16 @@ class Catalogue:
     @classmethod
     async def opened(cls, database: AsyncConnection, root: Path) -> "Catalogue":
         """Open the table of a store, and make it in a new one."""
-        table = await database.create_table(TABLE, schema=_SCHEMA, exist_ok=True)
+        try:
+            table = await database.open_table(TABLE)
+        except ValueError:  # there is none
+            table = await database.create_table(TABLE, schema=_SCHEMA)
+        if DETAILS not in (await table.schema()).names:  # the store of an older version
+            await table.add_columns([_SCHEMA.field(DETAILS)])
         return cls(table, root / f"{TABLE}.lance")
 
     async def all(self) -> Mapping[str, Collection]:
-        """Return the collections by name, as of now.
+        """Return the collections by id, as of now.
 
         Raises:
             StorageError: The list cannot be read.
@@ -72,22 +82,26 @@ class Catalogue:
                 "The list of collections could not be read. Check the store's directory, and the "
                 "log of the tools service."
             ) from error
-        self._collections = {row["name"]: _collection(row) for row in rows}
+        self._collections = {row["id"]: _collection(row) for row in rows}
         self._seen_version = version
         return self._collections
 
     async def get(self, name: str) -> Collection:
-        """Return one collection.
+        """Return one collection by its id, or one of the operator's by its name.
 
         Raises:
-            CollectionNotFoundError: There is none of this name.
+            CollectionNotFoundError: There is none.
         """
-        collection = (await self.all()).get(name)
+        known = await self.all()
+        collection = known.get(name) or _named(known, "", name)
         if collection is None:
-            raise CollectionNotFoundError(
-                f"There is no collection {name!r}. List the collections, or create it first."
-            )
+            raise no_collection(name)
         return collection
+
+    async def taken(self, collection: Collection) -> bool:
+        """Say whether the organisation of a new collection has one of its name."""
+        known = await self.all()
+        return _named(known, collection.organization, collection.name) is not None
 
     async def add(self, collection: Collection) -> None:
         """Record a collection, on disk.
@@ -95,13 +109,27 @@ class Catalogue:
         Raises:
             CollectionExistsError: The name is taken.
         """
-        if collection.name in await self.all():
+        if await self.taken(collection):
             raise CollectionExistsError(
                 f"There is a collection {collection.name!r} already. Use it, delete it, or choose "
                 "another name."
             )
         started = time.time_ns()
         await unbroken(self._table.add(pa.Table.from_pylist([_row(collection)], schema=_SCHEMA)))
+        await asyncio.to_thread(sync_since, self._folder, started)
+
+    async def change(self, collection: Collection) -> None:
+        """Record a collection anew, on disk.
+
+        Raises:
+            CollectionNotFoundError: It was deleted meanwhile.
+        """
+        started = time.time_ns()
+        values = {"title": collection.title, DETAILS: written(collection)}
+        where = f"id = {quoted(collection.id)}"
+        result = await unbroken(self._table.update(values, where=where))
+        if not result.rows_updated:
+            raise no_collection(collection.name)
         await asyncio.to_thread(sync_since, self._folder, started)
 
     async def remove(self, collection: Collection) -> None:
@@ -112,7 +140,12 @@ class Catalogue:
 
 
 def new_collection(
-    name: str, title: str, backend: str, settings: Mapping[str, str], embedder: EmbedderInfo
+    name: str,
+    title: str,
+    backend: str,
+    settings: Mapping[str, str],
+    embedder: EmbedderInfo,
+    **more: Any,  # noqa: ANN401 - the later fields of a collection
 ) -> Collection:
     """Describe a collection that is about to be made."""
     here = backend == EMBEDDED
@@ -126,7 +159,13 @@ def new_collection(
         revision=embedder.revision if here else "",
         created_at=datetime.now(UTC),
         id=uuid.uuid4().hex,
+        **more,
     )
+
+
+def _named(known: Mapping[str, Collection], organization: str, name: str) -> Collection | None:
+    same = (it for it in known.values() if (it.organization, it.name) == (organization, name))
+    return next(same, None)
 
 
 def _row(collection: Collection) -> dict[str, object]:
@@ -140,6 +179,7 @@ def _row(collection: Collection) -> dict[str, object]:
         "dim": collection.dim,
         "revision": collection.revision,
         "created_at": int(collection.created_at.timestamp() * 1_000_000),
+        DETAILS: written(collection),
     }
 
 
@@ -154,4 +194,5 @@ def _collection(row: dict[str, object]) -> Collection:
         revision=str(row["revision"]),
         created_at=datetime.fromtimestamp(int(str(row["created_at"])) / 1_000_000, UTC),
         id=str(row["id"]),
+        **read(str(row.get(DETAILS) or "")),
     )

@@ -17,6 +17,13 @@ class CollectionNotFoundError(KnowledgeError):
     """There is no collection of this name, or it was deleted during the call."""
 
 
+def no_collection(reference: str) -> CollectionNotFoundError:
+    """Return the error for a collection that is not there, or that nobody here may know of."""
+    return CollectionNotFoundError(
+        f"There is no collection {reference!r}. List the collections, or create it first."
+    )
+
+
 class CollectionExistsError(KnowledgeError):
     """A collection of this name exists already."""
 

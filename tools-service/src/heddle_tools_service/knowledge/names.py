@@ -1,11 +1,13 @@
 """Which names collections and documents may have, and how a text enters a filter."""
 
+import hashlib
 import re
 import unicodedata
 
 from heddle_tools_service.knowledge.errors import InvalidInputError
 
 _COLLECTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_DOCUMENT_ID = re.compile(r"doc_[0-9a-f]{32}")
 LONGEST_DOCUMENT_NAME = 512
 
 
@@ -33,6 +35,21 @@ def check_document_name(name: str) -> None:
             f"{_shown(name)} cannot name a document: use 1 to {LONGEST_DOCUMENT_NAME} characters, "
             "none of them a control character."
         )
+
+
+def document_id(collection: str, name: str) -> str:
+    """Return the identifier that a document has in every version.
+
+    Args:
+        collection: The id of the collection's record.
+        name: The document's name.
+    """
+    return "doc_" + hashlib.sha256(f"{collection}/{name}".encode()).hexdigest()[:32]
+
+
+def is_document_id(reference: str) -> bool:
+    """Say whether a reference has the form of a document's identifier."""
+    return _DOCUMENT_ID.fullmatch(reference) is not None
 
 
 def is_printable(text: str) -> bool:

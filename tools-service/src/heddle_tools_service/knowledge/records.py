@@ -13,6 +13,23 @@ Mode = Literal["hybrid", "vector", "text"]
 Stage = Literal["parsing", "embedding", "saving"]
 Fusion = Literal["convex", "reciprocal_rank"]
 Reranking = Literal["none", "late_interaction", "model"]
+Sharing = Literal["private", "organization", "everyone"]
+PageHandling = Literal["text", "pictures", "search"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunking:
+    """How documents are cut into passages, in characters.
+
+    Attributes:
+        target: What a passage aims at, 100 to 4,000.
+        overlap: What a passage repeats of the one before it, less than half of `target`.
+        parent: What the section around a passage has at most, `target` to 16,000.
+    """
+
+    target: int = 450
+    overlap: int = 0
+    parent: int = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +37,7 @@ class Collection:
     """A named set of documents.
 
     Attributes:
-        name: Unique in the store.
+        name: Unique among those of its organisation.
         title: For people; may be empty.
         backend: `embedded`, or the name of another backend that holds the documents; then the
             store keeps this record and nothing else.
@@ -29,7 +46,15 @@ class Collection:
         dim: The embedder's dimension; 0 for another backend.
         revision: The embedder's revision; empty for another backend.
         created_at: In UTC.
-        id: Tells a collection from an earlier one of the same name.
+        id: Tells a collection from an earlier one of the same name; 32 hexadecimal digits.
+        organization: The slug of the organisation that it belongs to; empty for the operator's.
+        owner: The e-mail address of whoever made it; empty for the operator's.
+        sharing: Who else may read it.
+        chunking: How its documents are cut.
+        page_handling: What is done with the pages of documents that have pages.
+        late_interaction: Whether the vectors of single words are kept too.
+        graph: Whether a graph of the names in its documents is drawn.
+        metadata: What clients note about it.
     """
 
     name: str
@@ -41,6 +66,19 @@ class Collection:
     revision: str
     created_at: datetime
     id: str
+    organization: str = ""
+    owner: str = ""
+    sharing: Sharing = "private"
+    chunking: Chunking = Chunking()
+    page_handling: PageHandling = "pictures"
+    late_interaction: bool = False
+    graph: bool = False
+    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def public_id(self) -> str:
+        """The identifier that callers know it by: `vs_` and `id`."""
+        return f"vs_{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +87,27 @@ class CollectionSize:
 
     documents: int
     chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a collection holds.
+
+    Attributes:
+        documents: How many documents.
+        chunks: How many passages.
+        document_bytes: The documents as they came.
+        stored_bytes: What they take on disk; 0 if that cannot be told.
+        by_media_type: Documents by their media type.
+        last_ingested_at: In UTC; None in an empty collection.
+    """
+
+    documents: int
+    chunks: int
+    document_bytes: int
+    stored_bytes: int
+    by_media_type: Mapping[str, int]
+    last_ingested_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

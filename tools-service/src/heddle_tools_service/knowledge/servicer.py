@@ -1,17 +1,34 @@
 """`heddle.knowledge.v1.KnowledgeService`."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
+from heddle_runtime.calls import caller
 from heddle_runtime.paging import page_size, read_token, write_token
 
+from heddle_tools_service.knowledge.access import (
+    caller_of,
+    changeable,
+    check_sharing,
+    may_read,
+    meant,
+)
 from heddle_tools_service.knowledge.failures import known_failures
-from heddle_tools_service.knowledge.limits import check_collection, check_search
+from heddle_tools_service.knowledge.limits import check_collection, check_search, check_update
+from heddle_tools_service.knowledge.messages import (
+    SHARINGS,
+    collection_message,
+    statistics_message,
+    treatment,
+)
+from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.knowledge.records import (
     EMBEDDED,
     Collection,
@@ -34,7 +51,6 @@ _MODES: dict[pb.SearchMode.ValueType, Mode] = {
     pb.SEARCH_MODE_VECTOR: "vector",
     pb.SEARCH_MODE_TEXT: "text",
 }
-NamedT = TypeVar("NamedT", Collection, Document)
 
 
 class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
@@ -46,9 +62,10 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
     async def CreateCollection(
         self, request: pb.CreateCollectionRequest, context: Context
     ) -> pb.CreateCollectionResponse:
-        """Make a collection, or register one of a knowledge-base server."""
-        asked = request.collection
+        """Make a collection of the caller's, or register one of a knowledge-base server."""
+        asked, person = request.collection, caller_of(caller().identity)
         check_collection(asked)
+        check_sharing(person, SHARINGS[asked.sharing])
         with known_failures():
             store = await self._store()
             made = await store.create_collection(
@@ -56,37 +73,77 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                 title=asked.title,
                 backend=asked.backend or EMBEDDED,
                 settings=dict(asked.settings),
+                owner=person.name,
+                organization=person.organization,
+                **treatment(asked),
             )
             return pb.CreateCollectionResponse(collection=await _counted(store, made))
 
     async def GetCollection(
         self, request: pb.GetCollectionRequest, context: Context
     ) -> pb.GetCollectionResponse:
-        """Get one collection."""
+        """Get one collection that the caller may read."""
         with known_failures():
-            store = await self._store()
-            found = await store.get_collection(request.name)
-            return pb.GetCollectionResponse(collection=await _counted(store, found))
+            store, collection = await self._readable(request.name)
+            return pb.GetCollectionResponse(collection=await _counted(store, collection))
 
     async def ListCollections(
         self, request: pb.ListCollectionsRequest, context: Context
     ) -> pb.ListCollectionsResponse:
-        """List one page of collections."""
+        """List one page of the collections that the caller may read."""
         size = page_size(request.page_size, 50, _MOST_COLLECTIONS)
+        name, _, number = read_token(request.page_token).partition("/")
         with known_failures():
             store = await self._store()
-            found = await store.list_collections(read_token(request.page_token), size + 1)
+            person = caller_of(caller().identity)
+            known = (await store.all_collections()).values()
+            later = (it for it in known if (it.name, it.id) > (name, number))
+            readable = (it for it in later if may_read(person, it))
+            found = sorted(readable, key=lambda it: (it.name, it.id))[: size + 1]
             counted = await asyncio.gather(*(_counted(store, item) for item in found[:size]))
+            last = found[size - 1] if len(found) > size else None
             return pb.ListCollectionsResponse(
-                collections=counted, next_page_token=_next(found, size)
+                collections=counted,
+                next_page_token=write_token(f"{last.name}/{last.id}") if last else "",
             )
+
+    async def UpdateCollection(
+        self, request: pb.UpdateCollectionRequest, context: Context
+    ) -> pb.UpdateCollectionResponse:
+        """Change what a collection is called, who may read it, or what is noted about it."""
+        check_update(request)
+        person = caller_of(caller().identity)
+        with known_failures():
+            store, collection = await self._changeable(request.name)
+            changes: dict[str, Any] = {}
+            if request.HasField("title"):
+                changes["title"] = request.title
+            if request.sharing:
+                changes["sharing"] = SHARINGS[request.sharing]
+                check_sharing(person, SHARINGS[request.sharing])
+            if request.HasField("metadata"):
+                changes["metadata"] = MappingProxyType(dict(request.metadata.entries))
+            changed = replace(collection, **changes)
+            await store.change_collection(changed)
+            return pb.UpdateCollectionResponse(collection=await _counted(store, changed))
+
+    async def GetCollectionStatistics(
+        self, request: pb.GetCollectionStatisticsRequest, context: Context
+    ) -> pb.GetCollectionStatisticsResponse:
+        """Count what a collection holds."""
+        with known_failures():
+            store, collection = await self._readable(request.collection)
+            if collection.backend != EMBEDDED:
+                return pb.GetCollectionStatisticsResponse()
+            return statistics_message(await store.statistics(collection.id))
 
     async def DeleteCollection(
         self, request: pb.DeleteCollectionRequest, context: Context
     ) -> pb.DeleteCollectionResponse:
         """Delete a collection with everything in it."""
         with known_failures():
-            await (await self._store()).delete_collection(request.name)
+            store, collection = await self._changeable(request.name)
+            await store.delete_collection(collection.id)
             return pb.DeleteCollectionResponse()
 
     async def IngestDocument(
@@ -94,20 +151,21 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
     ) -> AsyncGenerator[pb.IngestDocumentResponse]:
         """Stream how far the ingestion is, then the document as it is kept."""
         with known_failures():
-            store = await self._store()
+            store, collection = await self._changeable(request.collection)
             events = store.ingest(
-                request.collection,
+                collection.id,
                 request.name,
                 request.data,
                 media_type=request.media_type,
                 uri=request.uri,
+                metadata=dict(request.metadata),
             )
             async with aclosing(events):
                 async for event in events:
                     if not isinstance(event, IngestProgress):
-                        kept = await store.get_document(request.collection, request.name)
+                        kept = await store.get_document(collection.id, request.name)
                         ingested = pb.Ingested(
-                            document=_kept(kept),
+                            document=_kept(collection, kept),
                             replaced=event.replaced,
                             unchanged=event.unchanged,
                         )
@@ -116,20 +174,30 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                         progress = pb.IngestProgress(done=event.done, total=event.total)
                         yield pb.IngestDocumentResponse(progress=progress)
 
+    async def GetDocument(
+        self, request: pb.GetDocumentRequest, context: Context
+    ) -> pb.GetDocumentResponse:
+        """Get one document by its name or its identifier."""
+        with known_failures():
+            store, collection = await self._readable(request.collection)
+            name = await store.document_name(collection.id, request.name)
+            found = await store.get_document(collection.id, name)
+            return pb.GetDocumentResponse(document=_kept(collection, found))
+
     async def ListDocuments(
         self, request: pb.ListDocumentsRequest, context: Context
     ) -> pb.ListDocumentsResponse:
         """List one page of documents."""
         size = page_size(request.page_size, 100, _MOST_DOCUMENTS)
         with known_failures():
-            store = await self._store()
+            store, collection = await self._readable(request.collection)
             after = read_token(request.page_token)
-            found = await store.list_documents(request.collection, after, size)
+            found = await store.list_documents(collection.id, after, size)
             more = len(found) == size and await store.list_documents(
-                request.collection, found[-1].name, 1
+                collection.id, found[-1].name, 1
             )
             return pb.ListDocumentsResponse(
-                documents=map(_kept, found),
+                documents=[_kept(collection, each) for each in found],
                 next_page_token=write_token(found[-1].name) if more else "",
             )
 
@@ -138,7 +206,9 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
     ) -> pb.DeleteDocumentResponse:
         """Delete one document."""
         with known_failures():
-            await (await self._store()).delete_document(request.collection, request.name)
+            store, collection = await self._changeable(request.collection)
+            name = await store.document_name(collection.id, request.name)
+            await store.delete_document(collection.id, name)
             return pb.DeleteDocumentResponse()
 
     async def SearchCollection(
@@ -147,8 +217,9 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         """Find passages."""
         check_search(request)
         with known_failures():
-            found = await (await self._store()).search(
-                request.collection,
+            store, collection = await self._readable(request.collection)
+            found = await store.search(
+                collection.id,
                 request.query[:_LONGEST_QUERY],
                 top_k=request.top_k or _DEFAULT_TOP_K,
                 threshold=request.threshold,
@@ -156,30 +227,39 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
             )
             return pb.SearchCollectionResponse(passages=map(_passage, found))
 
+    async def _readable(self, reference: str) -> "tuple[KnowledgeStore, Collection]":
+        """Return the store, and the collection that the caller means and may read."""
+        store = await self._store()
+        known = await store.all_collections()
+        return store, meant(known.values(), caller_of(caller().identity), reference)
+
+    async def _changeable(self, reference: str) -> "tuple[KnowledgeStore, Collection]":
+        """Return the store, and the collection that the caller means and may change."""
+        store = await self._store()
+        known = await store.all_collections()
+        return store, changeable(known.values(), caller_of(caller().identity), reference)
+
 
 async def _counted(store: "KnowledgeStore", collection: Collection) -> pb.Collection:
-    count = 0
-    if collection.backend == EMBEDDED:
-        count = (await store.collection_size(collection.name)).documents
-    return pb.Collection(
-        name=collection.name,
-        title=collection.title,
-        backend=collection.backend,
-        settings=collection.settings,
-        embedding_model=collection.model,
-        document_count=count,
-    )
+    here = collection.backend == EMBEDDED
+    size = await store.collection_size(collection.id) if here else None
+    return collection_message(collection, size)
 
 
-def _kept(document: Document) -> pb.Document:
-    return pb.Document(
+def _kept(collection: Collection, document: Document) -> pb.Document:
+    told = pb.Document(
+        id=document_id(collection.id, document.name),
         name=document.name,
         title=document.title,
         uri=document.uri,
         media_type=document.media_type,
         sha256=document.sha256,
         passage_count=document.chunks,
+        size=document.size,
+        metadata=document.metadata,
     )
+    told.ingest_time.FromDatetime(document.ingested_at)
+    return told
 
 
 def _passage(passage: Passage) -> pb.Passage:
@@ -194,7 +274,3 @@ def _passage(passage: Passage) -> pb.Passage:
         ordinal=passage.ordinal,
         parent_text=passage.parent_text,
     )
-
-
-def _next(found: Sequence[NamedT], size: int) -> str:
-    return write_token(found[size - 1].name) if len(found) > size else ""

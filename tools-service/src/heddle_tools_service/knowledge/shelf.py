@@ -59,8 +59,7 @@ class Shelf:
         Raises:
             CollectionNotFoundError: Somebody has.
         """
-        now = (await self.catalogue.all()).get(self.collection.name)
-        if now is None or now.id != self.collection.id:
+        if self.collection.id not in await self.catalogue.all():
             raise CollectionNotFoundError(
                 f"The collection {self.collection.name!r} was deleted. Create it again first."
             )

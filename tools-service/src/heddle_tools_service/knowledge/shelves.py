@@ -73,7 +73,7 @@ class Shelves:
             CollectionExistsError: The name is taken.
         """
         async with exclusive(self._locks / "store"):
-            taken = collection.name in await self.catalogue.all()
+            taken = await self.catalogue.taken(collection)
             if collection.backend == EMBEDDED and not taken:
                 table = await create_table(self._database, PREFIX + collection.id, collection.dim)
                 self._tables[collection.id] = table
@@ -87,7 +87,7 @@ class Shelves:
         """
         name = PREFIX + collection.id
         if collection.id not in self._tables:
-            known = {each.id for each in (await self.catalogue.all()).values()}
+            known = (await self.catalogue.all()).keys()
             for gone in self._tables.keys() - known:  # deleted by another process
                 del self._tables[gone]
             try:
@@ -98,6 +98,15 @@ class Shelves:
                 ) from error
         table = self._tables[collection.id]
         return Shelf(collection, table, self._root / f"{name}.lance", self._locks, self.catalogue)
+
+    async def change(self, collection: Collection) -> None:
+        """Keep a collection's record as it is now.
+
+        Raises:
+            CollectionNotFoundError: It was deleted meanwhile.
+        """
+        async with exclusive(self._locks / "store"):
+            await self.catalogue.change(collection)
 
     async def remove(self, collection: Collection) -> None:
         """Delete a collection with all that it holds.
@@ -120,7 +129,7 @@ class Shelves:
 
     async def sweep(self) -> None:
         """Drop tables and locks without a record. The store's lock must be held."""
-        ids = {collection.id for collection in (await self.catalogue.all()).values()}
+        ids = (await self.catalogue.all()).keys()
         for lock in await asyncio.to_thread(os.listdir, self._locks):
             if lock.endswith((".write", ".upkeep")) and lock.partition(".")[0] not in ids:
                 (self._locks / lock).unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from heddle_tools_service.knowledge import ingestion
 from heddle_tools_service.knowledge.catalogue import new_collection
@@ -21,7 +22,13 @@ from heddle_tools_service.knowledge.errors import (
 )
 from heddle_tools_service.knowledge.locks import unbroken
 from heddle_tools_service.knowledge.maintenance import Maintenance
-from heddle_tools_service.knowledge.names import check_collection_name, check_document_name, quoted
+from heddle_tools_service.knowledge.names import (
+    check_collection_name,
+    check_document_name,
+    document_id,
+    is_document_id,
+    quoted,
+)
 from heddle_tools_service.knowledge.parsing import Parser
 from heddle_tools_service.knowledge.records import (
     EMBEDDED,
@@ -33,10 +40,12 @@ from heddle_tools_service.knowledge.records import (
     Mode,
     Passage,
     SearchOptions,
+    Statistics,
 )
 from heddle_tools_service.knowledge.search import find
 from heddle_tools_service.knowledge.shelf import Shelf, tidy
 from heddle_tools_service.knowledge.shelves import Shelves, open_shelves
+from heddle_tools_service.knowledge.statistics import counted
 from heddle_tools_service.knowledge.tables import find_document, list_documents
 
 MOST_RESULTS = 1_000
@@ -106,6 +115,7 @@ class KnowledgeStore:
         title: str = "",
         backend: str = EMBEDDED,
         settings: Mapping[str, str] = _NOTHING,
+        **more: Any,  # noqa: ANN401 - the fields of the record
     ) -> Collection:
         """Make an empty collection, or register one that another backend holds.
 
@@ -114,34 +124,51 @@ class KnowledgeStore:
             title: For people.
             backend: `embedded`, or the name of another backend.
             settings: What that backend needs to find it; never a secret.
+            more: Whose it is and how its documents are treated, as fields of `Collection`.
 
         Raises:
             InvalidInputError: The name or the backend's name breaks the rule.
-            CollectionExistsError: The name is taken.
+            CollectionExistsError: The organisation has a collection of this name.
         """
         check_collection_name(name)
         check_collection_name(backend)
-        made = new_collection(name, title, backend, settings, self._embedder.info())
+        made = new_collection(name, title, backend, settings, self._embedder.info(), **more)
         await self._shelves.add(made)
         return made
 
     async def get_collection(self, name: str) -> Collection:
-        """Return a collection.
+        """Return a collection by its id, or one of the operator's by its name.
+
+        Wherever the store asks for a collection, it takes either. Whoever acts for somebody finds
+        the id with `access.meant`.
 
         Raises:
-            CollectionNotFoundError: There is none of this name.
+            CollectionNotFoundError: There is none.
         """
         return await self._shelves.catalogue.get(name)
 
+    async def all_collections(self) -> Mapping[str, Collection]:
+        """Return the collections of everybody, by id."""
+        return await self._shelves.catalogue.all()
+
     async def list_collections(self, after: str = "", limit: int = 100) -> list[Collection]:
-        """Return the collections whose names sort after a name, in that order.
+        """Return the operator's collections whose names sort after a name, in that order.
 
         Raises:
             InvalidInputError: The limit is not 1 to 1,000.
         """
         _check_count("limit", limit)
-        collections = await self._shelves.catalogue.all()
-        return [collections[name] for name in sorted(collections) if name > after][:limit]
+        every = (await self._shelves.catalogue.all()).values()
+        wanted = [it for it in every if not it.organization and it.name > after]
+        return sorted(wanted, key=lambda it: it.name)[:limit]
+
+    async def change_collection(self, changed: Collection) -> None:
+        """Keep a collection's title, sharing and metadata as they are now.
+
+        Raises:
+            CollectionNotFoundError: It was deleted meanwhile.
+        """
+        await self._shelves.change(changed)
 
     async def collection_size(self, name: str) -> CollectionSize:
         """Return how much an embedded collection holds.
@@ -154,6 +181,15 @@ class KnowledgeStore:
         async with shelf.using():
             documents = await shelf.table.count_rows("ordinal = 0")
             return CollectionSize(documents, await shelf.table.count_rows())
+
+    async def statistics(self, name: str) -> Statistics:
+        """Return what an embedded collection holds.
+
+        Raises:
+            CollectionNotFoundError: There is none of this name.
+            ForeignBackendError: Another backend holds it.
+        """
+        return await counted(await self._shelf(name))
 
     async def delete_collection(self, name: str) -> None:
         """Delete a collection with all of its documents, or only the record of a foreign one.
@@ -218,6 +254,26 @@ class KnowledgeStore:
         shelf = await self._shelf(collection)
         async with shelf.using():
             return await _present(shelf, name)
+
+    async def document_name(self, collection: str, reference: str) -> str:
+        """Return the name of a document from its identifier; a name stands for itself.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            DocumentNotFoundError: No document has the identifier.
+        """
+        if not is_document_id(reference):
+            return reference
+        shelf = await self._shelf(collection)
+        async with shelf.using():
+            after = ""
+            while page := await list_documents(shelf.table, after, MOST_RESULTS):
+                for each in page:
+                    if document_id(shelf.collection.id, each.name) == reference:
+                        return each.name
+                after = page[-1].name
+        raise no_document(shelf.collection, reference)
 
     async def list_documents(
         self, collection: str, after: str = "", limit: int = 100
@@ -338,11 +394,15 @@ class KnowledgeStore:
 async def _present(shelf: Shelf, name: str) -> Document:
     found = await find_document(shelf.table, name)
     if found is None:
-        raise DocumentNotFoundError(
-            f"The collection {shelf.collection.name!r} has no document {name!r}. List its "
-            "documents."
-        )
+        raise no_document(shelf.collection, name)
     return found.document
+
+
+def no_document(collection: Collection, reference: str) -> DocumentNotFoundError:
+    """Return the error for a document that is not there."""
+    return DocumentNotFoundError(
+        f"The collection {collection.name!r} has no document {reference!r}. List its documents."
+    )
 
 
 def _check_count(what: str, count: int) -> None:

@@ -1,23 +1,23 @@
 """Searches knowledge bases. A collection's record names its backend; tools need not know it."""
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from collections.abc import Collection as SomeOf
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import httpx
 import structlog
 from heddle_runtime.errors import HeddleError
 
+from heddle_tools_service.knowledge.access import meant, owner_of
 from heddle_tools_service.knowledge.errors import (
     CollectionNotFoundError,
     EmbeddingError,
-    InvalidInputError,
     KnowledgeError,
     StorageError,
 )
+from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.providers.kb_server import (
     CONFIGURATION_ERROR,
     NO_COLLECTION,
@@ -136,13 +136,16 @@ class AssistantKnowledge:
 
     async def _ask(self, question: "_Question") -> "_Found":
         store = await self.bases.store()
+        assistant = self.assistant
         try:
-            record = await store.get_collection(question.collection)
-        except (CollectionNotFoundError, InvalidInputError):
-            return await self._ask_server(question, question.collection, registered=False)
+            # Now, and not when the assistant was made: what was shared then may be so no more.
+            person = owner_of(assistant.owner, assistant.organization)
+            record = meant((await store.all_collections()).values(), person, question.collection)
+        except CollectionNotFoundError:
+            return await self._ask_server(assistant, question, question.collection)
         if record.backend == EMBEDDED:
             found = await store.search(
-                question.collection,
+                record.id,
                 question.query,
                 top_k=question.top_k,
                 threshold=question.threshold,
@@ -150,15 +153,22 @@ class AssistantKnowledge:
             )
             return _Found([_passage(item, record) for item in found])
         if record.backend == LAMB:
-            known_as = record.settings.get("collection_id", question.collection)
-            return await self._ask_server(question, known_as, registered=True)
+            # Whoever registered it lends what he may read there, and no more.
+            lender = replace(assistant, owner=record.owner, organization=record.organization)
+            known_as = record.settings.get("collection_id", record.name)
+            return await self._ask_server(lender, question, known_as, registered=True)
         raise ToolError(f"{CONFIGURATION_ERROR} no backend is named {record.backend!r}")
 
     async def _ask_server(
-        self, question: "_Question", collection: str, *, registered: bool
+        self,
+        reader: Assistant,
+        question: "_Question",
+        collection: str,
+        *,
+        registered: bool = False,
     ) -> "_Found":
         try:
-            server = await self.bases.server_of(self.assistant)
+            server = await self.bases.server_of(reader)
         except ToolError:
             raise  # whoever wrote the sentence saw to it that it may be shown
         except Exception as error:
@@ -173,7 +183,7 @@ class AssistantKnowledge:
             )
         # All that are searched for in one call; a record may name another one besides.
         together = question.together if collection in question.together else (collection,)
-        if collection in await self._withheld(server, together):
+        if collection in await self._withheld(reader, server, together):
             raise ToolError(NO_COLLECTION)
         body = {
             "query_text": question.query,
@@ -184,9 +194,11 @@ class AssistantKnowledge:
         found = await query_collection(http, server, collection, body, sections=question.sections)
         return _Found(found, _ignored(question))
 
-    async def _withheld(self, server: KnowledgeServer, collections: Sequence[str]) -> SomeOf[str]:
+    async def _withheld(
+        self, reader: Assistant, server: KnowledgeServer, collections: Sequence[str]
+    ) -> SomeOf[str]:
         try:
-            return await self.bases.withheld_at(self.assistant, server, collections)
+            return await self.bases.withheld_at(reader, server, collections)
         except HeddleError as error:
             log.error("collections' owners cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
             raise ToolUnavailableError(
@@ -234,7 +246,7 @@ def _passage(found: "Stored", collection: "Collection") -> Passage:
         attributes["page"] = str(found.page)
     if found.heading:
         attributes["heading"] = " / ".join(found.heading)
-    document_id = _document_id(collection.id, found.document)
+    identifier = document_id(collection.id, found.document)
     return Passage(
         found.text,
         found.title,
@@ -243,13 +255,9 @@ def _passage(found: "Stored", collection: "Collection") -> Passage:
         found.parent_text,
         attributes,
         document=found.document,
-        document_id=document_id,
-        chunk_id=f"{document_id}:{found.ordinal}",
+        document_id=identifier,
+        chunk_id=f"{identifier}:{found.ordinal}",
         chunk_index=found.ordinal,
         page=found.page or 0,
         relevance=found.relevance,
     )
-
-
-def _document_id(collection: str, name: str) -> str:
-    return "doc_" + hashlib.sha256(f"{collection}/{name}".encode()).hexdigest()[:32]

@@ -1,0 +1,72 @@
+"""What the list of collections keeps, and that of a store which an older version made."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import lancedb
+import pytest
+from heddle_tools_service.knowledge.errors import CollectionExistsError
+from heddle_tools_service.knowledge.records import Chunking
+from heddle_tools_service.knowledge.store import open_store
+from heddle_tools_service.knowledge.testing import HashingEmbedder
+
+
+async def test_all_that_is_said_of_a_collection_outlives_the_process(tmp_path: Path) -> None:
+    async with open_store(tmp_path, HashingEmbedder()) as store:
+        made = await store.create_collection(
+            "looms",
+            organization="uni",
+            owner="ana@uni.example",
+            sharing="organization",
+            chunking=Chunking(900, 100, 4_000),
+            page_handling="search",
+            late_interaction=True,
+            graph=True,
+            metadata=MappingProxyType({"course": "Weaving Ⅱ"}),
+        )
+        changed = replace(made, title="Looms", sharing="private")
+        await store.change_collection(changed)
+    async with open_store(tmp_path, HashingEmbedder()) as store:
+        assert await store.get_collection(made.id) == changed
+
+
+async def test_a_name_is_taken_in_its_organisation_alone(tmp_path: Path) -> None:
+    async with open_store(tmp_path, HashingEmbedder()) as store:
+        ours = await store.create_collection("looms")
+        for slug in ("uni", "college"):
+            await store.create_collection("looms", organization=slug)
+        with pytest.raises(CollectionExistsError):
+            await store.create_collection("looms", organization="uni")
+        assert (await store.get_collection("looms")).id == ours.id
+
+
+async def test_a_store_from_before_there_were_owners_is_the_operators(tmp_path: Path) -> None:
+    async with open_store(tmp_path, HashingEmbedder()) as store:
+        old = await store.create_collection("looms")
+        [_ async for _ in store.ingest("looms", "shed.md", b"A shed is a gap.")]
+    await forget_details(tmp_path)
+    async with open_store(tmp_path, HashingEmbedder()) as store:
+        assert await store.get_collection("looms") == old
+        [found] = await store.search("looms", "shed", top_k=1)
+        assert found.text == "A shed is a gap."
+        await store.create_collection("heddles", organization="uni")
+
+
+async def test_two_processes_may_bring_an_older_store_up_to_date(tmp_path: Path) -> None:
+    async with open_store(tmp_path, HashingEmbedder()) as store:
+        await store.create_collection("looms")
+    await forget_details(tmp_path)
+
+    async def opened() -> object:
+        async with open_store(tmp_path, HashingEmbedder()) as store:
+            return (await store.get_collection("looms")).name
+
+    assert await asyncio.gather(opened(), opened()) == ["looms"] * 2
+
+
+async def forget_details(folder: Path) -> None:
+    """Make the list what it was in stores of the first version."""
+    table = await (await lancedb.connect_async(str(folder))).open_table("collections")
+    await table.drop_columns(["details"])
