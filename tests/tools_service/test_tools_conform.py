@@ -24,6 +24,8 @@ from heddle_tools_service.sdk import (
     Entry,
     FileText,
     Findings,
+    FoundPage,
+    FoundPages,
     Listing,
     Matches,
     Page,
@@ -34,6 +36,8 @@ from heddle_tools_service.sdk import (
     Rubric,
     ToolCall,
     ToolResult,
+    WebAnswer,
+    WebResult,
 )
 from heddle_tools_service.workspace.shapes import Change, Match
 from integration.browser import browser
@@ -51,8 +55,31 @@ CONTEXT = said("What is a shed?", "The gap.", "How wide is it?", owner="ana", id
 REMOTE = RemoteTool("search", "Finds.", {"type": "object"})
 
 
+class FindingPages:
+    """Pages where everything is found."""
+
+    async def search(self, *_: object, **__: object) -> FoundPages:
+        page = FoundPage(
+            "looms", "a.pdf", "doc_1", "Sheds", "http://w/", 3, 0.5, "A shed is a gap."
+        )
+        return FoundPages((page,), model="words")
+
+
+class FindingWeb:
+    """A web where everything is found."""
+
+    async def providers(self) -> tuple[str, ...]:
+        return ("searxng",)
+
+    async def search(self, *_: object, **__: object) -> WebAnswer:
+        return WebAnswer("searxng", "A gap.", (WebResult("Sheds", "http://w/", "A gap."),))
+
+
 class Answering:
     """Knowledge, files, rubrics, Moodle, the weather, servers and a model that always answer."""
+
+    pages = FindingPages()
+    web = FindingWeb()
 
     async def search(self, *_: object, **__: object) -> Findings:
         return Findings((Passage("A shed is a gap.", "Sheds", "http://w/", 0.5),))
@@ -110,6 +137,14 @@ class Answering:
 
 class Silent:
     """The same, but none of them ever answers."""
+
+    @property
+    def pages(self) -> "Silent":
+        return self
+
+    @property
+    def web(self) -> "Silent":
+        return self
 
     async def search(self, *_: object, **__: object) -> Findings:
         await _never()
@@ -200,6 +235,8 @@ async def run(
             status=lambda message, _=None: status(message),
             http=http,
             knowledge=neighbours,
+            pages=neighbours.pages,
+            web=neighbours.web,
             files=neighbours,
             rubrics=neighbours,
             moodle=neighbours,
@@ -220,7 +257,8 @@ def test_nothing_was_skipped() -> None:
         *("simple_rag", "context_aware_rag", "hierarchical_rag"),
         *("rubric", "single_file", "no_tool", "word_count"),
         *("weather", "moodle", "moodle_assignments", "moodle_user"),
-        "mcp",
+        *("fast_vector_search", "hybrid_search", "retrieve_documents", "deep_analysis"),
+        *("mcp", "web_search"),
         *("patch_file", "read_file", "list_files", "search_files", "restore_file", "current_file"),
     }
 

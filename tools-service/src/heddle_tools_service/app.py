@@ -11,15 +11,17 @@ from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
-from heddle_runtime.egress import Egress, EgressSettings
-from heddle_runtime.owner_settings import ACCOUNTS
+from heddle_runtime.egress import Egress
+from heddle_runtime.owner_settings import ACCOUNTS, OwnerSettings
 from heddle_runtime.server import Binding, bind
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from heddle_tools_service.belongings import Belongings, known_to, known_to_nobody
-from heddle_tools_service.generation import Channel, SmallModel
+from heddle_tools_service.generation import Channel
 from heddle_tools_service.knowledge.servicer import KnowledgeServicer
+from heddle_tools_service.provider_settings import ProviderSettings
+from heddle_tools_service.providers.choices import get_embeddings, get_llm, small_model_name
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.guarded_http import GuardedTransport
 from heddle_tools_service.providers.kb_server import KnowledgeServer
@@ -33,6 +35,7 @@ from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.owner_servers import server_address
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.stores import EmbeddedStore
+from heddle_tools_service.providers.web_search.searches import WebSearches, operators_sites
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.servicer import ToolServicer
@@ -44,7 +47,7 @@ NOWHERE = "none"  # not empty: an empty variable is one that nobody set
 _LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50)
 
 
-class ToolsSettings(EgressSettings):
+class ToolsSettings(ProviderSettings):
     """Settings of the tool service."""
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_TOOLS_", populate_by_name=True)
@@ -132,12 +135,6 @@ class ToolsSettings(EgressSettings):
     connector_address: str = Field(
         default="127.0.0.1:9103", description="Where the connector service listens."
     )
-    small_fast_model: str = Field(
-        default="",
-        pattern=r"^$|^[a-z][a-z0-9_]*/.+$",
-        description="Model that rewrites questions for context_aware_rag and hierarchical_rag, as "
-        "connector/model. Empty: questions are searched for as they are.",
-    )
 
     @field_validator("mcp_commands")
     @classmethod
@@ -171,8 +168,10 @@ async def app(
         guarded_http = await resources.enter_async_context(
             _http(settings, GuardedTransport(Egress(settings.private_networks), _LIMITS))
         )
-        store = await resources.enter_async_context(EmbeddedStore(settings.data_dir))
-        if connector is None and settings.small_fast_model:
+        store = await resources.enter_async_context(
+            EmbeddedStore(settings.data_dir, lambda: get_embeddings(settings, http))
+        )
+        if connector is None and small_model_name(settings):
             contract = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
             connector = await resources.enter_async_context(
                 channel(settings.connector_address, contract)
@@ -197,11 +196,12 @@ async def app(
                 settings.http_timeout,
                 found.withheld_at,
             ),
+            web=_web(settings, http, guarded_http, found.settings),
             files=FileFolder(settings.files_dir, found.number_of),
             rubrics=found.rubrics,
             moodles=Moodles(http, guarded_http, found.site_of),
             weather=OpenMeteo(http, settings.weather_url, settings.geocoding_url),
-            small_model=_small_model(settings, connector),
+            small_model=get_llm(settings, connector),
             workspaces=Workspaces(settings.workspace_dir, threads),
             servers=McpServers(conversations, settings.mcp_commands, found.settings),
             threads=threads,
@@ -233,10 +233,15 @@ def _http(
     )
 
 
-def _small_model(settings: ToolsSettings, connector: Channel | None) -> SmallModel | None:
-    if connector is None or not settings.small_fast_model:
-        return None
-    return SmallModel(connector, settings.small_fast_model)
+def _web(
+    settings: ToolsSettings,
+    http: httpx.AsyncClient,
+    guarded_http: httpx.AsyncClient,
+    owners: OwnerSettings | None,
+) -> WebSearches:
+    keys = {str(name): key.get_secret_value() for name, key in settings.web_search_keys.items()}
+    sites = operators_sites(keys, settings.web_search_searxng_url)
+    return WebSearches(http, guarded_http, owners, sites, settings.web_search_shared)
 
 
 def _belongings(settings: ToolsSettings, accounts: Channel | None) -> Belongings:

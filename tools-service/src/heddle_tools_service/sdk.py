@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Generic, Literal
 import httpx
 from typing_extensions import TypeVar
 
+from heddle_tools_service.knowledge.records import SearchOptions
 from heddle_tools_service.lms import Assignment, Assignments, Course, Moodle
 from heddle_tools_service.models import (
     SCHEMA_DIALECT,
@@ -39,6 +40,7 @@ from heddle_tools_service.remote_servers import (
     RemoteTool,
 )
 from heddle_tools_service.surroundings import (
+    NO_OPTIONS,
     Assistant,
     Caller,
     EarlierResult,
@@ -47,12 +49,18 @@ from heddle_tools_service.surroundings import (
     Files,
     FileText,
     Findings,
+    FoundPage,
+    FoundPages,
     Generate,
     Knowledge,
+    Pages,
     Passage,
     Rubric,
     Rubrics,
     Status,
+    Web,
+    WebAnswer,
+    WebResult,
     Workspace,
 )
 from heddle_tools_service.weather import CurrentWeather, Weather
@@ -69,6 +77,7 @@ from heddle_tools_service.workspace.shapes import (
 )
 
 __all__ = [
+    "NO_OPTIONS",
     "SCHEMA_DIALECT",
     "Assignment",
     "Assignments",
@@ -88,6 +97,8 @@ __all__ = [
     "FileText",
     "Files",
     "Findings",
+    "FoundPage",
+    "FoundPages",
     "Function",
     "HeldBack",
     "Knowledge",
@@ -100,6 +111,7 @@ __all__ = [
     "Occasion",
     "Offered",
     "Page",
+    "Pages",
     "Passage",
     "Patched",
     "Query",
@@ -110,6 +122,7 @@ __all__ = [
     "RemoteTool",
     "Rubric",
     "Rubrics",
+    "SearchOptions",
     "Source",
     "Status",
     "Tool",
@@ -120,6 +133,9 @@ __all__ = [
     "ToolResult",
     "ToolUnavailableError",
     "Weather",
+    "Web",
+    "WebAnswer",
+    "WebResult",
     "Workspace",
     "tool",
 ]
@@ -211,6 +227,9 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     http: httpx.AsyncClient
     """For requests to other servers. Follows no redirects, keeps no cookies."""
     knowledge: Knowledge
+    pages: Pages | None
+    """None if the service keeps no pages."""
+    web: Web
     files: Files
     rubrics: Rubrics
     moodle: Moodle
@@ -224,6 +243,8 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     """Makes `request`."""
     small_model: Generate | None
     """The small fast model; None if none is configured. Use `generate`."""
+    called: bool = False
+    """Whether a model called the tool; else it fills a slot."""
 
     @cached_property
     def request(self) -> dict[str, Any]:
@@ -307,6 +328,7 @@ class CalledFunction:
 
 
 Offer = Callable[[ToolCall[Any, Any]], Awaitable[Offered]]
+Available = Callable[[ToolCall[Any, Any]], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +355,8 @@ class Tool:
     """Tells what models can call under a configuration, where that hangs on it."""
     enabled: Callable[[Occasion[Any]], bool] | None = None
     """Whether models may call it on an occasion. None if always."""
+    available: Available | None = None
+    """Whether what it needs is set up. None if it needs nothing."""
 
     @property
     def blocking(self) -> bool:
@@ -353,6 +377,7 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
     version: str = "1.0",
     modes: tuple[Mode, ...] = ("augment",),
     enabled: Callable[[Occasion[ModelT]], bool] | None = None,
+    available: Available | None = None,
 ) -> Callable[[Callable[[ToolCall[ModelT, Any]], ToolResult | Awaitable[ToolResult]]], Tool]:
     """Make a `Tool` of a function; the first line of its docstring is the tool's description.
 
@@ -370,6 +395,8 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
         modes: The ways in which the tool can be bound.
         enabled: Whether models may call it on an occasion. Without it: always. It is asked when
             functions are offered and again when one is called, so it must be quick.
+        available: Whether what it needs is set up, asked when functions are offered. Without it:
+            always. A call that comes all the same is the tool's own to refuse.
     """
 
     def decorate(
@@ -395,6 +422,7 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
             offered if "function" in modes and offer is None else None,
             offer,
             enabled,
+            available,
         )
 
     return decorate

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from heddle_tools_service.knowledge.records import SearchOptions
 from heddle_tools_service.workspace.shapes import (
     FileEdits,
     FileQuery,
@@ -64,6 +65,19 @@ class Passage:
     section: str = ""
     """The text around the passage. Empty if the backend does not tell."""
     attributes: dict[str, str] = field(default_factory=dict)
+    document: str = ""
+    """The document's name in its collection. Empty if the backend does not tell, as all that
+    follows."""
+    document_id: str = ""
+    chunk_id: str = ""
+    chunk_index: int | None = None
+    """Its place in the document, counted from 0."""
+    page: int = 0
+    """Counted from 1."""
+    relevance: float | None = None
+    """What the passages of one search are ordered by, comparable only among them; 0.0 is one."""
+    picture_uri: str = ""
+    """Where a picture of the page is, relative to the gateway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +96,11 @@ class Findings:
 
     passages: tuple[Passage, ...] = ()
     failures: tuple[FailedSearch, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What the backend of a collection could not heed, one sentence each."""
+
+
+NO_OPTIONS = SearchOptions()
 
 
 class Knowledge(Protocol):
@@ -95,6 +114,7 @@ class Knowledge(Protocol):
         top_k: int,
         threshold: float = 0.0,
         sections: bool = False,
+        options: SearchOptions = NO_OPTIONS,
     ) -> Findings:
         """Search all `collections` at once.
 
@@ -104,9 +124,60 @@ class Knowledge(Protocol):
             top_k: The most passages from each collection.
             threshold: The least similarity; 0 means any.
             sections: Ask for the section around each passage.
+            options: What to choose and order passages by. A LAMB knowledge-base server heeds
+                none of it; what it would have left out or put elsewhere, a warning tells.
 
         Returns:
             Passages in the order of `collections`. A collection that fails is told, not raised.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page of a document that matches a question."""
+
+    collection: str
+    document: str
+    document_id: str
+    title: str
+    uri: str
+    page: int
+    """Counted from 1."""
+    score: float
+    """What the pages of one search are ordered by, comparable only among them."""
+    text: str
+    """What is written on the page."""
+    figures: tuple[str, ...] = ()
+    """What is written in its figures and tables."""
+    picture_uri: str = ""
+    """Where its picture is, relative to the gateway."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPages:
+    """What a search for pages found, the best first."""
+
+    pages: tuple[FoundPage, ...] = ()
+    failures: tuple[FailedSearch, ...] = ()
+    model: str = ""
+    """What ranked them."""
+    visual: bool = False
+    """Whether it sees pictures, and not only the words on them."""
+
+
+class Pages(Protocol):
+    """The pages of the collections that the assistant may search."""
+
+    async def search(self, collections: Sequence[str], query: str, *, top_k: int) -> FoundPages:
+        """Search the pages of all `collections` at once.
+
+        Args:
+            collections: Their names.
+            query: The question.
+            top_k: The most pages.
+
+        Returns:
+            Pages, the best first. A collection that fails is told, not raised.
         """
 
 
@@ -214,6 +285,57 @@ class Workspace(Protocol):
 
     async def find(self, query: FileQuery) -> Matches:
         """Return the lines of files that match."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebResult:
+    """A page of the web that was found."""
+
+    title: str
+    url: str
+    """An http or https address."""
+    snippet: str = ""
+    """What it says about the question, plain text."""
+    published: str = ""
+    """When, as the provider tells it; empty if it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebAnswer:
+    """What a search of the web found."""
+
+    provider: str
+    answer: str = ""
+    """The provider's own answer in words; empty if it gives none."""
+    results: tuple[WebResult, ...] = ()
+    """The best first."""
+    citations: tuple[str, ...] = ()
+    """The addresses that `[1]`, `[2]` and so on in `answer` stand for; else those of `results`."""
+
+
+class Web(Protocol):
+    """The web, by the search provider that is set up for the assistant."""
+
+    async def providers(self) -> tuple[str, ...]:
+        """Return the names of the providers that are set up, the preferred one first.
+
+        Raises:
+            ToolUnavailableError: It cannot be told at the moment.
+        """
+
+    async def search(self, query: str, *, most: int, provider: str = "") -> WebAnswer:
+        """Search the web.
+
+        Args:
+            query: What to look for.
+            most: The most results.
+            provider: Whom to ask; empty for the preferred one.
+
+        Raises:
+            ToolError: No provider is set up, or it refuses or answers nonsense. The message
+                never holds a key.
+            ToolUnavailableError: It does not answer, is broken or busy.
+        """
 
 
 class Generate(Protocol):

@@ -22,6 +22,7 @@ from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.mcp.servers import McpServers
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.providers.web_search.searches import WebSearches
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import FileChange, Query, Tool, ToolCall
@@ -40,6 +41,7 @@ class Workshop:
     registry: Registry
     http: httpx.AsyncClient
     knowledge: KnowledgeBases
+    web: WebSearches
     files: FileFolder
     rubrics: RubricLibrary | RubricFolder
     moodles: Moodles
@@ -77,11 +79,13 @@ class Workshop:
             scene = Scene(pb.RunContext(assistant=assistant))
             if not installed.is_enabled(config, scene):
                 return pb.ToolFunctions(id=invocation.id)
-            if installed.tool.offer is None:
-                return pb.ToolFunctions(id=invocation.id, functions=installed.functions())
             call = self._call(scene)
             seconds = min(self.patience, left * _TELLABLE)
             made = call(config=config, arguments=None, status=_unheard, seconds=seconds)
+            if installed.tool.available is not None and not await installed.tool.available(made):
+                return pb.ToolFunctions(id=invocation.id)
+            if installed.tool.offer is None:
+                return pb.ToolFunctions(id=invocation.id, functions=installed.functions())
             found = await installed.tool.offer(made)
         except Exception as error:  # noqa: BLE001 - of one tool: the others are told all the same
             return pb.ToolFunctions(
@@ -98,6 +102,8 @@ class Workshop:
             earlier=scene.earlier,
             http=self.http,
             knowledge=self.knowledge.of(scene.assistant),
+            pages=None,
+            web=self.web.of(scene.assistant),
             files=self.files.of(scene.assistant),
             rubrics=self.rubrics.of(scene.assistant),
             moodle=self.moodles.of(scene.assistant, scene.identity),
@@ -137,6 +143,7 @@ class Workshop:
         def work(run: Run) -> Work:
             status = run.status_from_thread if tool.blocking else run.status
             made = call(config=config, arguments=arguments, status=status, seconds=seconds)
+            made = replace(made, called=asked is not None)
             if asked and isinstance(arguments, Query):
                 made = replace(made, query=arguments.query)
             return self._work(tool, made, invocation.slot)

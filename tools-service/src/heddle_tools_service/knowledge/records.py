@@ -13,6 +13,8 @@ EMBEDDED = "embedded"
 
 Mode = Literal["hybrid", "vector", "text"]
 Stage = Literal["parsing", "drawing", "recognising", "embedding", "saving"]
+Fusion = Literal["convex", "reciprocal_rank"]
+Reranking = Literal["none", "late_interaction", "model"]
 Sharing = Literal["private", "organization", "everyone"]
 PageHandling = Literal["text", "pictures", "search"]
 
@@ -183,6 +185,28 @@ class FoundPage:
 
     document: Document
     ranked: RankedPage
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How a search chooses and orders passages, beyond the question.
+
+    Attributes:
+        time_from: Only documents of this time or later; None for any.
+        time_to: Only documents of before this time; None for any.
+        recency_weight: How much the age of documents counts, 0 to 1.
+        vector_weight: How much meaning counts in a hybrid search, 0 to 1; words count the rest.
+            None for what suits the question and the collection.
+        fusion: How the ranks by meaning and by words become one.
+        reranking: What orders the best passages anew.
+    """
+
+    time_from: datetime | None = None
+    time_to: datetime | None = None
+    recency_weight: float = 0.0
+    vector_weight: float | None = None
+    fusion: Fusion = "convex"
+    reranking: Reranking = "none"
 
 
 @dataclass(frozen=True, slots=True)

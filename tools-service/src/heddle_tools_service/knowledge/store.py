@@ -46,6 +46,7 @@ from heddle_tools_service.knowledge.records import (
     IngestProgress,
     Mode,
     Passage,
+    SearchOptions,
     Statistics,
 )
 from heddle_tools_service.knowledge.search import find
@@ -63,6 +64,7 @@ MOST_RESULTS = 1_000
 """Entries that one page of a list, or one search, may have."""
 _ANN_ROWS = 20_000
 _QUIET_SECONDS = 2.0
+_NO_OPTIONS = SearchOptions()
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _NO_SCANS: Mapping[int, str] = MappingProxyType({})
 
@@ -352,6 +354,7 @@ class KnowledgeStore:
         top_k: int,
         threshold: float = 0.0,
         mode: Mode = "hybrid",
+        options: SearchOptions = _NO_OPTIONS,
     ) -> list[Passage]:
         """Find passages for a question.
 
@@ -362,6 +365,7 @@ class KnowledgeStore:
             threshold: Leave out passages whose `score`, the cosine similarity, is lower. 0 leaves
                 out none, so that a match by words alone is not lost unasked.
             mode: `hybrid` by meaning and words, `vector` by meaning, `text` by words (BM25).
+            options: What else to choose and order passages by.
 
         Returns:
             Passages of documents as they are now, the most relevant first; none for a blank query.

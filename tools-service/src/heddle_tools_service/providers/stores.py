@@ -1,7 +1,8 @@
 """Opens the embedded knowledge store when it is first needed."""
 
 import asyncio
-from contextlib import AsyncExitStack
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Self
@@ -9,8 +10,11 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 if TYPE_CHECKING:  # loads the engine
+    from heddle_tools_service.knowledge.embedding import Embedder
     from heddle_tools_service.knowledge.store import KnowledgeStore
 
+Embeddings = Callable[[], "AbstractAsyncContextManager[Embedder]"]
+"""Makes the embedder, when it is first needed."""
 log = structlog.get_logger(__name__)
 
 
@@ -22,8 +26,9 @@ class EmbeddedStore:
     while other calls are answered.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, embeddings: Embeddings) -> None:
         self._folder = folder
+        self._embeddings = embeddings
         self._opening = asyncio.Lock()
         self._store: KnowledgeStore | None = None
         self._resources = AsyncExitStack()
@@ -53,8 +58,8 @@ class EmbeddedStore:
         return self._store
 
     async def _opened(self) -> "KnowledgeStore":
-        embedding, store = await asyncio.to_thread(_engine)
-        embedder = await self._resources.enter_async_context(embedding.MiniLmEmbedder())
+        store = await asyncio.to_thread(_engine)
+        embedder = await self._resources.enter_async_context(self._embeddings())
         return await self._resources.enter_async_context(store.open_store(self._folder, embedder))
 
     async def _warm(self) -> None:
@@ -65,7 +70,7 @@ class EmbeddedStore:
             log.exception("knowledge store not opened", folder=str(self._folder))
 
 
-def _engine() -> tuple[ModuleType, ModuleType]:
-    from heddle_tools_service.knowledge import embedding, store  # noqa: PLC0415 - slow to import
+def _engine() -> ModuleType:
+    from heddle_tools_service.knowledge import store  # noqa: PLC0415 - slow to import
 
-    return embedding, store
+    return store

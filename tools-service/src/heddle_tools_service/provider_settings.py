@@ -1,0 +1,117 @@
+"""Settings of what the service's own knowledge and searches rest on."""
+
+from typing import Literal, Self
+
+from heddle_runtime.egress import EgressSettings
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from heddle_tools_service.providers.owner_servers import server_address
+
+Place = Literal["local", "cloud"]
+SearchProvider = Literal["perplexity", "tavily", "brave", "searxng"]
+MODEL = r"^$|^[a-z][a-z0-9_]*/.+$"
+
+
+class ProviderSettings(EgressSettings):
+    """Which implementation of each provider is used, and where it is."""
+
+    providers: Place = Field(
+        default="local",
+        description="Where embeddings, the vector database and the small models come from, unless "
+        "the setting of one says otherwise: `local` for what is in this service, `cloud` for the "
+        "servers that the settings name.",
+    )
+    embeddings: Place | None = Field(
+        default=None, description="Where embeddings come from: local or cloud."
+    )
+    embeddings_url: str = Field(
+        default="",
+        description="Address of the embeddings' server up to and with its version, such as "
+        "http://vllm:8000/v1, http://ollama:11434/v1 or https://api.jina.ai/v1.",
+    )
+    embeddings_key: SecretStr = Field(
+        default=SecretStr(""), description="The key of that server. Sent to no other."
+    )
+    embeddings_model: str = Field(
+        default="", description="The embedding model, as its server calls it."
+    )
+    embeddings_dimension: int = Field(
+        default=1024, ge=1, le=8192, description="Numbers in a vector of that model."
+    )
+    embeddings_tokens: int = Field(
+        default=512, ge=16, description="Tokens of a text that the model reads."
+    )
+    embeddings_shape: Literal["openai", "jina"] = Field(
+        default="openai",
+        description="How questions are told from passages: `openai` by the prefixes below, `jina` "
+        "by a task.",
+    )
+    embeddings_query_prefix: str = Field(
+        default="", description="What a model such as E5 wants before a question: `query: `."
+    )
+    embeddings_passage_prefix: str = Field(
+        default="", description="What it wants before a passage: `passage: `."
+    )
+    embeddings_batch: int = Field(
+        default=32, ge=1, le=2048, description="The most texts in one request."
+    )
+    reranker_url: str = Field(
+        default="",
+        description="Address of a server with a reranking model, up to and with its version: "
+        "http://vllm:8000/v1, https://api.jina.ai/v1, https://api.cohere.com/v2. Empty: there is "
+        "none.",
+    )
+    reranker_key: SecretStr = Field(
+        default=SecretStr(""), description="The key of that server. Sent to no other."
+    )
+    reranker_model: str = Field(default="", description="The model, as its server calls it.")
+    llm: Place | None = Field(
+        default=None, description="Which small fast model is used: local or cloud."
+    )
+    small_fast_model: str = Field(
+        default="",
+        pattern=MODEL,
+        description="Model that rewrites questions for context_aware_rag and hierarchical_rag and "
+        "plans the searches of deep_analysis, as connector/model. Empty: questions are searched "
+        "for as they are.",
+    )
+    small_fast_model_cloud: str = Field(
+        default="",
+        pattern=MODEL,
+        description="The same where the models come from the cloud. Empty: as there.",
+    )
+    web_search_keys: dict[SearchProvider, SecretStr] = Field(
+        default={},
+        description="Keys of search providers for the operator's assistants, as a JSON object: "
+        "perplexity, tavily, brave; searxng needs none.",
+    )
+    web_search_searxng_url: str = Field(
+        default="", description="Address of a SearXNG that answers with JSON."
+    )
+    web_search_shared: bool = Field(
+        default=False,
+        description="Let organisations that have set up no search provider use the operator's, at "
+        "the operator's expense.",
+    )
+
+    @field_validator("embeddings_url", "reranker_url", "web_search_searxng_url")
+    @classmethod
+    def _check_address(cls, url: str) -> str:
+        return server_address(url) if url else ""
+
+    @model_validator(mode="after")
+    def _check_cloud(self) -> Self:
+        if self.place_of(self.embeddings) == "cloud" and not (
+            self.embeddings_url and self.embeddings_model
+        ):
+            raise ValueError(
+                "embeddings of the cloud need HEDDLE_TOOLS_EMBEDDINGS_URL and "
+                "HEDDLE_TOOLS_EMBEDDINGS_MODEL; or set HEDDLE_TOOLS_EMBEDDINGS=local"
+            )
+        if self.reranker_url and not self.reranker_model:
+            raise ValueError("HEDDLE_TOOLS_RERANKER_URL needs HEDDLE_TOOLS_RERANKER_MODEL")
+        return self
+
+    def place_of(self, own: Place | None) -> Place:
+        """Return where a provider comes from whose own setting is `own`."""
+        return own or self.providers

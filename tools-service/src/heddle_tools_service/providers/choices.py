@@ -1,0 +1,79 @@
+"""Makes the providers that the settings choose. Nothing is kept here: who asks keeps what it gets.
+
+Only this module names implementations, and no tool knows it (`.importlinter`).
+"""
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import httpx
+
+from heddle_tools_service.generation import Channel, SmallModel
+from heddle_tools_service.provider_settings import ProviderSettings
+from heddle_tools_service.providers.models.server import ModelServer
+
+if TYPE_CHECKING:  # these load numpy, which a service without knowledge never needs
+    from collections.abc import AsyncGenerator
+
+    from heddle_tools_service.knowledge.embedding import Embedder
+    from heddle_tools_service.knowledge.reranking import Reranker
+
+
+@asynccontextmanager
+async def get_embeddings(
+    settings: ProviderSettings, http: httpx.AsyncClient
+) -> "AsyncGenerator[Embedder]":
+    """Yield what makes vectors of texts.
+
+    Args:
+        settings: Which, and where.
+        http: For the operator's own servers.
+    """
+    if settings.place_of(settings.embeddings) == "local":
+        from heddle_tools_service.knowledge.embedding import MiniLmEmbedder  # noqa: PLC0415 (slow)
+
+        async with MiniLmEmbedder() as local:
+            yield local
+        return
+    from heddle_tools_service.providers.models.embeddings import RemoteEmbedder  # noqa: PLC0415 (slow)
+
+    yield RemoteEmbedder(
+        ModelServer(
+            http,
+            settings.embeddings_url,
+            settings.embeddings_key.get_secret_value(),
+            settings.embeddings_model,
+            "the embedding model's server",
+        ),
+        settings.embeddings_dimension,
+        settings.embeddings_tokens,
+        settings.embeddings_shape,
+        settings.embeddings_query_prefix,
+        settings.embeddings_passage_prefix,
+        settings.embeddings_batch,
+    )
+
+
+def get_reranker(settings: ProviderSettings, http: httpx.AsyncClient) -> "Reranker | None":
+    """Return the reranking model; None if none is set up."""
+    if not settings.reranker_url:
+        return None
+    from heddle_tools_service.providers.models.reranking import RemoteReranker  # noqa: PLC0415 (slow)
+
+    key = settings.reranker_key.get_secret_value()
+    who = "the reranking model's server"
+    return RemoteReranker(
+        ModelServer(http, settings.reranker_url, key, settings.reranker_model, who)
+    )
+
+
+def small_model_name(settings: ProviderSettings) -> str:
+    """Return which small fast model is used, as `connector/model`; empty if none is set up."""
+    cloud = settings.place_of(settings.llm) == "cloud"
+    return (settings.small_fast_model_cloud if cloud else "") or settings.small_fast_model
+
+
+def get_llm(settings: ProviderSettings, connector: Channel | None) -> SmallModel | None:
+    """Return the small fast model, behind the connector service; None if none is set up."""
+    name = small_model_name(settings)
+    return SmallModel(connector, name) if connector is not None and name else None
