@@ -21,7 +21,13 @@ from heddle_tools_service.belongings import Belongings, known_to, known_to_nobod
 from heddle_tools_service.generation import Channel
 from heddle_tools_service.knowledge.servicer import KnowledgeServicer
 from heddle_tools_service.provider_settings import ProviderSettings
-from heddle_tools_service.providers.choices import get_embeddings, get_llm, small_model_name
+from heddle_tools_service.providers.choices import (
+    get_embeddings,
+    get_llm,
+    get_visual_search,
+    get_vlm,
+    small_model_name,
+)
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.guarded_http import GuardedTransport
 from heddle_tools_service.providers.kb_server import KnowledgeServer
@@ -35,6 +41,7 @@ from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.owner_servers import server_address
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.stores import EmbeddedStore
+from heddle_tools_service.providers.visual.pages import PageSearch
 from heddle_tools_service.providers.web_search.searches import WebSearches, operators_sites
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
@@ -169,7 +176,11 @@ async def app(
             _http(settings, GuardedTransport(Egress(settings.private_networks), _LIMITS))
         )
         store = await resources.enter_async_context(
-            EmbeddedStore(settings.data_dir, lambda: get_embeddings(settings, http))
+            EmbeddedStore(
+                settings.data_dir,
+                lambda: get_embeddings(settings, http),
+                lambda reader: get_visual_search(settings, http, reader),
+            )
         )
         if connector is None and small_model_name(settings):
             contract = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
@@ -196,6 +207,7 @@ async def app(
                 settings.http_timeout,
                 found.withheld_at,
             ),
+            pages=PageSearch(store.get, get_vlm(settings, http), settings.http_timeout),
             web=_web(settings, http, guarded_http, found.settings),
             files=FileFolder(settings.files_dir, found.number_of),
             rubrics=found.rubrics,

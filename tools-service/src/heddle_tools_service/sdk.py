@@ -52,6 +52,7 @@ from heddle_tools_service.surroundings import (
     FoundPage,
     FoundPages,
     Generate,
+    Interpretation,
     Knowledge,
     Pages,
     Passage,
@@ -101,6 +102,7 @@ __all__ = [
     "FoundPages",
     "Function",
     "HeldBack",
+    "Interpretation",
     "Knowledge",
     "Listing",
     "Matches",
@@ -227,8 +229,7 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     http: httpx.AsyncClient
     """For requests to other servers. Follows no redirects, keeps no cookies."""
     knowledge: Knowledge
-    pages: Pages | None
-    """None if the service keeps no pages."""
+    pages: Pages
     web: Web
     files: Files
     rubrics: Rubrics

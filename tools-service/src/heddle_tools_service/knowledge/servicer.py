@@ -11,6 +11,7 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
 from heddle_runtime.calls import caller
+from heddle_runtime.errors import NotFoundError
 from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_tools_service.knowledge.access import (
@@ -260,6 +261,10 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         """Get the picture of one page."""
         with known_failures():
             store, collection = await self._readable(request.collection)
+            if collection.backend != EMBEDDED:
+                raise NotFoundError(
+                    f"There are no pictures of pages in the collection {collection.name!r}."
+                )
             name = await store.document_name(collection.id, request.document)
             found = await store.page_picture(collection.id, name, request.page)
             return pb.GetPagePictureResponse(

@@ -34,7 +34,7 @@ from heddle_tools_service.knowledge.names import (
 from heddle_tools_service.knowledge.pages.keeper import PageKeeper, sha256_of
 from heddle_tools_service.knowledge.pages.models import OcrPageModel, PageModel, PageModelInfo
 from heddle_tools_service.knowledge.pages.reader import PageReader
-from heddle_tools_service.knowledge.pages.shapes import Picture
+from heddle_tools_service.knowledge.pages.shapes import DrawnPage, Picture
 from heddle_tools_service.knowledge.parsing import Parser
 from heddle_tools_service.knowledge.records import (
     EMBEDDED,
@@ -408,6 +408,7 @@ class KnowledgeStore:
             CollectionNotFoundError: There is no such collection.
             ForeignBackendError: Another backend holds it.
             UnsuitableCollectionError: Its pages are not searched.
+            EmbedderMismatchError: Another model read its pages.
             EmbeddingError: The model is not available.
         """
         _check_count("top_k", top_k)
@@ -436,9 +437,22 @@ class KnowledgeStore:
         shelf = await self._shelf(collection)
         found = await self._pages.picture(shelf.collection, document.sha256, page)
         if found is None:
-            raise DocumentNotFoundError(
-                f"There is no picture of page {page} of the document {name!r}."
-            )
+            raise _no_page(name, page)
+        return found
+
+    async def page(self, collection: str, name: str, page: int) -> DrawnPage:
+        """Return what was read on a page of a document, counted from 1, without its picture.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            DocumentNotFoundError: There is no such document, or nothing is kept of the page.
+        """
+        document = await self.get_document(collection, name)
+        shelf = await self._shelf(collection)
+        found = await self._pages.page(shelf.collection, document.sha256, page)
+        if found is None:
+            raise _no_page(name, page)
         return found
 
     @property
@@ -516,6 +530,10 @@ def no_document(collection: Collection, reference: str) -> DocumentNotFoundError
     return DocumentNotFoundError(
         f"The collection {collection.name!r} has no document {reference!r}. List its documents."
     )
+
+
+def _no_page(name: str, page: int) -> DocumentNotFoundError:
+    return DocumentNotFoundError(f"There is no picture of page {page} of the document {name!r}.")
 
 
 def _check_count(what: str, count: int) -> None:

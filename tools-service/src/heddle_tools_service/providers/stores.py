@@ -11,10 +11,14 @@ import structlog
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_tools_service.knowledge.embedding import Embedder
+    from heddle_tools_service.knowledge.pages.models import PageModel
+    from heddle_tools_service.knowledge.pages.reader import PageReader
     from heddle_tools_service.knowledge.store import KnowledgeStore
 
 Embeddings = Callable[[], "AbstractAsyncContextManager[Embedder]"]
 """Makes the embedder, when it is first needed."""
+PageModels = Callable[["PageReader"], "PageModel"]
+"""Makes what ranks pages, likewise."""
 log = structlog.get_logger(__name__)
 
 
@@ -26,8 +30,11 @@ class EmbeddedStore:
     while other calls are answered.
     """
 
-    def __init__(self, folder: Path, embeddings: Embeddings) -> None:
+    def __init__(
+        self, folder: Path, embeddings: Embeddings, page_model: PageModels | None = None
+    ) -> None:
         self._folder = folder
+        self._page_model = page_model
         self._embeddings = embeddings
         self._opening = asyncio.Lock()
         self._store: KnowledgeStore | None = None
@@ -60,7 +67,9 @@ class EmbeddedStore:
     async def _opened(self) -> "KnowledgeStore":
         store = await asyncio.to_thread(_engine)
         embedder = await self._resources.enter_async_context(self._embeddings())
-        return await self._resources.enter_async_context(store.open_store(self._folder, embedder))
+        chosen = {} if self._page_model is None else {"page_model": self._page_model}
+        opening = store.open_store(self._folder, embedder, **chosen)
+        return await self._resources.enter_async_context(opening)
 
     async def _warm(self) -> None:
         try:

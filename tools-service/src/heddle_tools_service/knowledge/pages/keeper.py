@@ -10,13 +10,17 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from heddle_tools_service.knowledge.errors import StorageError, UnsuitableCollectionError
+from heddle_tools_service.knowledge.errors import (
+    EmbedderMismatchError,
+    StorageError,
+    UnsuitableCollectionError,
+)
 from heddle_tools_service.knowledge.locks import exclusive, exclusive_if_free
 from heddle_tools_service.knowledge.pages.models import PageModel
 from heddle_tools_service.knowledge.pages.ranking import rank
 from heddle_tools_service.knowledge.pages.reader import PageReader
 from heddle_tools_service.knowledge.pages.recognition import INSTALL, installed
-from heddle_tools_service.knowledge.pages.shapes import REVISION, Picture, RankedPage
+from heddle_tools_service.knowledge.pages.shapes import REVISION, DrawnPage, Picture, RankedPage
 from heddle_tools_service.knowledge.pages.shelf import PageShelf
 from heddle_tools_service.knowledge.records import Collection as Record
 from heddle_tools_service.knowledge.records import IngestProgress
@@ -118,11 +122,16 @@ class PageKeeper:
         """Return the picture of a page, counted from 1, if there is one."""
         return await self._in_thread(self._shelf(collection.id).picture, sha256, page)
 
+    async def page(self, collection: Record, sha256: str, page: int) -> DrawnPage | None:
+        """Return what is known of a page, counted from 1, without its picture."""
+        return await self._in_thread(self._shelf(collection.id).page, sha256, page)
+
     async def search(self, collection: Record, query: str) -> list[RankedPage]:
         """Return at most 100 pages for a question, the best first; none for a blank one.
 
         Raises:
             UnsuitableCollectionError: The pages of the collection are not searched.
+            EmbedderMismatchError: Another model read them.
             EmbeddingError: The model is not available.
         """
         if collection.page_handling != "search":
@@ -132,8 +141,14 @@ class PageKeeper:
             )
         if not query.strip():
             return []
-        words = await self._model.embed_query(query)
         shelf = self._shelf(collection.id)
+        if others := await self._in_thread(shelf.makers) - {self._maker(collection)}:
+            raise EmbedderMismatchError(
+                f"Pages of the collection {collection.name!r} were read by another model or "
+                f"version ({', '.join(sorted(others))}) than the one configured now "
+                f"({self._maker(collection)}). Configure the former, or ingest its documents again."
+            )
+        words = await self._model.embed_query(query)
         return await self._in_thread(rank, shelf, query, words, self._model.info())
 
     @property

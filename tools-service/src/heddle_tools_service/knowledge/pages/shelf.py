@@ -172,6 +172,24 @@ class PageShelf:
             )
         return Picture(*found) if found else None
 
+    def page(self, sha256: str, page: int) -> DrawnPage | None:
+        """Return what is known of a page, without its picture."""
+        with self._reading() as database:
+            found = (
+                database
+                and database.execute(
+                    "SELECT text, figures FROM pages WHERE sha256 = ? AND page = ?", (sha256, page)
+                ).fetchone()
+            )
+        return DrawnPage(page, text=found[0], figures=_figures(found[1])) if found else None
+
+    def makers(self) -> set[str]:
+        """Return what made the pages that there are."""
+        with self._reading() as database:
+            if database is None:
+                return set()
+            return {it for (it,) in database.execute("SELECT DISTINCT maker FROM documents")}
+
     def matching(self, query: str, most: int) -> dict[int, float]:
         """Return pages with a word of the question: by id their BM25, higher is better."""
         words = dict.fromkeys(_WORD.findall(query.lower()))
