@@ -47,6 +47,11 @@ class PageReader:
             _READING, seconds=reading_seconds, environment={"OPENBLAS_NUM_THREADS": "1"}
         )
 
+    @property
+    def drawing_pid(self) -> int | None:
+        """The process that draws, once it runs."""
+        return self._drawing.pid
+
     async def count(self, data: bytes) -> int:
         """Return the number of pages of a PDF; 0 of what cannot be opened.
 
