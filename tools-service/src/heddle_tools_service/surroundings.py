@@ -78,6 +78,8 @@ class Passage:
     """What the passages of one search are ordered by, comparable only among them; 0.0 is one."""
     picture_uri: str = ""
     """Where a picture of the page is, relative to the gateway."""
+    collection: str = ""
+    """As it was named in the search."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,11 +105,19 @@ class AssistantKnowledge:
                 return await self._answer(question)
 
         answers = await asyncio.gather(*map(one, collections))
-        found = [answer for answer in answers if isinstance(answer, _Found)]
+        found = {
+            name: answer
+            for name, answer in zip(collections, answers, strict=True)
+            if isinstance(answer, _Found)
+        }
         return Findings(
-            tuple(passage for each in found for passage in each.passages),
+            tuple(
+                replace(passage, collection=name)
+                for name, each in found.items()
+                for passage in each.passages
+            ),
             tuple(answer for answer in answers if isinstance(answer, FailedSearch)),
-            tuple(each.warning for each in found if each.warning),
+            tuple(each.warning for each in found.values() if each.warning),
         )
 
     async def _answer(self, question: "_Question") -> "_Found | FailedSearch":
