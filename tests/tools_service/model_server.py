@@ -70,7 +70,7 @@ def _embedded(body: Any) -> Any:
 
 def _ranked(body: Any) -> Any:
     texts: Sequence[str] = body["documents"]
-    scored = [
+    scored: list[dict[str, Any]] = [
         {"index": index, "relevance_score": fit(body["query"], text), "document": {"text": text}}
         for index, text in enumerate(texts)
     ]

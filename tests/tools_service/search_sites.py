@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from aiohttp import web
 from tools_service.free_port import on_free_port
@@ -33,10 +33,7 @@ class SearchSites:
         await asyncio.sleep(self.delay)
         if isinstance(self.answer, bytes):
             return web.Response(body=self.answer, content_type="application/json")
-        kind = {
-            "/chat/completions": _Perplexity,
-            "/res/v1/web/search": _Brave,
-        }.get(request.path, _Tavily if request.method == "POST" else _SearXng)
+        kind = _provider(request)
         if self.answer is not None:
             return web.json_response(
                 kind.error(self.answer, self.key), status=self.answer, headers=self.headers
@@ -46,20 +43,35 @@ class SearchSites:
         return web.json_response(kind.answer(nothing=self.nothing))
 
 
+class _Provider(Protocol):
+    unauthorized: int
+
+    def is_authorized(self, request: web.BaseRequest, key: str) -> bool: ...
+
+    def error(self, status: int, key: str) -> Any: ...
+
+    def answer(self, *, nothing: bool) -> Any: ...
+
+
+def _provider(request: web.BaseRequest) -> _Provider:
+    if request.path == "/chat/completions":
+        return _Perplexity()
+    if request.path == "/res/v1/web/search":
+        return _Brave()
+    return _Tavily() if request.method == "POST" else _SearXng()
+
+
 class _Perplexity:
     unauthorized = 401
 
-    @staticmethod
-    def is_authorized(request: web.BaseRequest, key: str) -> bool:
+    def is_authorized(self, request: web.BaseRequest, key: str) -> bool:
         return request.headers.get("Authorization") == f"Bearer {key}"
 
-    @staticmethod
-    def error(status: int, key: str) -> Any:
+    def error(self, status: int, key: str) -> Any:
         about = {"message": f"Cannot serve {key}.", "type": "invalid_request", "code": status}
         return {"error": about}
 
-    @staticmethod
-    def answer(*, nothing: bool) -> Any:
+    def answer(self, *, nothing: bool) -> Any:
         found = [
             {"title": "Sheds", "url": URL, "date": "2026-03-01", "snippet": "The gap."},
             {"title": "Looms", "url": "https://weave.example/looms", "date": None},
@@ -84,16 +96,13 @@ class _Perplexity:
         }
 
 
-class _Tavily:
+class _Tavily(_Perplexity):
     unauthorized = 401
-    is_authorized = _Perplexity.is_authorized
 
-    @staticmethod
-    def error(_: int, key: str) -> Any:
+    def error(self, status: int, key: str) -> Any:
         return {"detail": {"error": f"Cannot serve {key}."}}
 
-    @staticmethod
-    def answer(*, nothing: bool) -> Any:
+    def answer(self, *, nothing: bool) -> Any:
         found = {"title": "Sheds", "url": URL, "content": "The gap.", "score": 0.9}
         return {
             "query": "sheds",
@@ -109,12 +118,10 @@ class _Tavily:
 class _Brave:
     unauthorized = 422
 
-    @staticmethod
-    def is_authorized(request: web.BaseRequest, key: str) -> bool:
+    def is_authorized(self, request: web.BaseRequest, key: str) -> bool:
         return request.headers.get("X-Subscription-Token") == key
 
-    @staticmethod
-    def error(status: int, key: str) -> Any:
+    def error(self, status: int, key: str) -> Any:
         about = {
             "id": "a3e1",
             "status": status,
@@ -124,8 +131,7 @@ class _Brave:
         }
         return {"type": "ErrorResponse", "error": about, "time": 1795344000}
 
-    @staticmethod
-    def answer(*, nothing: bool) -> Any:
+    def answer(self, *, nothing: bool) -> Any:
         query = {"original": "sheds", "more_results_available": False}
         if nothing:  # then there is no `web` at all
             return {"type": "search", "query": query, "mixed": {"type": "mixed", "main": []}}
@@ -144,16 +150,13 @@ class _Brave:
 class _SearXng:
     unauthorized = 403
 
-    @staticmethod
-    def is_authorized(request: web.BaseRequest, _: str) -> bool:
+    def is_authorized(self, request: web.BaseRequest, key: str) -> bool:
         return request.query.get("format") == "json"
 
-    @staticmethod
-    def error(_: int, key: str) -> Any:
+    def error(self, status: int, key: str) -> Any:
         return f"Cannot serve {key}."
 
-    @staticmethod
-    def answer(*, nothing: bool) -> Any:
+    def answer(self, *, nothing: bool) -> Any:
         found = {
             "url": URL,
             "title": "Sheds",

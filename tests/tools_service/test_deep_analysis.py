@@ -63,7 +63,7 @@ async def test_a_model_plans_further_searches_until_nothing_is_missing() -> None
 
 async def test_a_model_that_never_has_enough_is_stopped() -> None:
     class Greedy(ScriptedModel):
-        async def __call__(self, prompt, /, *, timeout, max_tokens):
+        async def __call__(self, prompt: str, /, *, timeout: float, max_tokens: int) -> str:
             await super().__call__(prompt, timeout=timeout, max_tokens=max_tokens)
             return wish(*(f"more {len(self.prompts)}.{number}" for number in range(50)))
 
@@ -111,7 +111,7 @@ async def test_a_slow_model_leaves_time_to_tell_what_was_found() -> None:
 
 async def test_a_slow_search_leaves_time_to_tell_what_others_found() -> None:
     class Slow(KnownPassages):
-        async def search(self, collections, query, **more):
+        async def search(self, collections: Any, query: str, **more: Any) -> Any:
             self.delay = 60 if query.endswith("slow") else 0
             return await super().search(collections, query, **more)
 

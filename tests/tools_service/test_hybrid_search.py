@@ -1,6 +1,7 @@
 """The tool `hybrid_search`."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from heddle_tools_service.sdk import FailedSearch, ToolError
@@ -11,7 +12,7 @@ from tools_service.neighbours import KnownPages, KnownPassages, failure_of, page
 class Knowing(KnownPassages):
     """Finds all that it knows: so many in each collection."""
 
-    async def search(self, *given, **more):
+    async def search(self, *given: Any, **more: Any) -> Any:
         return await super().search(*given, **{**more, "top_k": 1_000})
 
 
@@ -40,12 +41,12 @@ async def test_both_searches_run_at_once() -> None:
     together = asyncio.Barrier(2)
 
     class Meeting(KnownPassages):
-        async def search(self, *given, **more):
+        async def search(self, *given: Any, **more: Any) -> Any:
             await together.wait()
             return await super().search(*given, **more)
 
     class MeetingPages(KnownPages):
-        async def search(self, *given, **more):
+        async def search(self, *given: Any, **more: Any) -> Any:
             await together.wait()
             return await super().search(*given, **more)
 
@@ -105,9 +106,11 @@ async def test_every_collection_has_its_turn() -> None:
 @pytest.mark.parametrize("failing", ["text", "pages"])
 async def test_when_one_search_fails_the_other_counts(failing: str, *, raised: bool) -> None:
     failure = FailedSearch("AssetManual", "It is away.")
-    broken = {"raising": ToolError("It is away.")} if raised else {"failure": failure}
-    knowledge = KnownPassages([passage("text")], **(broken if failing == "text" else {}))  # type: ignore[arg-type] # one of its fields
-    pages = KnownPages([page(9)], **(broken if failing == "pages" else {}))  # type: ignore[arg-type] # as above
+    broken: dict[str, Any] = (
+        {"raising": ToolError("It is away.")} if raised else {"failure": failure}
+    )
+    knowledge = KnownPassages([passage("text")], **(broken if failing == "text" else {}))
+    pages = KnownPages([page(9)], **(broken if failing == "pages" else {}))
 
     found = await run_tool(hybrid_search, {}, {"query": "q"}, knowledge=knowledge, pages=pages)
 

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from heddle_tools_service.knowledge.embedding import Vectors
 from heddle_tools_service.knowledge.errors import EmbedderMismatchError, EmbeddingError
 from heddle_tools_service.knowledge.store import open_store
 from heddle_tools_service.providers.models.embeddings import RemoteEmbedder
@@ -39,9 +40,10 @@ def embedder(site: ModelSite, http: httpx.AsyncClient) -> RemoteEmbedder:
     return RemoteEmbedder(server(site, http), DIMENSION, 512)
 
 
-def unit(texts: Sequence[str]) -> np.ndarray[Any, Any]:
+def unit(texts: Sequence[str]) -> Vectors:
     made = np.array([vector(text) for text in texts], dtype=np.float32)
-    return made / np.linalg.norm(made, axis=1, keepdims=True)
+    scaled: Vectors = made / np.linalg.norm(made, axis=1, keepdims=True)
+    return scaled
 
 
 async def test_vectors_come_in_the_order_of_the_texts_and_have_length_one(

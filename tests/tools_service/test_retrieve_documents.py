@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import (
@@ -145,10 +144,3 @@ async def test_a_failing_collection_is_told() -> None:
     )
 
     assert str(error) == failure.message
-
-
-def test_its_name_is_what_a_model_calls() -> None:
-    assert retrieve_documents.function
-    call = pb.FunctionCall(name=retrieve_documents.function.name, arguments_json='{"query": "q"}')
-    installed = Registry.of(retrieve_documents).get("retrieve_documents")
-    assert installed.arguments_of(call).query == "q"

@@ -135,7 +135,7 @@ def app(settings: GatewaySettings, peers: Peers) -> Gateway:
 
 def _route(exchange: Exchange) -> Route:
     """Return the route of a request, or one that refuses it."""
-    methods, exchange.parameter = find(exchange.scope["path"])
+    methods, exchange.parameters = find(exchange.scope["path"])
     if methods is None:
         return Route("unknown", _no_such_path, Access.OPEN)
     found = methods.get(exchange.scope["method"])
@@ -148,7 +148,7 @@ async def _no_such_path(_: State, exchange: Exchange) -> Problem:
 
 
 async def _no_such_method(_: State, exchange: Exchange) -> Reply:
-    methods, _parameter = find(exchange.scope["path"])
+    methods, _parameters = find(exchange.scope["path"])
     allowed = ", ".join(methods or ())
     message = f"{exchange.scope['method'][:20]} is not possible here, only {allowed}."
     reply = Problem(405, message, code="method_not_allowed").reply()

@@ -38,7 +38,7 @@ class Exchange:
     """A request, read from an ASGI server, and the way back to its client."""
 
     __slots__ = (
-        *("_direct", "gone", "headers", "line", "parameter", "receive", "request_id"),
+        *("_direct", "gone", "headers", "line", "parameters", "receive", "request_id"),
         *("scope", "send", "status"),
     )
 
@@ -57,8 +57,8 @@ class Exchange:
         # Taken out, because it leads back to the scope: a ring would be left to the collector.
         self.line: Line = scope["state"].pop("line")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.parameter = ""
-        """The part of the path that the route leaves open."""
+        self.parameters: tuple[str, ...] = ()
+        """The parts of the path that the route leaves open."""
         self.gone = False
         """Whether the client closed the connection before it had its answer."""
         self.status = 0
@@ -66,6 +66,11 @@ class Exchange:
         self._direct = direct
         given = self.header(REQUEST_ID) if _OWN in self.headers else ""
         self.request_id = given if given and _SANE_ID.fullmatch(given) else new_request_id()
+
+    @property
+    def parameter(self) -> str:
+        """The first part of the path that the route leaves open; empty if there is none."""
+        return self.parameters[0] if self.parameters else ""
 
     def header(self, name: str) -> str:
         """Return the value of a header, the last one if it was sent twice, or an empty string."""

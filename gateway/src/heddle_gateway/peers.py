@@ -12,6 +12,7 @@ from grpc_health.v1 import health_pb2
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.migration.v1 import record_pb2, record_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # grpc's generated stubs have their asynchronous form only in
     from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
     from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
+    from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
     from heddle.migration.v1.record_pb2_grpc import RecordServiceAsyncStub
     from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceAsyncStub
     from heddle.rubric.v1.rubric_pb2_grpc import RubricServiceAsyncStub
@@ -39,7 +41,10 @@ MOST_PAGES = 100
 CHECK_TIMEOUT = 2.0
 SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
     "orchestrator": (orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"],),
-    "tools": (tool_pb2.DESCRIPTOR.services_by_name["ToolService"],),
+    "tools": (
+        tool_pb2.DESCRIPTOR.services_by_name["ToolService"],
+        knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
+    ),
     "connector": (connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"],),
     "assistants": (
         assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
@@ -58,6 +63,7 @@ class Peers:
 
     orchestrator: "OrchestratorServiceAsyncStub"
     tools: "ToolServiceAsyncStub"
+    knowledge: "KnowledgeServiceAsyncStub"
     connectors: "ConnectorServiceAsyncStub"
     assistants: "AssistantServiceAsyncStub"
     records: "RecordServiceAsyncStub"
@@ -80,6 +86,7 @@ class Peers:
         return cls(
             orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator),
             tool_pb2_grpc.ToolServiceStub(tools),
+            knowledge_pb2_grpc.KnowledgeServiceStub(tools),
             connector_pb2_grpc.ConnectorServiceStub(connector),
             assistant_pb2_grpc.AssistantServiceStub(assistants),
             record_pb2_grpc.RecordServiceStub(assistants),

@@ -112,11 +112,14 @@ def _table(entries: Iterable[tuple[str, Endpoint, Access]]) -> dict[str, dict[st
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    """Return the pattern of a path with one open part, which may hold slashes if it says so."""
-    before, _, rest = path.partition("{")
-    part, _, after = rest.partition("}")
-    some = ".+" if part.endswith(":path") else "[^/]+"
-    return re.compile(f"{re.escape(before)}({some}){re.escape(after)}", re.DOTALL)
+    """Return the pattern of a path with open parts. One may hold slashes if it says so."""
+    pieces = re.split(r"\{([^}]+)\}", path)  # what stands between open parts, and their names
+    some = [".+" if part.endswith(":path") else "[^/]+" for part in pieces[1::2]]
+    ends = [re.escape(piece) for piece in pieces[::2]]
+    return re.compile(
+        ends[0] + "".join(f"({part}){end}" for part, end in zip(some, ends[1:], strict=True)),
+        re.DOTALL,
+    )
 
 
 ROUTES: Mapping[str, Methods] = _table(_ENTRIES)
@@ -125,15 +128,15 @@ _EXACT = {path: methods for path, methods in ROUTES.items() if "{" not in path}
 _PATTERNS = tuple((_pattern(path), methods) for path, methods in ROUTES.items() if "{" in path)
 
 
-def find(path: str) -> tuple[Methods | None, str]:
+def find(path: str) -> tuple[Methods | None, tuple[str, ...]]:
     """Return the routes of a path by method, None if there are none, and what the path leaves open.
 
     A slash at the end makes no difference.
     """
     path = path.rstrip("/") or "/"
     if (methods := _EXACT.get(path)) is not None:
-        return methods, ""
+        return methods, ()
     for pattern, methods in _PATTERNS:
         if (found := pattern.fullmatch(path)) is not None:
-            return methods, found[1]
-    return None, ""
+            return methods, found.groups()
+    return None, ()

@@ -21,7 +21,12 @@ from heddle_tools_service.belongings import Belongings, known_to, known_to_nobod
 from heddle_tools_service.generation import Channel
 from heddle_tools_service.knowledge.servicer import KnowledgeServicer
 from heddle_tools_service.provider_settings import ProviderSettings
-from heddle_tools_service.providers.choices import get_embeddings, get_llm, small_model_name
+from heddle_tools_service.providers.choices import (
+    get_embeddings,
+    get_llm,
+    get_vectordb,
+    small_model_name,
+)
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.guarded_http import GuardedTransport
 from heddle_tools_service.providers.kb_server import KnowledgeServer
@@ -69,10 +74,6 @@ class ToolsSettings(ProviderSettings):
     )
     threads_per_tool: int = Field(
         default=8, ge=1, description="Calls at once of a tool that is not async."
-    )
-    data_dir: Path = Field(
-        default=Path(".heddle/knowledge"),
-        description="Folder of the knowledge store, on a local disk.",
     )
     files_dir: Path = Field(
         default=Path(".heddle/files"), description="Folder that the tool single_file reads from."
@@ -169,7 +170,7 @@ async def app(
             _http(settings, GuardedTransport(Egress(settings.private_networks), _LIMITS))
         )
         store = await resources.enter_async_context(
-            EmbeddedStore(settings.data_dir, lambda: get_embeddings(settings, http))
+            EmbeddedStore(get_vectordb(settings), lambda: get_embeddings(settings, http))
         )
         if connector is None and small_model_name(settings):
             contract = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]

@@ -11,6 +11,7 @@ import httpx
 from heddle_tools_service.generation import Channel, SmallModel
 from heddle_tools_service.provider_settings import ProviderSettings
 from heddle_tools_service.providers.models.server import ModelServer
+from heddle_tools_service.providers.stores import Storage
 
 if TYPE_CHECKING:  # these load numpy, which a service without knowledge never needs
     from collections.abc import AsyncGenerator
@@ -29,7 +30,7 @@ async def get_embeddings(
         settings: Which, and where.
         http: For the operator's own servers.
     """
-    if settings.place_of(settings.embeddings) == "local":
+    if settings.place_of("embeddings") == "local":
         from heddle_tools_service.knowledge.embedding import MiniLmEmbedder  # noqa: PLC0415 (slow)
 
         async with MiniLmEmbedder() as local:
@@ -54,6 +55,14 @@ async def get_embeddings(
     )
 
 
+def get_vectordb(settings: ProviderSettings) -> Storage:
+    """Return where the knowledge store keeps what it holds."""
+    if settings.place_of("vectordb") == "local":
+        return Storage(settings.data_dir)
+    options = {key: value.get_secret_value() for key, value in settings.knowledge_storage.items()}
+    return Storage(settings.knowledge_url.get_secret_value(), options)
+
+
 def get_reranker(settings: ProviderSettings, http: httpx.AsyncClient) -> "Reranker | None":
     """Return the reranking model; None if none is set up."""
     if not settings.reranker_url:
@@ -69,7 +78,7 @@ def get_reranker(settings: ProviderSettings, http: httpx.AsyncClient) -> "Rerank
 
 def small_model_name(settings: ProviderSettings) -> str:
     """Return which small fast model is used, as `connector/model`; empty if none is set up."""
-    cloud = settings.place_of(settings.llm) == "cloud"
+    cloud = settings.place_of("llm") == "cloud"
     return (settings.small_fast_model_cloud if cloud else "") or settings.small_fast_model
 
 
