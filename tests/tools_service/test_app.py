@@ -16,7 +16,7 @@ from heddle_runtime.server import Running, running
 from heddle_runtime.settings import describe, read
 from heddle_tools_service.app import ToolsSettings, app
 from heddle_tools_service.knowledge.embedding import MiniLmEmbedder
-from heddle_tools_service.providers.stores import EmbeddedStore
+from heddle_tools_service.providers.stores import EmbeddedStore, Storage
 from pydantic import ValidationError
 from tools_service.kb_server import hit, kb_server
 from tools_service.serving import Client, said, text_of
@@ -158,10 +158,10 @@ async def test_the_list_names_every_tool(tmp_path: Path) -> None:
 async def test_a_store_that_is_there_already_is_opened_before_it_is_asked_for(
     tmp_path: Path,
 ) -> None:
-    async with EmbeddedStore(tmp_path / "absent", MiniLmEmbedder) as absent:
+    async with EmbeddedStore(Storage(tmp_path / "absent"), MiniLmEmbedder) as absent:
         assert not (tmp_path / "absent").exists()
         await absent.get()
-    async with EmbeddedStore(tmp_path / "absent", MiniLmEmbedder) as present:
+    async with EmbeddedStore(Storage(tmp_path / "absent"), MiniLmEmbedder) as present:
         store = await asyncio.wait_for(present.get(), 30)
         assert await store.list_collections() == []
 

@@ -24,6 +24,7 @@ from heddle_tools_service.provider_settings import ProviderSettings
 from heddle_tools_service.providers.choices import (
     get_embeddings,
     get_llm,
+    get_vectordb,
     get_visual_search,
     get_vlm,
     small_model_name,
@@ -76,10 +77,6 @@ class ToolsSettings(ProviderSettings):
     )
     threads_per_tool: int = Field(
         default=8, ge=1, description="Calls at once of a tool that is not async."
-    )
-    data_dir: Path = Field(
-        default=Path(".heddle/knowledge"),
-        description="Folder of the knowledge store, on a local disk.",
     )
     files_dir: Path = Field(
         default=Path(".heddle/files"), description="Folder that the tool single_file reads from."
@@ -177,9 +174,10 @@ async def app(
         )
         store = await resources.enter_async_context(
             EmbeddedStore(
-                settings.data_dir,
+                get_vectordb(settings),
                 lambda: get_embeddings(settings, http),
                 lambda reader: get_visual_search(settings, http, reader),
+                settings.data_dir / "pages",
             )
         )
         if connector is None and small_model_name(settings):

@@ -1,5 +1,6 @@
 """Settings of what the service's own knowledge and searches rest on."""
 
+from pathlib import Path
 from typing import Literal, Self
 
 from heddle_runtime.egress import EgressSettings
@@ -8,6 +9,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from heddle_tools_service.providers.owner_servers import server_address
 
 Place = Literal["local", "cloud"]
+Provider = Literal["embeddings", "vectordb", "llm", "visual_search", "vlm"]
 SearchProvider = Literal["perplexity", "tavily", "brave", "searxng"]
 MODEL = r"^$|^[a-z][a-z0-9_]*/.+$"
 
@@ -15,11 +17,29 @@ MODEL = r"^$|^[a-z][a-z0-9_]*/.+$"
 class ProviderSettings(EgressSettings):
     """Which implementation of each provider is used, and where it is."""
 
-    providers: Place = Field(
-        default="local",
-        description="Where embeddings, the vector database and the small models come from, unless "
+    providers: Place | None = Field(
+        default=None,
+        description="Where embeddings, the vector database and the small model come from, unless "
         "the setting of one says otherwise: `local` for what is in this service, `cloud` for the "
-        "servers that the settings name.",
+        "servers that other settings name. Without, each is the cloud's if its server is named.",
+    )
+    vectordb: Place | None = Field(
+        default=None, description="Where the knowledge store is: local or cloud."
+    )
+    data_dir: Path = Field(
+        default=Path(".heddle/knowledge"),
+        description="Folder of the knowledge store, on a local disk.",
+    )
+    knowledge_url: SecretStr = Field(
+        default=SecretStr(""),
+        description="Where the knowledge store is instead: s3://BUCKET/PREFIX, or "
+        "postgresql://USER:PASSWORD@HOST:PORT/DATABASE of a server with pgvector.",
+    )
+    knowledge_storage: dict[str, SecretStr] = Field(
+        default={},
+        description="What the store at an s3:// address needs besides, as a JSON object: endpoint, "
+        "region, aws_access_key_id, aws_secret_access_key, allow_http. What is missing is taken "
+        "from the variables AWS_*.",
     )
     embeddings: Place | None = Field(
         default=None, description="Where embeddings come from: local or cloud."
@@ -144,12 +164,17 @@ class ProviderSettings(EgressSettings):
 
     @model_validator(mode="after")
     def _check_cloud(self) -> Self:
-        if self.place_of(self.embeddings) == "cloud" and not (
+        if self.place_of("embeddings") == "cloud" and not (
             self.embeddings_url and self.embeddings_model
         ):
             raise ValueError(
                 "embeddings of the cloud need HEDDLE_TOOLS_EMBEDDINGS_URL and "
                 "HEDDLE_TOOLS_EMBEDDINGS_MODEL; or set HEDDLE_TOOLS_EMBEDDINGS=local"
+            )
+        if self.place_of("vectordb") == "cloud" and not self.knowledge_url.get_secret_value():
+            raise ValueError(
+                "a vector database of the cloud needs HEDDLE_TOOLS_KNOWLEDGE_URL; or set "
+                "HEDDLE_TOOLS_VECTORDB=local"
             )
         for name, url in (("VISUAL_SEARCH", self.visual_search_url), ("VLM", self.vlm_url)):
             if getattr(self, name.lower()) == "cloud" and not url:
@@ -162,6 +187,14 @@ class ProviderSettings(EgressSettings):
             raise ValueError("HEDDLE_TOOLS_RERANKER_URL needs HEDDLE_TOOLS_RERANKER_MODEL")
         return self
 
-    def place_of(self, own: Place | None) -> Place:
-        """Return where a provider comes from whose own setting is `own`."""
-        return own or self.providers
+    def place_of(self, provider: Provider) -> Place:
+        """Return where a provider comes from."""
+        named = {
+            "embeddings": self.embeddings_url,
+            "vectordb": self.knowledge_url.get_secret_value(),
+            "llm": self.small_fast_model_cloud,
+            "visual_search": self.visual_search_url,
+            "vlm": self.vlm_url,
+        }
+        own: Place | None = getattr(self, provider)
+        return own or self.providers or ("cloud" if named[provider] else "local")

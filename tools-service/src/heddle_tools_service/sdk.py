@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Generic, Literal
 import httpx
 from typing_extensions import TypeVar
 
-from heddle_tools_service.knowledge.records import SearchOptions
+from heddle_tools_service.knowledge.records import AllOf, AnyOf, Comparison, Filter
 from heddle_tools_service.lms import Assignment, Assignments, Course, Moodle
 from heddle_tools_service.models import (
     SCHEMA_DIALECT,
@@ -58,6 +58,7 @@ from heddle_tools_service.surroundings import (
     Passage,
     Rubric,
     Rubrics,
+    SearchOptions,
     Status,
     Web,
     WebAnswer,
@@ -80,12 +81,15 @@ from heddle_tools_service.workspace.shapes import (
 __all__ = [
     "NO_OPTIONS",
     "SCHEMA_DIALECT",
+    "AllOf",
+    "AnyOf",
     "Assignment",
     "Assignments",
     "Assistant",
     "CalledFunction",
     "Caller",
     "ChangedFile",
+    "Comparison",
     "Course",
     "CurrentWeather",
     "EarlierResult",
@@ -97,6 +101,7 @@ __all__ = [
     "FileQuery",
     "FileText",
     "Files",
+    "Filter",
     "Findings",
     "FoundPage",
     "FoundPages",

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from datetime import datetime
+from typing import Any, Literal, Protocol
 
-from heddle_tools_service.knowledge.records import SearchOptions
+from heddle_tools_service.knowledge.records import Filter
 from heddle_tools_service.workspace.shapes import (
     FileEdits,
     FileQuery,
@@ -78,6 +79,8 @@ class Passage:
     """What the passages of one search are ordered by, comparable only among them; 0.0 is one."""
     picture_uri: str = ""
     """Where a picture of the page is, relative to the gateway."""
+    collection: str = ""
+    """As it was named in the search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,26 @@ class Findings:
     failures: tuple[FailedSearch, ...] = ()
     warnings: tuple[str, ...] = ()
     """What the backend of a collection could not heed, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How a search chooses and orders passages, beyond the question."""
+
+    filter: Filter | None = None
+    """What documents must be like."""
+    time_from: datetime | None = None
+    """Only documents of this time or later."""
+    time_to: datetime | None = None
+    """Only documents of before this time."""
+    recency_weight: float = 0.0
+    """How much the age of documents counts, 0 to 1."""
+    vector_weight: float | None = None
+    """How much meaning counts, 0 to 1; words count the rest. None for what suits the question."""
+    fusion: Literal["convex", "reciprocal_rank"] = "convex"
+    """How the ranks by meaning and by words become one: by scores, or by places alone."""
+    reranking: Literal["none", "late_interaction", "model"] = "none"
+    """What orders the best passages anew."""
 
 
 NO_OPTIONS = SearchOptions()

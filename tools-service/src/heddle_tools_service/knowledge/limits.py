@@ -97,15 +97,13 @@ def _chunking(chunking: pb.Chunking) -> Iterator[Violation]:
 
 
 def check_page_search(request: pb.SearchPagesRequest) -> None:
-    """Refuse a search for too many pages, or with what it cannot heed."""
+    """Refuse a search for too many pages."""
     _refuse(list(_page_search(request)), "The search cannot be made.")
 
 
 def _page_search(request: pb.SearchPagesRequest) -> Iterator[Violation]:
     if not 0 <= request.top_k <= _MOST_PAGES:
         yield Violation("top_k", f"must be between 0 and {_MOST_PAGES}")
-    if request.HasField("filter"):
-        yield Violation("filter", "is not heeded by a search for pages; leave it out")
 
 
 def _search(request: pb.SearchCollectionRequest) -> Iterator[Violation]:

@@ -189,20 +189,18 @@ class FoundPage:
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How a search chooses and orders passages, beyond the question.
+    """How the passages of a search are ordered.
 
     Attributes:
-        time_from: Only documents of this time or later; None for any.
-        time_to: Only documents of before this time; None for any.
-        recency_weight: How much the age of documents counts, 0 to 1.
-        vector_weight: How much meaning counts in a hybrid search, 0 to 1; words count the rest.
-            None for what suits the question and the collection.
-        fusion: How the ranks by meaning and by words become one.
-        reranking: What orders the best passages anew.
+        recency_weight: How much the age of documents counts, 0 to 1: relevance is multiplied by
+            1 - weight + weight * 0.5 ^ (age in days / 180).
+        vector_weight: How much meaning counts in `hybrid`, 0 to 1; words count the rest. None:
+            what suits the question; for `reciprocal_rank`, half.
+        fusion: How the two become one in `hybrid`: by scores, or by places alone.
+        reranking: What orders the best 50 anew: nothing; the late interaction of the question's
+            words with theirs, blended in; or the store's reranking model.
     """
 
-    time_from: datetime | None = None
-    time_to: datetime | None = None
     recency_weight: float = 0.0
     vector_weight: float | None = None
     fusion: Fusion = "convex"
@@ -233,3 +231,50 @@ class Ingested:
     chunks: int
     replaced: bool
     unchanged: bool
+
+
+Operator = Literal[
+    "equal",
+    "not_equal",
+    "less",
+    "less_or_equal",
+    "greater",
+    "greater_or_equal",
+    "in",
+    "not_in",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A condition on one attribute of a document.
+
+    Attributes:
+        key: A key of its metadata, or `document`, `document_id`, `title`, `media_type`, `uri`.
+            A document without the key matches nothing but `not_equal` and `not_in`.
+        operator: For an order both sides are read as numbers if both can be, else compared as
+            text.
+        values: One, or several for `in` and `not_in`.
+    """
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """All of these hold."""
+
+    filters: "tuple[Filter, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one of these holds."""
+
+    filters: "tuple[Filter, ...]"
+
+
+Filter = Comparison | AllOf | AnyOf
+"""A condition on documents."""

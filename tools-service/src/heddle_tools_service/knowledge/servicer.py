@@ -22,6 +22,7 @@ from heddle_tools_service.knowledge.access import (
     meant,
 )
 from heddle_tools_service.knowledge.failures import known_failures
+from heddle_tools_service.knowledge.filtering import wanted, wanted_pages
 from heddle_tools_service.knowledge.limits import (
     check_collection,
     check_page_search,
@@ -227,6 +228,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
     ) -> pb.SearchCollectionResponse:
         """Find passages."""
         check_search(request)
+        where = wanted(request)
         with known_failures():
             store, collection = await self._readable(request.collection)
             found = await store.search(
@@ -235,6 +237,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                 top_k=request.top_k or _DEFAULT_TOP_K,
                 threshold=request.threshold,
                 mode=_MODES[request.mode],
+                where=where,
             )
             return pb.SearchCollectionResponse(passages=map(_passage, found))
 
@@ -243,11 +246,12 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
     ) -> pb.SearchPagesResponse:
         """Find pages."""
         check_page_search(request)
+        where = wanted_pages(request)
         with known_failures():
             store, collection = await self._readable(request.collection)
             query = request.query[:_LONGEST_QUERY]
             top_k = request.top_k or _DEFAULT_PAGES
-            found = await store.search_pages(collection.id, query, top_k=top_k)
+            found = await store.search_pages(collection.id, query, top_k=top_k, where=where)
             model = store.page_model
             return pb.SearchPagesResponse(
                 pages=[page_message(collection, page) for page in found],

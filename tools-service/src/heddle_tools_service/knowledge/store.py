@@ -1,6 +1,6 @@
-"""The knowledge store: collections of documents in one directory, searched by meaning and words.
+"""The knowledge store: collections of documents in one place, searched by meaning and words.
 
-Several processes may open the same directory; each sees at once what the others commit. Writers
+Several processes may open the same place; each sees at once what the others commit. Writers
 exclude each other per collection, and only for the moment of a commit.
 """
 
@@ -9,12 +9,15 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
 from heddle_tools_service.knowledge import ingestion
 from heddle_tools_service.knowledge.catalogue import new_collection
 from heddle_tools_service.knowledge.embedding import Embedder
+from heddle_tools_service.knowledge.engines.address import open_engine
+from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Compare, Condition
 from heddle_tools_service.knowledge.errors import (
     CollectionNotFoundError,
     DocumentNotFoundError,
@@ -22,14 +25,12 @@ from heddle_tools_service.knowledge.errors import (
     ForeignBackendError,
     InvalidInputError,
 )
-from heddle_tools_service.knowledge.locks import unbroken
 from heddle_tools_service.knowledge.maintenance import Maintenance
 from heddle_tools_service.knowledge.names import (
     check_collection_name,
     check_document_name,
     document_id,
     is_document_id,
-    quoted,
 )
 from heddle_tools_service.knowledge.pages.keeper import PageKeeper, sha256_of
 from heddle_tools_service.knowledge.pages.models import OcrPageModel, PageModel, PageModelInfo
@@ -64,44 +65,52 @@ MOST_RESULTS = 1_000
 """Entries that one page of a list, or one search, may have."""
 _ANN_ROWS = 20_000
 _QUIET_SECONDS = 2.0
-_NO_OPTIONS = SearchOptions()
+_AS_USUAL = SearchOptions()
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _NO_SCANS: Mapping[int, str] = MappingProxyType({})
 
 
 @asynccontextmanager
 async def open_store(
-    path: Path,
+    place: Path | str,
     embedder: Embedder,
     *,
+    options: Mapping[str, str] = _NOTHING,
     ann_rows: int = _ANN_ROWS,
     quiet_seconds: float = _QUIET_SECONDS,
     page_model: Callable[[PageReader], PageModel] = OcrPageModel,
+    pages: Path | None = None,
 ) -> AsyncGenerator["KnowledgeStore"]:
-    """Open the store in a directory, which is made if it is missing.
+    """Open the store at a place; a directory is made if it is missing.
 
     Args:
-        path: The directory; on a local file system, for it holds locks.
+        place: A directory, on a local file system, for it holds locks; `s3://BUCKET/PREFIX`; or
+            `postgresql://…`.
         embedder: Makes the vectors. It stays the caller's to close.
+        options: What an object store needs besides.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
         quiet_seconds: How long a collection rests after a commit before it is put in order.
         page_model: Makes what ranks pages.
+        pages: The folder for pages, on a local file system, of this store alone. Without: beside
+            the collections; of a store on a server they last as long as it is open.
 
     Yields:
         The store; leaving the block closes it, and ends ingestions that still run.
 
     Raises:
-        StorageError: The directory cannot be used.
+        StorageError: The place cannot be used.
     """
-    root = path.resolve()  # noqa: ASYNC240 (once, before anything is served)
     parser = Parser()
     reader = PageReader()
     model = page_model(reader)
     try:
-        async with open_shelves(root) as shelves:
-            pages = PageKeeper(root / "pages", reader, model)
-            store = KnowledgeStore(shelves, embedder, parser, pages, ann_rows, quiet_seconds)
-            await pages.sweep_collections(store.all_collections)
+        async with AsyncExitStack() as opened:
+            engine = await opened.enter_async_context(open_engine(str(place), options))
+            shelves = await opened.enter_async_context(open_shelves(engine))
+            folder = pages or _pages_folder(place, opened)
+            keeper = PageKeeper(folder, reader, model)
+            store = KnowledgeStore(shelves, embedder, parser, keeper, ann_rows, quiet_seconds)
+            await keeper.sweep_collections(store.all_collections)
             try:
                 yield store
             finally:
@@ -110,6 +119,12 @@ async def open_store(
         await parser.aclose()
         await reader.aclose()
         await model.aclose()
+
+
+def _pages_folder(place: Path | str, opened: AsyncExitStack) -> Path:
+    if "://" not in str(place):
+        return Path(place).resolve() / "pages"
+    return Path(opened.enter_context(TemporaryDirectory(prefix="heddle-pages-")))
 
 
 class KnowledgeStore:
@@ -203,8 +218,8 @@ class KnowledgeStore:
         """
         shelf = await self._shelf(name)
         async with shelf.using():
-            documents = await shelf.table.count_rows("ordinal = 0")
-            return CollectionSize(documents, await shelf.table.count_rows())
+            documents = await shelf.table.count(Compare("ordinal", "=", 0))
+            return CollectionSize(documents, await shelf.table.count())
 
     async def statistics(self, name: str) -> Statistics:
         """Return what an embedded collection holds.
@@ -343,7 +358,7 @@ class KnowledgeStore:
         shelf = await self._shelf(collection)
         async with shelf.writing():
             await _present(shelf, name)
-            await unbroken(shelf.table.delete(f"document = {quoted(name)}"))
+            await shelf.table.delete(Compare("document", "=", name))
         self._maintenance.committed(collection)
 
     async def search(
@@ -354,7 +369,8 @@ class KnowledgeStore:
         top_k: int,
         threshold: float = 0.0,
         mode: Mode = "hybrid",
-        options: SearchOptions = _NO_OPTIONS,
+        where: Condition = EVERYTHING,
+        options: SearchOptions = _AS_USUAL,
     ) -> list[Passage]:
         """Find passages for a question.
 
@@ -365,7 +381,8 @@ class KnowledgeStore:
             threshold: Leave out passages whose `score`, the cosine similarity, is lower. 0 leaves
                 out none, so that a match by words alone is not lost unasked.
             mode: `hybrid` by meaning and words, `vector` by meaning, `text` by words (BM25).
-            options: What else to choose and order passages by.
+            where: Which passages may be found, see `filters.matching`.
+            options: How they are ordered.
 
         Returns:
             Passages of documents as they are now, the most relevant first; none for a blank query.
@@ -389,17 +406,26 @@ class KnowledgeStore:
         (vector,) = await self._embedder.embed([query], "query")
         async with shelf.using():
             found = await find(
-                shelf.table, query, vector, top_k=top_k, threshold=threshold, mode=mode
+                shelf.table,
+                query,
+                vector,
+                top_k=top_k,
+                threshold=threshold,
+                mode=mode,
+                where=where,
             )
         return await self._with_pictures(shelf, found)
 
-    async def search_pages(self, collection: str, query: str, *, top_k: int) -> list[FoundPage]:
+    async def search_pages(
+        self, collection: str, query: str, *, top_k: int, where: Condition = EVERYTHING
+    ) -> list[FoundPage]:
         """Find pages for a question, by late interaction over all that stands on them.
 
         Args:
             collection: Where to look; one whose page handling is `search`.
             query: The question; its first 254 tokens count.
             top_k: At most so many pages, 1 to 100.
+            where: Of which documents, see `filters.matching`.
 
         Returns:
             Pages of documents as they are now, the best first; none for a blank query.
@@ -414,9 +440,13 @@ class KnowledgeStore:
         _check_count("top_k", top_k)
         shelf = await self._shelf(collection)
         query = query.encode(errors="replace").decode()
-        ranked = await self._pages.search(shelf.collection, query)
+        only = None
+        if where != EVERYTHING:
+            async with shelf.using():
+                only = await all_contents(shelf.table, where)
+        ranked = await self._pages.search(shelf.collection, query, only)
         async with shelf.using():
-            current = await documents_of(shelf.table, {page.sha256 for page in ranked})
+            current = await documents_of(shelf.table, {page.sha256 for page in ranked}, where)
         found = [
             FoundPage(document, page)
             for page in ranked
@@ -472,6 +502,17 @@ class KnowledgeStore:
             await tidy(shelf, ann_rows=self._ann_rows)
             async with shelf.using():
                 await self._pages.sweep(shelf.collection, await all_contents(shelf.table))
+
+    async def has_vector_index(self, collection: str) -> bool:
+        """Say whether a collection's vectors are searched through an approximate index.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+        """
+        shelf = await self._shelf(collection)
+        async with shelf.using():
+            return await shelf.table.has_vector_index()
 
     async def aclose(self) -> None:
         """Stop background work. `open_store` calls this."""

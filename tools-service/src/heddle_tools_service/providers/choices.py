@@ -11,6 +11,7 @@ import httpx
 from heddle_tools_service.generation import Channel, SmallModel
 from heddle_tools_service.provider_settings import ProviderSettings
 from heddle_tools_service.providers.models.server import ModelServer
+from heddle_tools_service.providers.stores import Storage
 from heddle_tools_service.providers.visual.interpreters import (
     Interpreter,
     TextInterpreter,
@@ -36,7 +37,7 @@ async def get_embeddings(
         settings: Which, and where.
         http: For the operator's own servers.
     """
-    if settings.place_of(settings.embeddings) == "local":
+    if settings.place_of("embeddings") == "local":
         from heddle_tools_service.knowledge.embedding import MiniLmEmbedder  # noqa: PLC0415 (slow)
 
         async with MiniLmEmbedder() as local:
@@ -59,6 +60,14 @@ async def get_embeddings(
         settings.embeddings_passage_prefix,
         settings.embeddings_batch,
     )
+
+
+def get_vectordb(settings: ProviderSettings) -> Storage:
+    """Return where the knowledge store keeps what it holds."""
+    if settings.place_of("vectordb") == "local":
+        return Storage(settings.data_dir)
+    options = {key: value.get_secret_value() for key, value in settings.knowledge_storage.items()}
+    return Storage(settings.knowledge_url.get_secret_value(), options)
 
 
 def get_reranker(settings: ProviderSettings, http: httpx.AsyncClient) -> "Reranker | None":
@@ -84,7 +93,7 @@ def get_visual_search(
         http: For the operator's own servers.
         reader: Reads pages for the one that does not see.
     """
-    cloud = settings.place_of(settings.visual_search) == "cloud"
+    cloud = settings.place_of("visual_search") == "cloud"
     if not cloud or not settings.visual_search_url:
         from heddle_tools_service.knowledge.pages.models import OcrPageModel  # noqa: PLC0415 (slow)
 
@@ -99,7 +108,7 @@ def get_visual_search(
 
 def get_vlm(settings: ProviderSettings, http: httpx.AsyncClient) -> Interpreter:
     """Return what looks at the pictures of pages."""
-    cloud = settings.place_of(settings.vlm) == "cloud"
+    cloud = settings.place_of("vlm") == "cloud"
     if not cloud or not settings.vlm_url:
         return TextInterpreter()
     key = settings.vlm_key.get_secret_value()
@@ -109,7 +118,7 @@ def get_vlm(settings: ProviderSettings, http: httpx.AsyncClient) -> Interpreter:
 
 def small_model_name(settings: ProviderSettings) -> str:
     """Return which small fast model is used, as `connector/model`; empty if none is set up."""
-    cloud = settings.place_of(settings.llm) == "cloud"
+    cloud = settings.place_of("llm") == "cloud"
     return (settings.small_fast_model_cloud if cloud else "") or settings.small_fast_model
 
 

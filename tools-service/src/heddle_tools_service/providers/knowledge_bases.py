@@ -17,7 +17,9 @@ from heddle_tools_service.knowledge.errors import (
     KnowledgeError,
     StorageError,
 )
+from heddle_tools_service.knowledge.filters import matching
 from heddle_tools_service.knowledge.names import document_id
+from heddle_tools_service.knowledge.records import SearchOptions as Ranking
 from heddle_tools_service.providers.kb_server import (
     CONFIGURATION_ERROR,
     NO_COLLECTION,
@@ -106,11 +108,19 @@ class AssistantKnowledge:
                 return await self._answer(question)
 
         answers = await asyncio.gather(*map(one, collections))
-        found = [answer for answer in answers if isinstance(answer, _Found)]
+        found = {
+            name: answer
+            for name, answer in zip(collections, answers, strict=True)
+            if isinstance(answer, _Found)
+        }
         return Findings(
-            tuple(passage for each in found for passage in each.passages),
+            tuple(
+                replace(passage, collection=name)
+                for name, each in found.items()
+                for passage in each.passages
+            ),
             tuple(answer for answer in answers if isinstance(answer, FailedSearch)),
-            tuple(each.warning for each in found if each.warning),
+            tuple(each.warning for each in found.values() if each.warning),
         )
 
     async def _answer(self, question: "_Question") -> "_Found | FailedSearch":
@@ -145,12 +155,16 @@ class AssistantKnowledge:
         except CollectionNotFoundError:
             return await self._ask_server(assistant, question, question.collection)
         if record.backend == EMBEDDED:
+            wished = question.options
             found = await store.search(
                 record.id,
                 question.query,
                 top_k=question.top_k,
                 threshold=question.threshold,
-                options=question.options,
+                where=matching(wished.filter, wished.time_from, wished.time_to),
+                options=Ranking(
+                    wished.recency_weight, wished.vector_weight, wished.fusion, wished.reranking
+                ),
             )
             return _Found([_passage(item, record) for item in found])
         if record.backend == LAMB:

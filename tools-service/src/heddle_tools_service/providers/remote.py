@@ -2,15 +2,19 @@
 
 import json
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 import httpx
 from heddle_runtime.egress import SETTING, ForbiddenAddressError
+from heddle_runtime.redaction import REDACTED, redact
 
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 LARGEST_ANSWER = 8 * 1024 * 1024
+_REASONS = ("error", "detail", "message")
+_LONGEST_REASON = 200
 _SECONDS = re.compile(r"[0-9]{1,6}")
 _BUSY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
@@ -83,6 +87,20 @@ async def exchange(
         raise ToolUnavailableError(f"{who} did not answer in time.") from error
     except httpx.HTTPError as error:
         raise ToolUnavailableError(f"{who} does not answer.") from error
+
+
+def reason_in(found: object, secret: str) -> str:
+    """Return the sentence in the JSON value of an error, wherever a server puts it.
+
+    Args:
+        found: The value.
+        secret: What was sent, in case the server repeats it; may be empty.
+    """
+    while isinstance(found, Mapping):
+        found = next((found[name] for name in _REASONS if name in found), "")
+    told = " ".join(found.split()) if isinstance(found, str) else ""
+    told = told.replace(secret, REDACTED) if secret else told
+    return redact(told)[:_LONGEST_REASON].rstrip(".")
 
 
 async def _limited(response: httpx.Response, who: str, largest: int) -> bytes:

@@ -1,10 +1,11 @@
-"""Opens the embedded knowledge store when it is first needed."""
+"""Opens the knowledge store when it is first needed."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Self
 
 import structlog
@@ -19,22 +20,38 @@ Embeddings = Callable[[], "AbstractAsyncContextManager[Embedder]"]
 """Makes the embedder, when it is first needed."""
 PageModels = Callable[["PageReader"], "PageModel"]
 """Makes what ranks pages, likewise."""
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where a knowledge store keeps what it holds."""
+
+    place: Path | str = field(repr=False)
+    """A folder, or the address of a server, which may hold a password."""
+    options: Mapping[str, str] = field(default=_NOTHING, repr=False)
+    """What an object store needs besides."""
+
+
 class EmbeddedStore:
-    """The knowledge store of a folder.
+    """The knowledge store of a folder, an object store or a database.
 
     Loading its engine takes seconds, and a service that keeps no knowledge needs none. So the
-    store is opened by the first call; or, if the folder is there already, soon after the start,
-    while other calls are answered.
+    store is opened by the first call; or, if the folder is there already or the store is on a
+    server, soon after the start, while other calls are answered.
     """
 
     def __init__(
-        self, folder: Path, embeddings: Embeddings, page_model: PageModels | None = None
+        self,
+        storage: Storage,
+        embeddings: Embeddings,
+        page_model: PageModels | None = None,
+        pages: Path | None = None,
     ) -> None:
-        self._folder = folder
+        self._storage = storage
         self._page_model = page_model
+        self._pages = pages
         self._embeddings = embeddings
         self._opening = asyncio.Lock()
         self._store: KnowledgeStore | None = None
@@ -42,7 +59,8 @@ class EmbeddedStore:
         self._warming: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        if await asyncio.to_thread(self._folder.is_dir):
+        place = self._storage.place
+        if isinstance(place, str) or await asyncio.to_thread(place.is_dir):
             self._warming = asyncio.create_task(self._warm())
         return self
 
@@ -56,7 +74,7 @@ class EmbeddedStore:
         """Return the open store.
 
         Raises:
-            StorageError: The folder cannot be made, read or written.
+            StorageError: The place cannot be made, read or written.
         """
         if self._store is None:
             async with self._opening:
@@ -67,8 +85,9 @@ class EmbeddedStore:
     async def _opened(self) -> "KnowledgeStore":
         store = await asyncio.to_thread(_engine)
         embedder = await self._resources.enter_async_context(self._embeddings())
+        place, options = self._storage.place, self._storage.options
         chosen = {} if self._page_model is None else {"page_model": self._page_model}
-        opening = store.open_store(self._folder, embedder, **chosen)
+        opening = store.open_store(place, embedder, options=options, pages=self._pages, **chosen)
         return await self._resources.enter_async_context(opening)
 
     async def _warm(self) -> None:
@@ -76,7 +95,7 @@ class EmbeddedStore:
             await self.get()
         except Exception:
             # The service has other work; whoever needs the store is told.
-            log.exception("knowledge store not opened", folder=str(self._folder))
+            log.exception("knowledge store not opened")
 
 
 def _engine() -> ModuleType:

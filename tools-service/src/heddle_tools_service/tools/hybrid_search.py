@@ -21,6 +21,7 @@ from heddle_tools_service.sdk import (
     tool,
 )
 from heddle_tools_service.tools.fast_vector_search import failed
+from heddle_tools_service.tools.passes import in_turn
 from heddle_tools_service.tools.retrieved import (
     ManualConfig,
     WantedText,
@@ -63,7 +64,7 @@ async def hybrid_search(call: ToolCall[ManualConfig, HybridSearchArguments]) -> 
     failures = [*findings.failures, *found.failures]
     if failures and not findings.passages and not found.pages:
         raise failed(failures[0])
-    passages = distinct(findings.passages)[: call.arguments.text_limit]
+    passages = distinct(in_turn(findings.passages))[: call.arguments.text_limit]
     rest, visual = merged(passages, found.pages)
     metadata = {
         "query": query,

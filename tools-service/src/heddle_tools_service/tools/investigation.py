@@ -14,7 +14,7 @@ from heddle_tools_service.sdk import (
     ToolError,
     ToolUnavailableError,
 )
-from heddle_tools_service.tools.passes import fused
+from heddle_tools_service.tools.passes import fused, in_turn
 from heddle_tools_service.tools.planning import Search, plan_prompt, planned, writing_prompt
 from heddle_tools_service.tools.retrieved import as_passage
 
@@ -83,7 +83,7 @@ class Investigation:
         self._made += some
         failures: list[FailedSearch] = []
         for findings in await asyncio.gather(*map(self._search, some)):
-            self._found.append(findings.passages)
+            self._found.append(in_turn(findings.passages))
             failures += findings.failures
             self.warnings += findings.warnings
         self.warnings += [failure.message for failure in failures]

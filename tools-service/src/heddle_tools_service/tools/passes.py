@@ -1,6 +1,7 @@
 """Makes one ranking of what several searches found."""
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Literal
 
 from heddle_tools_service.sdk import Passage
@@ -30,6 +31,18 @@ def fused(found: Iterable[Sequence[Passage]], fusion: Fusion) -> list[Passage]:
             passages.setdefault(key, passage)
             weights[key] = weights.get(key, 0.0) + weight
     return [passages[key] for key in sorted(weights, key=lambda key: -weights[key])]
+
+
+def in_turn(passages: Iterable[Passage]) -> list[Passage]:
+    """Return what one search found in several collections: the best of each, then the second.
+
+    Relevance is comparable within a collection only.
+    """
+    lists: dict[str, list[Passage]] = {}
+    for each in passages:
+        lists.setdefault(each.collection, []).append(each)
+    turns = zip_longest(*lists.values())
+    return [each for turn in turns for each in turn if each is not None]
 
 
 def _by_place(found: Sequence[Passage]) -> list[float]:

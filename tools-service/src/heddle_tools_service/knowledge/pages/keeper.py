@@ -126,8 +126,15 @@ class PageKeeper:
         """Return what is known of a page, counted from 1, without its picture."""
         return await self._in_thread(self._shelf(collection.id).page, sha256, page)
 
-    async def search(self, collection: Record, query: str) -> list[RankedPage]:
+    async def search(
+        self, collection: Record, query: str, only: Collection[str] | None = None
+    ) -> list[RankedPage]:
         """Return at most 100 pages for a question, the best first; none for a blank one.
+
+        Args:
+            collection: Where to look.
+            query: The question.
+            only: Of which documents, each a SHA-256; None for all.
 
         Raises:
             UnsuitableCollectionError: The pages of the collection are not searched.
@@ -149,7 +156,7 @@ class PageKeeper:
                 f"({self._maker(collection)}). Configure the former, or ingest its documents again."
             )
         words = await self._model.embed_query(query)
-        return await self._in_thread(rank, shelf, query, words, self._model.info())
+        return await self._in_thread(rank, shelf, query, words, self._model.info(), only)
 
     @property
     def model(self) -> PageModel:

@@ -6,6 +6,7 @@ and three of the other (`benchmarks/pages`).
 """
 
 import re
+from collections.abc import Collection
 
 import numpy as np
 
@@ -25,7 +26,13 @@ _CONTENTS = 0.5
 _LEADER = re.compile(r"(?:\. ?){4,}\s*[0-9ivxlc]+\s*$", re.MULTILINE)
 
 
-def rank(shelf: PageShelf, query: str, words: Words, model: PageModelInfo) -> list[RankedPage]:
+def rank(
+    shelf: PageShelf,
+    query: str,
+    words: Words,
+    model: PageModelInfo,
+    only: Collection[str] | None = None,
+) -> list[RankedPage]:
     """Return at most 100 pages, the best first.
 
     Args:
@@ -33,9 +40,10 @@ def rank(shelf: PageShelf, query: str, words: Words, model: PageModelInfo) -> li
         query: The question.
         words: Its vectors, shape [any, dim].
         model: What made them, and those of the pages.
+        only: Of which documents, each a SHA-256; None for all.
     """
-    matching = shelf.matching(query, _SEEN)
-    wanted = {*list(matching)[:_BY_WORDS], *_nearest(shelf, words)}
+    matching = shelf.matching(query, _SEEN, only)
+    wanted = {*list(matching)[:_BY_WORDS], *_nearest(shelf, words, only)}
     pages = shelf.read(wanted, model.dim)
     if not pages:
         return []
@@ -61,13 +69,18 @@ def rank(shelf: PageShelf, query: str, words: Words, model: PageModelInfo) -> li
     ]
 
 
-def _nearest(shelf: PageShelf, words: Words) -> list[int]:
+def _nearest(shelf: PageShelf, words: Words, only: Collection[str] | None) -> list[int]:
     """Return the pages whose mean is nearest to the question's."""
     summaries = shelf.summaries()
     if not len(summaries.ids) or not len(words):
         return []
     near = summaries.vectors @ unit(words.mean(axis=0))
     count = min(_BY_MEANING, len(near))
+    if only is not None:
+        allowed = np.isin(summaries.ids, shelf.ids_of(only))
+        near, count = np.where(allowed, near, -np.inf), min(count, int(allowed.sum()))
+    if not count:
+        return []
     best = np.argpartition(-near, count - 1)[:count]
     return [int(id_) for id_ in summaries.ids[best]]
 

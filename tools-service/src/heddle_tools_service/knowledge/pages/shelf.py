@@ -190,18 +190,33 @@ class PageShelf:
                 return set()
             return {it for (it,) in database.execute("SELECT DISTINCT maker FROM documents")}
 
-    def matching(self, query: str, most: int) -> dict[int, float]:
-        """Return pages with a word of the question: by id their BM25, higher is better."""
+    def ids_of(self, documents: Collection[str]) -> list[int]:
+        """Return the ids of the pages of documents."""
+        return [id_ for (id_,) in self._among("SELECT id FROM pages WHERE sha256", documents)]
+
+    def matching(
+        self, query: str, most: int, only: Collection[str] | None = None
+    ) -> dict[int, float]:
+        """Return pages with a word of the question: by id their BM25, the best first.
+
+        Args:
+            query: The question.
+            most: How many pages.
+            only: Of which documents; None for all.
+        """
         words = dict.fromkeys(_WORD.findall(query.lower()))
         if not words:
             return {}
         wanted = " OR ".join(f'"{word}"' for word in list(words)[:_MOST_WORDS])
+        listed = None if only is None else json.dumps(list(only))
         with self._reading() as database:
             if database is None:
                 return {}
             found = database.execute(
-                "SELECT rowid, -rank FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?",
-                (wanted, most),
+                "SELECT rowid, -rank FROM texts WHERE texts MATCH ? AND (? IS NULL OR rowid IN "
+                "(SELECT id FROM pages WHERE sha256 IN (SELECT value FROM json_each(?)))) "
+                "ORDER BY rank LIMIT ?",
+                (wanted, listed, listed, most),
             ).fetchall()
         return dict(found)
 

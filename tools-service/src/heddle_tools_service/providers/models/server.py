@@ -8,14 +8,12 @@ from http import HTTPStatus
 from typing import Any
 
 import httpx
-from heddle_runtime.redaction import REDACTED, redact
 
 from heddle_tools_service.knowledge.errors import EmbeddingError
-from heddle_tools_service.providers.remote import BusyError, fetch
+from heddle_tools_service.providers.remote import BusyError, fetch, reason_in
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 _LARGEST_ANSWER = 128 * 1024 * 1024  # 2,048 vectors of 4,096 numbers
-_LONGEST_REASON = 200
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 20.0
 _JITTER = 0.25
@@ -68,7 +66,8 @@ class ModelServer:
         if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             raise ToolError(f"{self.who} refuses the key ({status}).")
         if status >= HTTPStatus.BAD_REQUEST:
-            raise ToolError(f"{self.who} refuses the request ({status}): {self._reason(found)}")
+            reason = reason_in(found, self.key) or "no reason told"
+            raise ToolError(f"{self.who} refuses the request ({status}): {reason}.")
         return found
 
     def _wait(self, attempt: int, error: ToolUnavailableError) -> float:
@@ -76,12 +75,3 @@ class ModelServer:
             return min(error.wait, _LONGEST_WAIT)
         spread = 1 + random.uniform(-_JITTER, _JITTER)  # noqa: S311 - only spreads attempts
         return float(min(self.first_wait * 2 ** (attempt - 1) * spread, _LONGEST_WAIT))
-
-    def _reason(self, found: object) -> str:
-        """Return the sentence in an error, wherever a server puts it, without the key."""
-        for name in ("error", "detail", "message"):
-            while isinstance(found, Mapping) and name in found:
-                found = found[name]
-        told = found if isinstance(found, str) else "no reason told"
-        told = told.replace(self.key, REDACTED) if self.key else told
-        return redact(told)[:_LONGEST_REASON]

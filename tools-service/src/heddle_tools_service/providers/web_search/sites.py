@@ -9,13 +9,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-from heddle_runtime.redaction import REDACTED, redact
 
-from heddle_tools_service.providers.remote import fetch
+from heddle_tools_service.providers.remote import fetch, reason_in
 from heddle_tools_service.sdk import ToolError, WebAnswer, WebResult
 
 _LONGEST_SNIPPET = 2_000
-_LONGEST_REASON = 200
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _REFUSED_KEYS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.FORBIDDEN}
 
@@ -50,8 +48,8 @@ async def ask(
     if status in _REFUSED_KEYS:
         raise ToolError(f"{who} refuses the key ({status}).", kind="key_refused")
     if status >= HTTPStatus.BAD_REQUEST:
-        reason = _reason(found, site.key)
-        raise ToolError(f"{who} refuses the search ({status}){reason and f': {reason}'}.")
+        reason = reason_in(found, site.key) or "no reason told"
+        raise ToolError(f"{who} refuses the search ({status}): {reason}.", kind="refused")
     if not isinstance(found, Mapping):
         raise ToolError(f"The answer of {who} cannot be read: it is no object.")
     return found
@@ -106,13 +104,3 @@ def plain(value: object) -> str:
     """Return a text without the tags that mark words in it, on one line."""
     bare = html.unescape(_TAG.sub("", text(value)[:_LONGEST_SNIPPET]))
     return " ".join(bare.split())
-
-
-def _reason(found: object, key: str) -> str:
-    """Return the sentence in an error, wherever a provider puts it, without the key."""
-    for name in ("error", "detail", "message"):
-        while isinstance(found, Mapping) and name in found:
-            found = found[name]
-    told = plain(found)
-    told = told.replace(key, REDACTED) if key else told
-    return redact(told)[:_LONGEST_REASON].rstrip(".")
