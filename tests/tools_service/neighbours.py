@@ -16,6 +16,7 @@ from heddle_tools_service.sdk import (
     Findings,
     FoundPage,
     FoundPages,
+    Interpretation,
     Passage,
     SearchOptions,
     Tool,
@@ -86,6 +87,15 @@ class KnownPages:
         if self.failure:
             return FoundPages(failures=(self.failure,))
         return FoundPages(tuple(self.pages)[:top_k], model="words-of-pages", visual=False)
+
+    async def find(self, _: Sequence[str], picture_uri: str) -> FoundPage:
+        for each in self.pages:
+            if each.picture_uri == picture_uri:
+                return each
+        raise ToolError("There is no such page.")
+
+    async def interpret(self, page: FoundPage, prompt: str) -> Interpretation:
+        return Interpretation(f"Seen on {page.page}: {prompt}", "eyes", visual=True)
 
 
 @dataclass

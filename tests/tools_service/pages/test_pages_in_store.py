@@ -178,16 +178,6 @@ async def test_a_reader_that_dies_starts_again() -> None:
         await reader.aclose()
 
 
-async def test_a_page_that_takes_too_long_has_no_picture() -> None:
-    reader = PageReader(drawing_seconds=0.01)  # less than the process takes to start
-    try:
-        pages = await reader.draw(GUIDE, [1, 2])
-        assert [(page.page, page.picture) for page in pages] == [(1, b""), (2, b"")]
-        assert await reader.count(GUIDE) == 0
-    finally:
-        await reader.aclose()
-
-
 async def test_two_ingestions_of_the_same_pages_take_turns(store: KnowledgeStore) -> None:
     looms = await store.create_collection("looms")
     (one, _), (other, _) = await asyncio.gather(
