@@ -390,7 +390,7 @@ async def cited(client: Client, **arguments: Any) -> tuple[dict[str, Any], list[
     call = pb.FunctionCall(name="retrieve_documents", arguments_json=wanted)
     asked = invocation("1", "retrieve_documents", {"collections": ["notes"]})
     asked.function_call.CopyFrom(call)
-    [[*_, last]] = await client.run_all([asked])
+    *_, [*_, last] = await client.run_all([asked])
     assert last.HasField("result"), last
     found: dict[str, Any] = json.loads(text_of(last.result))
     return found, list(last.result.warnings)
