@@ -27,6 +27,8 @@ from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.providers.visual.interpreters import TextInterpreter
+from heddle_tools_service.providers.visual.pages import PageSearch
 from heddle_tools_service.providers.web_search.searches import WebSearches
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
@@ -116,6 +118,7 @@ async def serving(
                 registry=registry,
                 http=http,
                 knowledge=knowledge or KnowledgeBases(no_store, no_server, http, http, 5),
+                pages=PageSearch(no_store, TextInterpreter(), 5),
                 web=web or WebSearches(http, http, None, {}),
                 files=FileFolder(folder / "files"),
                 rubrics=RubricFolder(folder / "rubrics"),

@@ -26,6 +26,7 @@ from heddle_tools_service.sdk import (
     Findings,
     FoundPage,
     FoundPages,
+    Interpretation,
     Listing,
     Matches,
     Page,
@@ -50,19 +51,31 @@ TOOLS = list(REGISTRY)
 GOLDEN = Path(__file__).parents[1] / "golden" / "tools"
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 CONTEXT = said("What is a shed?", "The gap.", "How wide is it?", owner="ana", identifier="1")
+CONTEXT.earlier.add(
+    id="0", tool="colqwen_search", text="Page 3 (/v1/vector_stores/vs_1/files/doc_1/pages/3): a"
+)
 
 
 REMOTE = RemoteTool("search", "Finds.", {"type": "object"})
+
+
+PAGE = FoundPage(
+    *("looms", "a.pdf", "doc_1", "Sheds", "http://w/", 3, 0.5, "A shed is a gap."),
+    picture_uri="/v1/vector_stores/vs_1/files/doc_1/pages/3",
+)
 
 
 class FindingPages:
     """Pages where everything is found."""
 
     async def search(self, *_: object, **__: object) -> FoundPages:
-        page = FoundPage(
-            "looms", "a.pdf", "doc_1", "Sheds", "http://w/", 3, 0.5, "A shed is a gap."
-        )
-        return FoundPages((page,), model="words")
+        return FoundPages((PAGE,), model="words")
+
+    async def find(self, *_: object) -> FoundPage:
+        return PAGE
+
+    async def interpret(self, *_: object) -> Interpretation:
+        return Interpretation("A gap.", "eyes", visual=True)
 
 
 class FindingWeb:
@@ -258,6 +271,7 @@ def test_nothing_was_skipped() -> None:
         *("rubric", "single_file", "no_tool", "word_count"),
         *("weather", "moodle", "moodle_assignments", "moodle_user"),
         *("fast_vector_search", "hybrid_search", "retrieve_documents", "deep_analysis"),
+        *("colqwen_search", "visual_interpretation"),
         *("mcp", "web_search"),
         *("patch_file", "read_file", "list_files", "search_files", "restore_file", "current_file"),
     }

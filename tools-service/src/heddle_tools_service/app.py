@@ -25,6 +25,8 @@ from heddle_tools_service.providers.choices import (
     get_embeddings,
     get_llm,
     get_vectordb,
+    get_visual_search,
+    get_vlm,
     small_model_name,
 )
 from heddle_tools_service.providers.files import FileFolder
@@ -40,6 +42,7 @@ from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.owner_servers import server_address
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.stores import EmbeddedStore
+from heddle_tools_service.providers.visual.pages import PageSearch
 from heddle_tools_service.providers.web_search.searches import WebSearches, operators_sites
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
@@ -170,7 +173,12 @@ async def app(
             _http(settings, GuardedTransport(Egress(settings.private_networks), _LIMITS))
         )
         store = await resources.enter_async_context(
-            EmbeddedStore(get_vectordb(settings), lambda: get_embeddings(settings, http))
+            EmbeddedStore(
+                get_vectordb(settings),
+                lambda: get_embeddings(settings, http),
+                lambda reader: get_visual_search(settings, http, reader),
+                settings.data_dir / "pages",
+            )
         )
         if connector is None and small_model_name(settings):
             contract = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
@@ -197,6 +205,7 @@ async def app(
                 settings.http_timeout,
                 found.withheld_at,
             ),
+            pages=PageSearch(store.get, get_vlm(settings, http), settings.http_timeout),
             web=_web(settings, http, guarded_http, found.settings),
             files=FileFolder(settings.files_dir, found.number_of),
             rubrics=found.rubrics,

@@ -9,6 +9,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from heddle_tools_service.providers.owner_servers import server_address
 
 Place = Literal["local", "cloud"]
+Provider = Literal["embeddings", "vectordb", "llm", "visual_search", "vlm"]
 SearchProvider = Literal["perplexity", "tavily", "brave", "searxng"]
 MODEL = r"^$|^[a-z][a-z0-9_]*/.+$"
 
@@ -99,6 +100,46 @@ class ProviderSettings(EgressSettings):
         pattern=MODEL,
         description="The same where the models come from the cloud. Empty: as there.",
     )
+    visual_search: Place | None = Field(
+        default=None,
+        description="What finds pages: `local` by the words that are read on them, `cloud` by a "
+        "model that sees them. Where no address is set for the latter, the former does it.",
+    )
+    visual_search_url: str = Field(
+        default="",
+        description="Address of a server with a model that sees pages, up to and without what its "
+        "shape adds: http://vllm:8000 or https://api.jina.ai/v1.",
+    )
+    visual_search_key: SecretStr = Field(
+        default=SecretStr(""), description="The key of that server. Sent to no other."
+    )
+    visual_search_model: str = Field(
+        default="jina-embeddings-v4", description="The model, as its server calls it."
+    )
+    visual_search_dimension: int = Field(
+        default=128, ge=1, le=8192, description="Numbers in a vector of that model."
+    )
+    visual_search_shape: Literal["vllm", "jina"] = Field(
+        default="jina",
+        description="How it is asked: `vllm` at /pooling, `jina` at /embeddings with "
+        "return_multivector.",
+    )
+    vlm: Place | None = Field(
+        default=None,
+        description="What looks at pages for visual_interpretation: `local` tells what is written "
+        "on them, `cloud` is a vision model. Where no address is set for the latter, the former "
+        "does it.",
+    )
+    vlm_url: str = Field(
+        default="",
+        description="Address of a server with OpenAI's chat completions and a model that takes "
+        "pictures, up to and with its version: http://mlx:8080/v1, "
+        "https://generativelanguage.googleapis.com/v1beta/openai.",
+    )
+    vlm_key: SecretStr = Field(
+        default=SecretStr(""), description="The key of that server. Sent to no other."
+    )
+    vlm_model: str = Field(default="", description="The model, as its server calls it.")
     web_search_keys: dict[SearchProvider, SecretStr] = Field(
         default={},
         description="Keys of search providers for the operator's assistants, as a JSON object: "
@@ -113,7 +154,10 @@ class ProviderSettings(EgressSettings):
         "the operator's expense.",
     )
 
-    @field_validator("embeddings_url", "reranker_url", "web_search_searxng_url")
+    @field_validator(
+        *("embeddings_url", "reranker_url", "web_search_searxng_url"),
+        *("visual_search_url", "vlm_url"),
+    )
     @classmethod
     def _check_address(cls, url: str) -> str:
         return server_address(url) if url else ""
@@ -132,16 +176,25 @@ class ProviderSettings(EgressSettings):
                 "a vector database of the cloud needs HEDDLE_TOOLS_KNOWLEDGE_URL; or set "
                 "HEDDLE_TOOLS_VECTORDB=local"
             )
+        for name, url in (("VISUAL_SEARCH", self.visual_search_url), ("VLM", self.vlm_url)):
+            if getattr(self, name.lower()) == "cloud" and not url:
+                raise ValueError(
+                    f"HEDDLE_TOOLS_{name}=cloud needs HEDDLE_TOOLS_{name}_URL; or set it to local"
+                )
+        if self.vlm_url and not self.vlm_model:
+            raise ValueError("HEDDLE_TOOLS_VLM_URL needs HEDDLE_TOOLS_VLM_MODEL")
         if self.reranker_url and not self.reranker_model:
             raise ValueError("HEDDLE_TOOLS_RERANKER_URL needs HEDDLE_TOOLS_RERANKER_MODEL")
         return self
 
-    def place_of(self, provider: Literal["embeddings", "vectordb", "llm"]) -> Place:
+    def place_of(self, provider: Provider) -> Place:
         """Return where a provider comes from."""
         named = {
             "embeddings": self.embeddings_url,
             "vectordb": self.knowledge_url.get_secret_value(),
             "llm": self.small_fast_model_cloud,
+            "visual_search": self.visual_search_url,
+            "vlm": self.vlm_url,
         }
         own: Place | None = getattr(self, provider)
         return own or self.providers or ("cloud" if named[provider] else "local")

@@ -52,6 +52,7 @@ from heddle_tools_service.surroundings import (
     FoundPage,
     FoundPages,
     Generate,
+    Interpretation,
     Knowledge,
     Pages,
     Passage,
@@ -106,6 +107,7 @@ __all__ = [
     "FoundPages",
     "Function",
     "HeldBack",
+    "Interpretation",
     "Knowledge",
     "Listing",
     "Matches",
@@ -232,8 +234,7 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     http: httpx.AsyncClient
     """For requests to other servers. Follows no redirects, keeps no cookies."""
     knowledge: Knowledge
-    pages: Pages | None
-    """None if the service keeps no pages."""
+    pages: Pages
     web: Web
     files: Files
     rubrics: Rubrics

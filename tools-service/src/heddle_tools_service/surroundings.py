@@ -188,6 +188,17 @@ class FoundPages:
     """Whether it sees pictures, and not only the words on them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Interpretation:
+    """What was made of the picture of a page."""
+
+    text: str
+    model: str
+    """What looked at it."""
+    visual: bool
+    """Whether that sees pictures. If not, `text` is what is written on the page."""
+
+
 class Pages(Protocol):
     """The pages of the collections that the assistant may search."""
 
@@ -201,6 +212,32 @@ class Pages(Protocol):
 
         Returns:
             Pages, the best first. A collection that fails is told, not raised.
+        """
+
+    async def find(self, collections: Sequence[str], picture_uri: str) -> FoundPage:
+        """Return the page of a picture, with a score of 0.0.
+
+        Args:
+            collections: Where it may be: their names.
+            picture_uri: As `FoundPage.picture_uri`.
+
+        Raises:
+            ToolError: It is no such address, or of a page elsewhere; which of the two is not told.
+        """
+
+    async def interpret(self, page: FoundPage, prompt: str) -> Interpretation:
+        """Let the vision model look at the picture of a page.
+
+        Args:
+            page: As `search` or `find` returned it.
+            prompt: What to look for.
+
+        Returns:
+            What it sees; without a vision model what is written on the page, `visual` being False.
+
+        Raises:
+            ToolError: The page is not there any more, or the model refuses.
+            ToolUnavailableError: The model does not answer.
         """
 
 

@@ -22,6 +22,7 @@ from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.mcp.servers import McpServers
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.providers.visual.pages import PageSearch
 from heddle_tools_service.providers.web_search.searches import WebSearches
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
@@ -41,6 +42,7 @@ class Workshop:
     registry: Registry
     http: httpx.AsyncClient
     knowledge: KnowledgeBases
+    pages: PageSearch
     web: WebSearches
     files: FileFolder
     rubrics: RubricLibrary | RubricFolder
@@ -102,7 +104,7 @@ class Workshop:
             earlier=scene.earlier,
             http=self.http,
             knowledge=self.knowledge.of(scene.assistant),
-            pages=None,
+            pages=self.pages.of(scene.assistant),
             web=self.web.of(scene.assistant),
             files=self.files.of(scene.assistant),
             rubrics=self.rubrics.of(scene.assistant),

@@ -5,7 +5,7 @@ strangers and their parsers are C code; `parse` itself is plain and synchronous.
 """
 
 import codecs
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
@@ -67,13 +67,16 @@ def media_type_of(name: str) -> str:
     return _BY_SUFFIX.get(PurePosixPath(name).suffix.lower(), UNKNOWN)
 
 
-def parse(data: bytes, *, media_type: str, name: str) -> ParsedDocument:
+def parse(
+    data: bytes, *, media_type: str, name: str, scanned: Mapping[int, str] = MappingProxyType({})
+) -> ParsedDocument:
     """Read a document.
 
     Args:
         data: The file, at most `LARGEST_DOCUMENT` bytes.
         media_type: Its type; a `charset` parameter is honoured. Empty: by the name.
         name: The document's name, for messages and as the title of last resort.
+        scanned: The texts of pages of a PDF that have no text layer, by their numbers from 1.
 
     Returns:
         The title and at least one block; no text of the document is left out except what its
@@ -91,7 +94,7 @@ def parse(data: bytes, *, media_type: str, name: str) -> ParsedDocument:
     kind, _, parameters = (media_type or media_type_of(name)).partition(";")
     kind = kind.strip().lower()
     if kind == "application/pdf":
-        title, blocks = read_pdf(data, name)
+        title, blocks = read_pdf(data, name, scanned)
     else:
         read, charset = _text_reader(kind, data, name)
         title, blocks = read(_decoded(data, name, _parameter(parameters, "charset") or charset))

@@ -8,6 +8,7 @@ from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
     NotFoundError,
+    NotSetUpError,
     UnavailableError,
 )
 
@@ -18,6 +19,7 @@ from heddle_tools_service.knowledge.errors import (
     EmbeddingError,
     KnowledgeError,
     StorageError,
+    UnsuitableCollectionError,
 )
 
 _KINDS: dict[type[KnowledgeError], type[HeddleError]] = {
@@ -26,6 +28,7 @@ _KINDS: dict[type[KnowledgeError], type[HeddleError]] = {
     CollectionExistsError: AlreadyExistsError,
     EmbeddingError: UnavailableError,
     StorageError: UnavailableError,
+    UnsuitableCollectionError: NotSetUpError,
 }
 
 

@@ -40,6 +40,7 @@ class ParseRequest(msgspec.Struct, frozen=True):
     data: bytes
     media_type: str
     name: str
+    scanned: dict[int, str] = {}
 
 
 class ParseReply(msgspec.Struct, frozen=True):

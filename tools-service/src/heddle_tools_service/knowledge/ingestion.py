@@ -42,6 +42,12 @@ class Source:
     uri: str
     metadata: Mapping[str, str]
 
+    @property
+    def is_pdf(self) -> bool:
+        """Whether it says that it is a PDF."""
+        kind = (self.media_type or media_type_of(self.name)).partition(";")[0]
+        return kind.strip().lower() == "application/pdf"
+
     def check(self) -> None:
         """Refuse what could not be stored.
 
@@ -70,12 +76,24 @@ class Source:
 
 
 async def ingest(
-    shelf: Shelf, source: Source, *, parser: Parser, embedder: Embedder
+    shelf: Shelf,
+    source: Source,
+    *,
+    parser: Parser,
+    embedder: Embedder,
+    scanned: Mapping[int, str] = MappingProxyType({}),
 ) -> AsyncGenerator[IngestProgress | Ingested]:
     """Bring a document into a collection, new or in place of the one of its name.
 
     Until the last event nothing has changed; with it, the document is on disk and found. Work of
     different documents overlaps; only the commits take turns.
+
+    Args:
+        shelf: The collection.
+        source: The document.
+        parser: Reads and cuts it.
+        embedder: Makes the vectors.
+        scanned: The texts of pages that have no text layer, by their numbers from 1.
 
     Raises:
         InvalidInputError: See `Source.check`.
@@ -100,7 +118,10 @@ async def ingest(
             return
     yield IngestProgress("parsing", 0, 1)
     title, chunks = await parser.parse(
-        source.data, media_type=version.document.media_type, name=source.name
+        source.data,
+        media_type=version.document.media_type,
+        name=source.name,
+        scanned=scanned,
     )
     yield IngestProgress("parsing", 1, 1)
     vectors: list[Vectors] = []

@@ -14,6 +14,7 @@ _SETTINGS: dict[str, frozenset[str]] = {
     LAMB: frozenset({"collection_id"}),
 }
 _MOST_PASSAGES = 100
+_MOST_PAGES = 50
 _LONGEST_TITLE = 300
 _LONGEST_SETTING = 256
 _MOST_ENTRIES = 16
@@ -93,6 +94,16 @@ def _chunking(chunking: pb.Chunking) -> Iterator[Violation]:
     if parent and not target <= parent <= _LONGEST_PARENT:
         what = f"must be target_characters to {_LONGEST_PARENT}"
         yield Violation(f"{path}.parent_characters", what)
+
+
+def check_page_search(request: pb.SearchPagesRequest) -> None:
+    """Refuse a search for too many pages."""
+    _refuse(list(_page_search(request)), "The search cannot be made.")
+
+
+def _page_search(request: pb.SearchPagesRequest) -> Iterator[Violation]:
+    if not 0 <= request.top_k <= _MOST_PAGES:
+        yield Violation("top_k", f"must be between 0 and {_MOST_PAGES}")
 
 
 def _search(request: pb.SearchCollectionRequest) -> Iterator[Violation]:

@@ -5,10 +5,12 @@ from typing import Any
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
+from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.knowledge.records import (
     Chunking,
     Collection,
     CollectionSize,
+    FoundPage,
     PageHandling,
     Sharing,
     Statistics,
@@ -70,6 +72,22 @@ def collection_message(collection: Collection, size: CollectionSize | None) -> p
     told.chunking.parent_characters = collection.chunking.parent
     told.create_time.FromDatetime(collection.created_at)
     return told
+
+
+def page_message(collection: Collection, found: FoundPage) -> pb.PageMatch:
+    """Return a page that was found as callers see it."""
+    document, ranked = found.document, found.ranked
+    return pb.PageMatch(
+        document=document.name,
+        document_id=document_id(collection.id, document.name),
+        title=document.title,
+        uri=document.uri,
+        page=ranked.page,
+        score=ranked.score,
+        relevance=ranked.relevance,
+        text=ranked.text,
+        figures=[pb.Figure(caption=it.caption, text=it.text, box=it.box) for it in ranked.figures],
+    )
 
 
 def statistics_message(counted: Statistics) -> pb.GetCollectionStatisticsResponse:

@@ -1,5 +1,8 @@
 """Reads and cuts documents in a process of its own, which a hostile file may hang or crash."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import msgspec
 
 from heddle_tools_service.knowledge.chunks import Chunk
@@ -13,6 +16,7 @@ from heddle_tools_service.knowledge.worker import (
 
 _WORKER = "heddle_tools_service.knowledge.parsing_worker"
 _SECONDS = 60.0
+_NOTHING: Mapping[int, str] = MappingProxyType({})
 
 
 class Parser:
@@ -22,13 +26,16 @@ class Parser:
         """Prepare, without starting anything; `seconds` bound one document."""
         self._worker = WorkerProcess(_WORKER, seconds=seconds)
 
-    async def parse(self, data: bytes, *, media_type: str, name: str) -> tuple[str, list[Chunk]]:
+    async def parse(
+        self, data: bytes, *, media_type: str, name: str, scanned: Mapping[int, str] = _NOTHING
+    ) -> tuple[str, list[Chunk]]:
         """Read a document and cut it.
 
         Args:
             data: The file.
             media_type: Its type; empty: by the name.
             name: The document's name.
+            scanned: The texts of pages that have no text layer, by their numbers from 1.
 
         Returns:
             Its title and its chunks, at least one.
@@ -37,7 +44,7 @@ class Parser:
             UnreadableDocumentError: As `documents.parse` says, or its reader hung or crashed.
             StorageError: The store is being closed.
         """
-        request = ParseRequest(data, media_type, name)
+        request = ParseRequest(data, media_type, name, dict(scanned))
         try:
             payload = await self._worker.call(msgspec.msgpack.encode(request))
         except WorkerClosedError as error:

@@ -6,11 +6,13 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
 
+from heddle_tools_service.knowledge.pages.shapes import RankedPage
+
 EMBEDDED = "embedded"
 """The backend of the collections whose documents are kept here."""
 
 Mode = Literal["hybrid", "vector", "text"]
-Stage = Literal["parsing", "embedding", "saving"]
+Stage = Literal["parsing", "drawing", "recognising", "embedding", "saving"]
 Fusion = Literal["convex", "reciprocal_rank"]
 Reranking = Literal["none", "late_interaction", "model"]
 Sharing = Literal["private", "organization", "everyone"]
@@ -124,6 +126,7 @@ class Document:
         chunks: How many passages it was cut into.
         ingested_at: In UTC.
         metadata: What came with it.
+        pages: How many it has; 0 if it has none.
     """
 
     name: str
@@ -135,6 +138,7 @@ class Document:
     chunks: int
     ingested_at: datetime
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    pages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,8 @@ class Passage:
         ordinal: Its place in the document, counted from 0.
         parent_text: The passage with its surroundings, at most 2,000 characters.
         metadata: What came with its document.
+        sha256: Of its document's bytes, in hexadecimal.
+        has_picture: Whether there is a picture of its page.
     """
 
     text: str
@@ -169,6 +175,16 @@ class Passage:
     ordinal: int
     parent_text: str
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    sha256: str = ""
+    has_picture: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page that a search found: of which document, and how it was ranked."""
+
+    document: Document
+    ranked: RankedPage
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from heddle_tools_service.knowledge.engines.interface import Table
 from heddle_tools_service.knowledge.records import Mode, Passage
 
 _COLUMNS = (
-    "document", "title", "uri", "metadata", "ordinal", "text", "heading", "page", "parent_text",
+    "document", "title", "uri", "metadata", "sha256", "ordinal", "text", "heading", "page",
+    "parent_text",
 )  # fmt: skip
 _FEWEST_CANDIDATES = 50
 _CANDIDATES_PER_RESULT = 4
@@ -107,4 +108,5 @@ def _passage(row: dict[str, Any], score: float, relevance: float) -> Passage:
         ordinal=row["ordinal"],
         parent_text=row["parent_text"],
         metadata=MappingProxyType(json.loads(row["metadata"])),
+        sha256=row["sha256"],
     )

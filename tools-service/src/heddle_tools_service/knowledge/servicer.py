@@ -11,6 +11,7 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
 from heddle_runtime.calls import caller
+from heddle_runtime.errors import NotFoundError
 from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_tools_service.knowledge.access import (
@@ -21,11 +22,17 @@ from heddle_tools_service.knowledge.access import (
     meant,
 )
 from heddle_tools_service.knowledge.failures import known_failures
-from heddle_tools_service.knowledge.filtering import wanted
-from heddle_tools_service.knowledge.limits import check_collection, check_search, check_update
+from heddle_tools_service.knowledge.filtering import wanted, wanted_pages
+from heddle_tools_service.knowledge.limits import (
+    check_collection,
+    check_page_search,
+    check_search,
+    check_update,
+)
 from heddle_tools_service.knowledge.messages import (
     SHARINGS,
     collection_message,
+    page_message,
     statistics_message,
     treatment,
 )
@@ -45,7 +52,9 @@ if TYPE_CHECKING:  # loads the engine
 _MOST_COLLECTIONS = 200
 _MOST_DOCUMENTS = 1_000
 _DEFAULT_TOP_K = 5
+_DEFAULT_PAGES = 3
 _LONGEST_QUERY = 8_000
+_COUNTED = ("drawing", "recognising", "embedding")  # the other stages have one step
 _MODES: dict[pb.SearchMode.ValueType, Mode] = {
     pb.SEARCH_MODE_UNSPECIFIED: "hybrid",
     pb.SEARCH_MODE_HYBRID: "hybrid",
@@ -171,8 +180,10 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                             unchanged=event.unchanged,
                         )
                         yield pb.IngestDocumentResponse(ingested=ingested)
-                    elif event.stage == "embedding":  # the other stages do not count passages
-                        progress = pb.IngestProgress(done=event.done, total=event.total)
+                    elif event.stage in _COUNTED:
+                        progress = pb.IngestProgress(
+                            done=event.done, total=event.total, stage=event.stage
+                        )
                         yield pb.IngestDocumentResponse(progress=progress)
 
     async def GetDocument(
@@ -230,6 +241,40 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
             )
             return pb.SearchCollectionResponse(passages=map(_passage, found))
 
+    async def SearchPages(
+        self, request: pb.SearchPagesRequest, context: Context
+    ) -> pb.SearchPagesResponse:
+        """Find pages."""
+        check_page_search(request)
+        where = wanted_pages(request)
+        with known_failures():
+            store, collection = await self._readable(request.collection)
+            query = request.query[:_LONGEST_QUERY]
+            top_k = request.top_k or _DEFAULT_PAGES
+            found = await store.search_pages(collection.id, query, top_k=top_k, where=where)
+            model = store.page_model
+            return pb.SearchPagesResponse(
+                pages=[page_message(collection, page) for page in found],
+                model=model.name,
+                visual=model.visual,
+            )
+
+    async def GetPagePicture(
+        self, request: pb.GetPagePictureRequest, context: Context
+    ) -> pb.GetPagePictureResponse:
+        """Get the picture of one page."""
+        with known_failures():
+            store, collection = await self._readable(request.collection)
+            if collection.backend != EMBEDDED:
+                raise NotFoundError(
+                    f"There are no pictures of pages in the collection {collection.name!r}."
+                )
+            name = await store.document_name(collection.id, request.document)
+            found = await store.page_picture(collection.id, name, request.page)
+            return pb.GetPagePictureResponse(
+                data=found.data, media_type=found.MEDIA_TYPE, sha256=found.sha256
+            )
+
     async def _readable(self, reference: str) -> "tuple[KnowledgeStore, Collection]":
         """Return the store, and the collection that the caller means and may read."""
         store = await self._store()
@@ -259,6 +304,7 @@ def _kept(collection: Collection, document: Document) -> pb.Document:
         sha256=document.sha256,
         passage_count=document.chunks,
         size=document.size,
+        page_count=document.pages,
         metadata=document.metadata,
     )
     told.ingest_time.FromDatetime(document.ingested_at)
@@ -276,4 +322,5 @@ def _passage(passage: Passage) -> pb.Passage:
         page=passage.page or 0,
         ordinal=passage.ordinal,
         parent_text=passage.parent_text,
+        has_picture=passage.has_picture,
     )

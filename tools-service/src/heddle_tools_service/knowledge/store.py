@@ -4,9 +4,12 @@ Several processes may open the same place; each sees at once what the others com
 exclude each other per collection, and only for the moment of a commit.
 """
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
@@ -29,12 +32,17 @@ from heddle_tools_service.knowledge.names import (
     document_id,
     is_document_id,
 )
+from heddle_tools_service.knowledge.pages.keeper import PageKeeper, sha256_of
+from heddle_tools_service.knowledge.pages.models import OcrPageModel, PageModel, PageModelInfo
+from heddle_tools_service.knowledge.pages.reader import PageReader
+from heddle_tools_service.knowledge.pages.shapes import DrawnPage, Picture
 from heddle_tools_service.knowledge.parsing import Parser
 from heddle_tools_service.knowledge.records import (
     EMBEDDED,
     Collection,
     CollectionSize,
     Document,
+    FoundPage,
     Ingested,
     IngestProgress,
     Mode,
@@ -46,7 +54,12 @@ from heddle_tools_service.knowledge.search import find
 from heddle_tools_service.knowledge.shelf import Shelf, tidy
 from heddle_tools_service.knowledge.shelves import Shelves, open_shelves
 from heddle_tools_service.knowledge.statistics import counted
-from heddle_tools_service.knowledge.tables import find_document, list_documents
+from heddle_tools_service.knowledge.tables import (
+    all_contents,
+    documents_of,
+    find_document,
+    list_documents,
+)
 
 MOST_RESULTS = 1_000
 """Entries that one page of a list, or one search, may have."""
@@ -54,6 +67,7 @@ _ANN_ROWS = 20_000
 _QUIET_SECONDS = 2.0
 _AS_USUAL = SearchOptions()
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_NO_SCANS: Mapping[int, str] = MappingProxyType({})
 
 
 @asynccontextmanager
@@ -64,6 +78,8 @@ async def open_store(
     options: Mapping[str, str] = _NOTHING,
     ann_rows: int = _ANN_ROWS,
     quiet_seconds: float = _QUIET_SECONDS,
+    page_model: Callable[[PageReader], PageModel] = OcrPageModel,
+    pages: Path | None = None,
 ) -> AsyncGenerator["KnowledgeStore"]:
     """Open the store at a place; a directory is made if it is missing.
 
@@ -74,6 +90,9 @@ async def open_store(
         options: What an object store needs besides.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
         quiet_seconds: How long a collection rests after a commit before it is put in order.
+        page_model: Makes what ranks pages.
+        pages: The folder for pages, on a local file system, of this store alone. Without: beside
+            the collections; of a store on a server they last as long as it is open.
 
     Yields:
         The store; leaving the block closes it, and ends ingestions that still run.
@@ -82,18 +101,30 @@ async def open_store(
         StorageError: The place cannot be used.
     """
     parser = Parser()
+    reader = PageReader()
+    model = page_model(reader)
     try:
-        async with (
-            open_engine(str(place), options) as engine,
-            open_shelves(engine) as shelves,
-        ):
-            store = KnowledgeStore(shelves, embedder, parser, ann_rows, quiet_seconds)
+        async with AsyncExitStack() as opened:
+            engine = await opened.enter_async_context(open_engine(str(place), options))
+            shelves = await opened.enter_async_context(open_shelves(engine))
+            folder = pages or _pages_folder(place, opened)
+            keeper = PageKeeper(folder, reader, model)
+            store = KnowledgeStore(shelves, embedder, parser, keeper, ann_rows, quiet_seconds)
+            await keeper.sweep_collections(store.all_collections)
             try:
                 yield store
             finally:
                 await store.aclose()
     finally:
         await parser.aclose()
+        await reader.aclose()
+        await model.aclose()
+
+
+def _pages_folder(place: Path | str, opened: AsyncExitStack) -> Path:
+    if "://" not in str(place):
+        return Path(place).resolve() / "pages"
+    return Path(opened.enter_context(TemporaryDirectory(prefix="heddle-pages-")))
 
 
 class KnowledgeStore:
@@ -104,12 +135,14 @@ class KnowledgeStore:
         shelves: Shelves,
         embedder: Embedder,
         parser: Parser,
+        pages: PageKeeper,
         ann_rows: int,
         quiet_seconds: float,
     ) -> None:
         self._shelves = shelves
         self._embedder = embedder
         self._parser = parser
+        self._pages = pages
         self._ann_rows = ann_rows
         self._maintenance = Maintenance(self.tidy, quiet_seconds=quiet_seconds)
 
@@ -137,6 +170,7 @@ class KnowledgeStore:
         """
         check_collection_name(name)
         check_collection_name(backend)
+        self._pages.check(more.get("page_handling", "pictures"))
         made = new_collection(name, title, backend, settings, self._embedder.info(), **more)
         await self._shelves.add(made)
         return made
@@ -202,7 +236,9 @@ class KnowledgeStore:
         Raises:
             CollectionNotFoundError: There is none of this name.
         """
-        await self._shelves.remove(await self._shelves.catalogue.get(name))
+        gone = await self._shelves.catalogue.get(name)
+        await self._shelves.remove(gone)
+        await self._pages.drop(gone.id)
 
     async def ingest(
         self,
@@ -240,9 +276,20 @@ class KnowledgeStore:
         """
         shelf = await self._searchable(collection)
         source = ingestion.Source(name, data, media_type, uri, metadata)
-        events = ingestion.ingest(shelf, source, parser=self._parser, embedder=self._embedder)
-        async with aclosing(events):
-            async for event in events:
+        source.check()
+        async with AsyncExitStack() as held:
+            scanned = _NO_SCANS
+            if source.is_pdf:
+                sha256 = await asyncio.to_thread(sha256_of, data)
+                await held.enter_async_context(self._pages.holding(shelf.collection, sha256))
+                drawing = self._pages.bring(shelf.collection, data, sha256)
+                async for progress in await held.enter_async_context(aclosing(drawing)):
+                    yield progress
+                scanned = await self._pages.scanned(shelf.collection, sha256)
+            events = ingestion.ingest(
+                shelf, source, parser=self._parser, embedder=self._embedder, scanned=scanned
+            )
+            async for event in await held.enter_async_context(aclosing(events)):
                 if isinstance(event, Ingested) and not event.unchanged:
                     self._maintenance.committed(collection)
                 yield event
@@ -258,7 +305,8 @@ class KnowledgeStore:
         check_document_name(name)
         shelf = await self._shelf(collection)
         async with shelf.using():
-            return await _present(shelf, name)
+            found = await _present(shelf, name)
+        return (await self._with_pages(shelf, [found]))[0]
 
     async def document_name(self, collection: str, reference: str) -> str:
         """Return the name of a document from its identifier; a name stands for itself.
@@ -295,7 +343,8 @@ class KnowledgeStore:
             check_document_name(after)
         shelf = await self._shelf(collection)
         async with shelf.using():
-            return await list_documents(shelf.table, after, limit)
+            found = await list_documents(shelf.table, after, limit)
+        return await self._with_pages(shelf, found)
 
     async def delete_document(self, collection: str, name: str) -> None:
         """Delete a document.
@@ -356,7 +405,7 @@ class KnowledgeStore:
             return []
         (vector,) = await self._embedder.embed([query], "query")
         async with shelf.using():
-            return await find(
+            found = await find(
                 shelf.table,
                 query,
                 vector,
@@ -365,6 +414,81 @@ class KnowledgeStore:
                 mode=mode,
                 where=where,
             )
+        return await self._with_pictures(shelf, found)
+
+    async def search_pages(
+        self, collection: str, query: str, *, top_k: int, where: Condition = EVERYTHING
+    ) -> list[FoundPage]:
+        """Find pages for a question, by late interaction over all that stands on them.
+
+        Args:
+            collection: Where to look; one whose page handling is `search`.
+            query: The question; its first 254 tokens count.
+            top_k: At most so many pages, 1 to 100.
+            where: Of which documents, see `filters.matching`.
+
+        Returns:
+            Pages of documents as they are now, the best first; none for a blank query.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            UnsuitableCollectionError: Its pages are not searched.
+            EmbedderMismatchError: Another model read its pages.
+            EmbeddingError: The model is not available.
+        """
+        _check_count("top_k", top_k)
+        shelf = await self._shelf(collection)
+        query = query.encode(errors="replace").decode()
+        only = None
+        if where != EVERYTHING:
+            async with shelf.using():
+                only = await all_contents(shelf.table, where)
+        ranked = await self._pages.search(shelf.collection, query, only)
+        async with shelf.using():
+            current = await documents_of(shelf.table, {page.sha256 for page in ranked}, where)
+        found = [
+            FoundPage(document, page)
+            for page in ranked
+            for document in current
+            if document.sha256 == page.sha256
+        ]
+        return found[:top_k]
+
+    async def page_picture(self, collection: str, name: str, page: int) -> Picture:
+        """Return the picture of a page of a document, counted from 1.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            DocumentNotFoundError: There is no such document, or no picture of the page.
+        """
+        document = await self.get_document(collection, name)
+        shelf = await self._shelf(collection)
+        found = await self._pages.picture(shelf.collection, document.sha256, page)
+        if found is None:
+            raise _no_page(name, page)
+        return found
+
+    async def page(self, collection: str, name: str, page: int) -> DrawnPage:
+        """Return what was read on a page of a document, counted from 1, without its picture.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            DocumentNotFoundError: There is no such document, or nothing is kept of the page.
+        """
+        document = await self.get_document(collection, name)
+        shelf = await self._shelf(collection)
+        found = await self._pages.page(shelf.collection, document.sha256, page)
+        if found is None:
+            raise _no_page(name, page)
+        return found
+
+    @property
+    def page_model(self) -> PageModelInfo:
+        """What ranks pages."""
+        return self._pages.model.info()
 
     async def tidy(self, collection: str) -> None:
         """Put a collection's files in order now; otherwise this happens in the background.
@@ -374,7 +498,10 @@ class KnowledgeStore:
             StorageError: It failed; nothing is lost.
         """
         with suppress(CollectionNotFoundError):
-            await tidy(await self._shelf(collection), ann_rows=self._ann_rows)
+            shelf = await self._shelf(collection)
+            await tidy(shelf, ann_rows=self._ann_rows)
+            async with shelf.using():
+                await self._pages.sweep(shelf.collection, await all_contents(shelf.table))
 
     async def has_vector_index(self, collection: str) -> bool:
         """Say whether a collection's vectors are searched through an approximate index.
@@ -390,6 +517,23 @@ class KnowledgeStore:
     async def aclose(self) -> None:
         """Stop background work. `open_store` calls this."""
         await self._maintenance.aclose()
+
+    async def _with_pages(self, shelf: Shelf, found: list[Document]) -> list[Document]:
+        """Tell how many pages documents have."""
+        contents = {document.sha256 for document in found}
+        counts = await self._pages.counts(shelf.collection, contents)
+        return [replace(each, pages=counts.get(each.sha256, 0)) for each in found]
+
+    async def _with_pictures(self, shelf: Shelf, found: list[Passage]) -> list[Passage]:
+        """Tell of which passages there are pictures."""
+        contents = {passage.sha256 for passage in found if passage.page}
+        if not contents:
+            return found
+        drawn = await self._pages.pictured(shelf.collection, contents)
+        return [
+            replace(each, has_picture=(each.sha256, each.page) in drawn) if each.page else each
+            for each in found
+        ]
 
     async def _shelf(self, name: str) -> Shelf:
         """Open an embedded collection."""
@@ -427,6 +571,10 @@ def no_document(collection: Collection, reference: str) -> DocumentNotFoundError
     return DocumentNotFoundError(
         f"The collection {collection.name!r} has no document {reference!r}. List its documents."
     )
+
+
+def _no_page(name: str, page: int) -> DocumentNotFoundError:
+    return DocumentNotFoundError(f"There is no picture of page {page} of the document {name!r}.")
 
 
 def _check_count(what: str, count: int) -> None:

@@ -12,11 +12,18 @@ from heddle_tools_service.generation import Channel, SmallModel
 from heddle_tools_service.provider_settings import ProviderSettings
 from heddle_tools_service.providers.models.server import ModelServer
 from heddle_tools_service.providers.stores import Storage
+from heddle_tools_service.providers.visual.interpreters import (
+    Interpreter,
+    TextInterpreter,
+    VisionModel,
+)
 
 if TYPE_CHECKING:  # these load numpy, which a service without knowledge never needs
     from collections.abc import AsyncGenerator
 
     from heddle_tools_service.knowledge.embedding import Embedder
+    from heddle_tools_service.knowledge.pages.models import PageModel
+    from heddle_tools_service.knowledge.pages.reader import PageReader
     from heddle_tools_service.knowledge.reranking import Reranker
 
 
@@ -74,6 +81,39 @@ def get_reranker(settings: ProviderSettings, http: httpx.AsyncClient) -> "Rerank
     return RemoteReranker(
         ModelServer(http, settings.reranker_url, key, settings.reranker_model, who)
     )
+
+
+def get_visual_search(
+    settings: ProviderSettings, http: httpx.AsyncClient, reader: "PageReader"
+) -> "PageModel":
+    """Return what finds pages.
+
+    Args:
+        settings: Which, and where.
+        http: For the operator's own servers.
+        reader: Reads pages for the one that does not see.
+    """
+    cloud = settings.place_of("visual_search") == "cloud"
+    if not cloud or not settings.visual_search_url:
+        from heddle_tools_service.knowledge.pages.models import OcrPageModel  # noqa: PLC0415 (slow)
+
+        return OcrPageModel(reader)
+    from heddle_tools_service.providers.visual.multivectors import RemotePageModel  # noqa: PLC0415 (slow)
+
+    key = settings.visual_search_key.get_secret_value()
+    who = "the visual search model's server"
+    server = ModelServer(http, settings.visual_search_url, key, settings.visual_search_model, who)
+    return RemotePageModel(server, settings.visual_search_dimension, settings.visual_search_shape)
+
+
+def get_vlm(settings: ProviderSettings, http: httpx.AsyncClient) -> Interpreter:
+    """Return what looks at the pictures of pages."""
+    cloud = settings.place_of("vlm") == "cloud"
+    if not cloud or not settings.vlm_url:
+        return TextInterpreter()
+    key = settings.vlm_key.get_secret_value()
+    who = "the vision model's server"
+    return VisionModel(ModelServer(http, settings.vlm_url, key, settings.vlm_model, who))
 
 
 def small_model_name(settings: ProviderSettings) -> str:

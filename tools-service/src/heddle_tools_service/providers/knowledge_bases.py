@@ -26,6 +26,7 @@ from heddle_tools_service.providers.kb_server import (
     KnowledgeServer,
     query_collection,
 )
+from heddle_tools_service.providers.visual.addresses import picture_uri
 from heddle_tools_service.sdk import (
     NO_OPTIONS,
     Assistant,
@@ -274,4 +275,7 @@ def _passage(found: "Stored", collection: "Collection") -> Passage:
         chunk_index=found.ordinal,
         page=found.page or 0,
         relevance=found.relevance,
+        picture_uri=picture_uri(collection, found.document, found.page)
+        if found.has_picture and found.page
+        else "",
     )

@@ -12,10 +12,14 @@ import structlog
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_tools_service.knowledge.embedding import Embedder
+    from heddle_tools_service.knowledge.pages.models import PageModel
+    from heddle_tools_service.knowledge.pages.reader import PageReader
     from heddle_tools_service.knowledge.store import KnowledgeStore
 
 Embeddings = Callable[[], "AbstractAsyncContextManager[Embedder]"]
 """Makes the embedder, when it is first needed."""
+PageModels = Callable[["PageReader"], "PageModel"]
+"""Makes what ranks pages, likewise."""
 log = structlog.get_logger(__name__)
 
 
@@ -37,8 +41,16 @@ class EmbeddedStore:
     server, soon after the start, while other calls are answered.
     """
 
-    def __init__(self, storage: Storage, embeddings: Embeddings) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        embeddings: Embeddings,
+        page_model: PageModels | None = None,
+        pages: Path | None = None,
+    ) -> None:
         self._storage = storage
+        self._page_model = page_model
+        self._pages = pages
         self._embeddings = embeddings
         self._opening = asyncio.Lock()
         self._store: KnowledgeStore | None = None
@@ -73,7 +85,8 @@ class EmbeddedStore:
         store = await asyncio.to_thread(_engine)
         embedder = await self._resources.enter_async_context(self._embeddings())
         place, options = self._storage.place, self._storage.options
-        opening = store.open_store(place, embedder, options=options)
+        chosen = {} if self._page_model is None else {"page_model": self._page_model}
+        opening = store.open_store(place, embedder, options=options, pages=self._pages, **chosen)
         return await self._resources.enter_async_context(opening)
 
     async def _warm(self) -> None:

@@ -123,7 +123,7 @@ async def _texts(call: ToolCall[ManualConfig, HybridSearchArguments], query: str
 
 async def _pages(call: ToolCall[ManualConfig, HybridSearchArguments], query: str) -> FoundPages:
     most = call.arguments.visual_limit
-    if not most or call.pages is None:
+    if not most:
         return FoundPages()
     try:
         return await call.pages.search(call.config.collections, query, top_k=most)

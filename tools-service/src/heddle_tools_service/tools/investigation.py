@@ -143,7 +143,7 @@ class Investigation:
         texts = self._call.knowledge.search(
             collections, search.query, top_k=config.top_k, threshold=config.threshold
         )
-        if search.tool != "hybrid_search" or self._call.pages is None:
+        if search.tool != "hybrid_search":
             return await texts
         pages = self._call.pages.search(collections, search.query, top_k=config.top_k)
         findings, found = await asyncio.gather(texts, pages)

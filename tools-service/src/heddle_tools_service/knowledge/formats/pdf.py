@@ -1,6 +1,8 @@
 """PDF: the text layer, one block per page."""
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 
@@ -13,12 +15,15 @@ _PASSWORD = 4  # FPDF_ERR_PASSWORD
 _BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
 
 
-def read_pdf(data: bytes, name: str) -> tuple[str, tuple[Block, ...]]:
+def read_pdf(
+    data: bytes, name: str, scanned: Mapping[int, str] = MappingProxyType({})
+) -> tuple[str, tuple[Block, ...]]:
     """Read the text layer of a PDF, page by page.
 
     Args:
         data: The file.
         name: The document's name, for messages.
+        scanned: What was read off pages that are pictures, by their numbers from 1.
 
     Returns:
         The title of its metadata, or an empty text, and a block for each page that has text.
@@ -36,7 +41,8 @@ def read_pdf(data: bytes, name: str) -> tuple[str, tuple[Block, ...]]:
             title = " ".join(str(document.get_metadata_dict().get("Title", "")).split())
             outline = Outline()
             for number in range(len(document)):
-                outline.add(_page_text(document, number), page=number + 1)
+                text = scanned.get(number + 1) or page_text(document, number)
+                outline.add(text, page=number + 1)
     except pypdfium2.PdfiumError as error:
         if error.err_code == _PASSWORD:
             raise UnreadableDocumentError(
@@ -48,7 +54,8 @@ def read_pdf(data: bytes, name: str) -> tuple[str, tuple[Block, ...]]:
     return title, outline.finish()
 
 
-def _page_text(document: pypdfium2.PdfDocument, number: int) -> str:
+def page_text(document: pypdfium2.PdfDocument, number: int) -> str:
+    """Return the text layer of a page, counted from 0."""
     page = document[number]
     try:
         layer = page.get_textpage()
