@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from heddle.tool.v1 import tool_pb2 as pb
@@ -18,6 +18,7 @@ from heddle_tools_service.sdk import (
     FoundPages,
     Interpretation,
     Passage,
+    Query,
     SearchOptions,
     Tool,
     ToolCall,
@@ -175,6 +176,8 @@ async def run_tool(
             small_model=neighbours.get("model"),
             called=call is not None,
         )
+        if call and isinstance(made.arguments, Query):  # as the service does
+            made = replace(made, query=made.arguments.query)
         return Outcome(statuses, await cast("Any", tool.run(made)))
 
 

@@ -1,4 +1,4 @@
-"""What the store needs of a model that reads a question and a text together."""
+"""What may order the best passages of a search anew."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -6,12 +6,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+BEST = 50
+"""So many passages are ordered anew."""
+
 
 class Reranker(Protocol):
-    """Whatever says how well texts answer a question."""
+    """A model that reads a question together with each passage."""
 
     async def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return a score for each text, in their order, comparable among themselves only.
+        """Return how well each text answers: shape [len(texts)], the higher the better.
 
         Raises:
             EmbeddingError: The model is not available.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Self
 
 import structlog
@@ -20,7 +20,6 @@ Embeddings = Callable[[], "AbstractAsyncContextManager[Embedder]"]
 """Makes the embedder, when it is first needed."""
 PageModels = Callable[["PageReader"], "PageModel"]
 """Makes what ranks pages, likewise."""
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 log = structlog.get_logger(__name__)
 
 
@@ -30,7 +29,7 @@ class Storage:
 
     place: Path | str = field(repr=False)
     """A folder, or the address of a server, which may hold a password."""
-    options: Mapping[str, str] = field(default=_NOTHING, repr=False)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What an object store needs besides."""
 
 

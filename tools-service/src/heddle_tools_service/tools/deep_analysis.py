@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolResult, tool
+from heddle_tools_service.sdk import Query, ToolCall, ToolResult, tool
 from heddle_tools_service.tools.investigation import Investigation, Limits
 from heddle_tools_service.tools.passes import Fusion
 from heddle_tools_service.tools.retrieve_documents import format_passages
@@ -40,7 +40,7 @@ class DeepAnalysisConfig(KnowledgeBaseConfig):
     )
 
 
-class DeepAnalysisArguments(ToolArguments):
+class DeepAnalysisArguments(Query):
     """What to investigate."""
 
     query: str = Field(
@@ -70,11 +70,10 @@ async def deep_analysis(
 ) -> ToolResult:
     """Investigate the user's documents thoroughly, in several rounds of different searches."""
     check(call)
-    config, asked = call.config, call.arguments
-    task = asked.query if asked else call.query
+    config, task = call.config, call.query
     limits = Limits(config.max_passes, config.max_tokens, call.seconds * _OF_ITS_TIME)
     work = Investigation(call, task, limits)
-    areas = (area.strip() for area in (asked.focus_areas if asked else ()))
+    areas = (area.strip() for area in (call.arguments.focus_areas if call.arguments else ()))
     await work.begin([task, *(f"{task} {area}" for area in areas if area)])
     while searches := await work.plan():
         await work.make(searches)

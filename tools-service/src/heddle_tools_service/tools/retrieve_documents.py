@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Field
 from heddle_tools_service.sdk import (
     NO_OPTIONS,
     Passage,
+    Query,
     SearchOptions,
-    ToolArguments,
     ToolCall,
     ToolResult,
     tool,
@@ -28,7 +28,7 @@ _UNTITLED = "Untitled"
 Day = Annotated[date | None, BeforeValidator(lambda given: given or None)]
 
 
-class RetrieveDocumentsArguments(ToolArguments):
+class RetrieveDocumentsArguments(Query):
     """What to look for, and of when."""
 
     query: str = Field(
@@ -63,12 +63,10 @@ async def retrieve_documents(
 ) -> ToolResult:
     """Search the user's uploaded documents for information relevant to their query."""
     check(call)
-    asked = call.arguments
-    query = asked.query if asked else call.query
-    findings = await look_up(call, query, options=options_of(asked))
+    findings = await look_up(call, call.query, options=options_of(call.arguments))
     formatted = format_passages(findings.passages)
     made = told(call, findings, [formatted])
-    if asked is None:
+    if not call.called:
         return made
     answer = {
         "formatted_text": formatted,
