@@ -49,7 +49,7 @@ class PageKeeper:
         Raises:
             UnsuitableCollectionError: The packages that it takes are not installed.
         """
-        if handling == "search" and not self._model.info().visual and not installed():
+        if handling == "search" and not installed():
             raise UnsuitableCollectionError(
                 f"Pages cannot be read here, so they cannot be searched. {INSTALL}"
             )
