@@ -12,6 +12,7 @@ import pytest
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_runtime.calls import AUTHORIZATION
+from heddle_runtime.egress import SETTING
 from heddle_runtime.identity import Identity, TokenSigner
 from integration.browser import browser
 from integration.provider import providing
@@ -60,6 +61,7 @@ async def library(
     folder: Path, monkeypatch: pytest.MonkeyPatch, transport: Transport
 ) -> AsyncGenerator[Library]:
     monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
+    monkeypatch.setenv(SETTING, "127.0.0.0/8")
     async with AsyncExitStack() as exits:
         enter = exits.enter_async_context
         heddle = await enter(whole(folder, transport))
