@@ -83,6 +83,9 @@ async def test_a_picture_opens_for_those_who_may_search_and_for_nobody_else(
             pb.ListDocumentsRequest(collection="eyes"), **signed()
         )
         (document,) = listed.documents
+        counted = await here.knowledge.GetCollectionStatistics(
+            pb.GetCollectionStatisticsRequest(collection="eyes"), **signed()
+        )
         place = f"/v1/vector_stores/{made.id}/files/{document.id}/pages"
         opened = await here.get(f"{place}/2")
         known = await here.get(f"{place}/2", if_none_match=opened.headers["etag"])
@@ -96,7 +99,7 @@ async def test_a_picture_opens_for_those_who_may_search_and_for_nobody_else(
         hidden = await here.get(f"{place}/2", "school")
         nowhere = await here.get(f"{place}/2".replace(made.id, f"vs_{'0' * 32}"), "school")
 
-    assert document.page_count == 2
+    assert document.page_count == counted.page_count == 2
     assert (opened.status_code, opened.headers["content-type"]) == (200, "image/webp")
     assert opened.content[8:12] == b"WEBP"
     assert "private" in opened.headers["cache-control"]
@@ -107,6 +110,7 @@ async def test_a_picture_opens_for_those_who_may_search_and_for_nobody_else(
     assert hidden.text.replace(made.id, f"vs_{'0' * 32}") == nowhere.text
 
 
+@pytest.mark.timeout(300)
 async def test_a_question_about_a_diagram_finds_its_page_which_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

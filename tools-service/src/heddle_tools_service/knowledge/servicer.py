@@ -145,7 +145,9 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
             store, collection = await self._readable(request.collection)
             if collection.backend != EMBEDDED:
                 return pb.GetCollectionStatisticsResponse()
-            return statistics_message(await store.statistics(collection.id))
+            told = statistics_message(await store.statistics(collection.id))
+            told.page_count = await store.count_pictures(collection.id)
+            return told
 
     async def DeleteCollection(
         self, request: pb.DeleteCollectionRequest, context: Context

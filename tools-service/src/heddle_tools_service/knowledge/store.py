@@ -485,6 +485,15 @@ class KnowledgeStore:
             raise _no_page(name, page)
         return found
 
+    async def count_pictures(self, collection: str) -> int:
+        """Return how many pages of an embedded collection have a picture.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+        """
+        return await self._pages.count_pictures((await self._shelf(collection)).collection)
+
     @property
     def page_model(self) -> PageModelInfo:
         """What ranks pages."""

@@ -118,6 +118,10 @@ class PageKeeper:
         """Return which pages of documents have pictures: SHA-256 and number."""
         return await self._in_thread(self._shelf(collection.id).pictured, documents)
 
+    async def count_pictures(self, collection: Record) -> int:
+        """Return how many pages have a picture, those included that are about to be swept."""
+        return await self._in_thread(self._shelf(collection.id).count_pictures)
+
     async def picture(self, collection: Record, sha256: str, page: int) -> Picture | None:
         """Return the picture of a page, counted from 1, if there is one."""
         return await self._in_thread(self._shelf(collection.id).picture, sha256, page)

@@ -154,6 +154,17 @@ class PageShelf:
         )
         return frozenset(found)
 
+    def count_pictures(self) -> int:
+        """Return how many pages have a picture."""
+        with self._reading() as database:
+            found = (
+                database
+                and database.execute(
+                    "SELECT count(*) FROM pages WHERE picture_sha256 != ''"
+                ).fetchone()
+            )
+        return int(found[0]) if found else 0
+
     def scanned(self, sha256: str) -> Mapping[int, str]:
         """Return the texts of the pages of a document that were read off their pictures."""
         query = "SELECT page, text FROM pages WHERE scanned AND sha256"
