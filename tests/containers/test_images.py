@@ -29,9 +29,9 @@ INSTALLED = {"libgomp1": "libgomp.so.1"}
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_an_image_installs_starts_is_healthy_and_stops(name: str, tmp_path: Path) -> None:
-    extra = {"EXTRA": "local"} if name == "connector" else {}
+    extra = {"connector": "local", "tools-service": "pages"}.get(name, "")
 
-    image = build(name, tmp_path / "image", **extra)
+    image = build(name, tmp_path / "image", EXTRA=extra)
 
     assert missing_libraries(image) <= available()
     assert not list(image.environment.glob("lib/*/site-packages/pytest"))

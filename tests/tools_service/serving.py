@@ -28,6 +28,9 @@ from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.providers.visual.interpreters import TextInterpreter
+from heddle_tools_service.providers.visual.pages import PageSearch
+from heddle_tools_service.providers.web_search.searches import WebSearches
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Assistant, Caller, Tool
@@ -103,6 +106,7 @@ async def serving(
     folder: Path = Path("/nonexistent"),
     knowledge: KnowledgeBases | None = None,
     small_model: Generate | None = None,
+    web: WebSearches | None = None,
     patience: float = 5,
     threads: int = 8,
 ) -> AsyncGenerator[Client]:
@@ -116,6 +120,8 @@ async def serving(
                 http=http,
                 knowledge=knowledge or KnowledgeBases(no_store, no_server, http, http, 5),
                 asking=asking,
+                pages=PageSearch(no_store, TextInterpreter(), 5),
+                web=web or WebSearches(http, http, None, {}),
                 files=FileFolder(folder / "files"),
                 rubrics=RubricFolder(folder / "rubrics"),
                 moodles=Moodles(http, http, no_site),

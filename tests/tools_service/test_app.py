@@ -1,7 +1,7 @@
 """The service as it is put together: settings, both contracts, one process."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,7 +15,8 @@ from heddle_runtime.errors import UnavailableError
 from heddle_runtime.server import Running, running
 from heddle_runtime.settings import describe, read
 from heddle_tools_service.app import ToolsSettings, app
-from heddle_tools_service.providers.stores import EmbeddedStore
+from heddle_tools_service.knowledge.embedding import Embedder, MiniLmEmbedder
+from heddle_tools_service.providers.stores import EmbeddedStore, Models, Storage
 from pydantic import ValidationError
 from tools_service.kb_server import hit, kb_server
 from tools_service.serving import Client, said, text_of
@@ -154,13 +155,19 @@ async def test_the_list_names_every_tool(tmp_path: Path) -> None:
     assert not listed.problems
 
 
+@asynccontextmanager
+async def english() -> AsyncGenerator[Sequence[Embedder]]:
+    async with MiniLmEmbedder() as embedder:
+        yield [embedder]
+
+
 async def test_a_store_that_is_there_already_is_opened_before_it_is_asked_for(
     tmp_path: Path,
 ) -> None:
-    async with EmbeddedStore(tmp_path / "absent") as absent:
+    async with EmbeddedStore(Storage(tmp_path / "absent"), Models(english)) as absent:
         assert not (tmp_path / "absent").exists()
         await absent.get()
-    async with EmbeddedStore(tmp_path / "absent") as present:
+    async with EmbeddedStore(Storage(tmp_path / "absent"), Models(english)) as present:
         store = await asyncio.wait_for(present.get(), 30)
         assert await store.list_collections() == []
 

@@ -241,7 +241,8 @@ async def test_documents_can_be_retrieved_and_cited(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ('await ctx.retrieve_fn("x", date_from="2024-01-01")', "cannot be searched by date_from."),
+        ('await ctx.retrieve_fn("x", depth=3)', "cannot be searched by this depth."),
+        ('await ctx.retrieve_fn("x", date_from="once")', "cannot be searched by this date_from."),
         ('await ctx.retrieve_fn("x")', "knowledge-base server has no such collection"),
     ],
 )
@@ -252,6 +253,16 @@ async def test_what_cannot_be_retrieved_is_told(tmp_path: Path, body: str, messa
 
     assert isinstance(error, ToolFailedError)
     assert message in error.message
+
+
+async def test_a_wish_that_the_backend_does_not_heed_is_told(tmp_path: Path) -> None:
+    write(tmp_path, body='await ctx.retrieve_fn("x", date_from="2024-01-01")')
+    async with kb_server() as server:
+        server.answers = {"1": {"results": [hit("A gap.")]}}
+        error = await retrieved(tmp_path, server)
+
+    assert isinstance(error, ToolFailedError)
+    assert "does not heed time_from" in error.message
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,10 @@ from heddle_tools_service.sdk import (
     Entry,
     FileText,
     Findings,
+    FoundPage,
+    FoundPages,
     GraphFindings,
+    Interpretation,
     Listing,
     Matches,
     Mentions,
@@ -39,6 +42,8 @@ from heddle_tools_service.sdk import (
     Theme,
     ToolCall,
     ToolResult,
+    WebAnswer,
+    WebResult,
 )
 from heddle_tools_service.workspace.shapes import Change, Match
 from integration.browser import browser
@@ -51,13 +56,48 @@ TOOLS = list(REGISTRY)
 GOLDEN = Path(__file__).parents[1] / "golden" / "tools"
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 CONTEXT = said("What is a shed?", "The gap.", "How wide is it?", owner="ana", identifier="1")
+CONTEXT.earlier.add(
+    id="0", tool="colqwen_search", text="Page 3 (/v1/vector_stores/vs_1/files/doc_1/pages/3): a"
+)
 
 
 REMOTE = RemoteTool("search", "Finds.", {"type": "object"})
 
 
+PAGE = FoundPage(
+    *("looms", "a.pdf", "doc_1", "Sheds", "http://w/", 3, 0.5, "A shed is a gap."),
+    picture_uri="/v1/vector_stores/vs_1/files/doc_1/pages/3",
+)
+
+
+class FindingPages:
+    """Pages where everything is found."""
+
+    async def search(self, *_: object, **__: object) -> FoundPages:
+        return FoundPages((PAGE,), model="words")
+
+    async def find(self, *_: object) -> FoundPage:
+        return PAGE
+
+    async def interpret(self, *_: object) -> Interpretation:
+        return Interpretation("A gap.", "eyes", visual=True)
+
+
+class FindingWeb:
+    """A web where everything is found."""
+
+    async def providers(self) -> tuple[str, ...]:
+        return ("searxng",)
+
+    async def search(self, *_: object, **__: object) -> WebAnswer:
+        return WebAnswer("searxng", "A gap.", (WebResult("Sheds", "http://w/", "A gap."),))
+
+
 class Answering:
     """Knowledge, files, rubrics, Moodle, the weather, servers and a model that always answer."""
+
+    pages = FindingPages()
+    web = FindingWeb()
 
     async def search(self, *_: object, **__: object) -> Findings:
         return Findings((Passage("A shed is a gap.", "Sheds", "http://w/", 0.5),))
@@ -131,6 +171,14 @@ class Answering:
 
 class Silent:
     """The same, but none of them ever answers."""
+
+    @property
+    def pages(self) -> "Silent":
+        return self
+
+    @property
+    def web(self) -> "Silent":
+        return self
 
     async def search(self, *_: object, **__: object) -> Findings:
         await _never()
@@ -232,6 +280,8 @@ async def run(
             knowledge=neighbours,
             catalogue=neighbours,
             graph=neighbours,
+            pages=neighbours.pages,
+            web=neighbours.web,
             files=neighbours,
             rubrics=neighbours,
             moodle=neighbours,
@@ -253,7 +303,9 @@ def test_nothing_was_skipped() -> None:
         *("simple_rag", "context_aware_rag", "hierarchical_rag"),
         *("rubric", "single_file", "no_tool", "word_count"),
         *("weather", "moodle", "moodle_assignments", "moodle_user"),
-        "mcp",
+        *("fast_vector_search", "hybrid_search", "retrieve_documents", "deep_analysis"),
+        *("colqwen_search", "visual_interpretation"),
+        *("mcp", "web_search"),
         *("patch_file", "read_file", "list_files", "search_files", "restore_file", "current_file"),
     }
 

@@ -11,6 +11,15 @@ def header(etag: str) -> Headers:
     return ((b"etag", f'"{etag}"'.encode()),)
 
 
+def is_known(exchange: Exchange, etag: str) -> bool:
+    """Say whether the client has the version that would be answered."""
+    if b"if-none-match" not in exchange.headers:
+        return False
+    given = exchange.header("if-none-match")
+    read = {each.strip().removeprefix("W/").strip('"') for each in given.split(",")}
+    return etag in read or given.strip() == "*"
+
+
 def expected(exchange: Exchange) -> str:
     """Return the version that a change is meant for; empty if any will do.
 

@@ -11,16 +11,26 @@ from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
-from heddle_runtime.egress import Egress, EgressSettings
-from heddle_runtime.owner_settings import ACCOUNTS
+from heddle_runtime.egress import Egress
+from heddle_runtime.owner_settings import ACCOUNTS, OwnerSettings
 from heddle_runtime.server import Binding, bind
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from heddle_tools_service.belongings import Belongings, known_to, known_to_nobody
 from heddle_tools_service.facts.asking import Asking
-from heddle_tools_service.generation import Channel, SmallModel
+from heddle_tools_service.generation import Channel
 from heddle_tools_service.knowledge.servicer import KnowledgeServicer
+from heddle_tools_service.provider_settings import ProviderSettings
+from heddle_tools_service.providers.choices import (
+    get_embeddings,
+    get_llm,
+    get_reranker,
+    get_vectordb,
+    get_visual_search,
+    get_vlm,
+    small_model_name,
+)
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.guarded_http import GuardedTransport
 from heddle_tools_service.providers.kb_server import KnowledgeServer
@@ -33,7 +43,9 @@ from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.owner_servers import server_address
 from heddle_tools_service.providers.rubrics import RubricFolder
-from heddle_tools_service.providers.stores import EmbeddedStore
+from heddle_tools_service.providers.stores import EmbeddedStore, Models
+from heddle_tools_service.providers.visual.pages import PageSearch
+from heddle_tools_service.providers.web_search.searches import WebSearches, operators_sites
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.servicer import ToolServicer
@@ -45,7 +57,7 @@ NOWHERE = "none"  # not empty: an empty variable is one that nobody set
 _LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50)
 
 
-class ToolsSettings(EgressSettings):
+class ToolsSettings(ProviderSettings):
     """Settings of the tool service."""
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_TOOLS_", populate_by_name=True)
@@ -67,21 +79,6 @@ class ToolsSettings(EgressSettings):
     )
     threads_per_tool: int = Field(
         default=8, ge=1, description="Calls at once of a tool that is not async."
-    )
-    data_dir: Path = Field(
-        default=Path(".heddle/knowledge"),
-        description="Folder of the knowledge store, on a local disk.",
-    )
-    knowledge_url: SecretStr = Field(
-        default=SecretStr(""),
-        description="Where the knowledge store is instead: s3://BUCKET/PREFIX, or "
-        "postgresql://USER:PASSWORD@HOST:PORT/DATABASE of a server with pgvector.",
-    )
-    knowledge_storage: dict[str, SecretStr] = Field(
-        default={},
-        description="What the store at an s3:// address needs besides, as a JSON object: endpoint, "
-        "region, aws_access_key_id, aws_secret_access_key, allow_http. What is missing is taken "
-        "from the variables AWS_*.",
     )
     files_dir: Path = Field(
         default=Path(".heddle/files"), description="Folder that the tool single_file reads from."
@@ -144,12 +141,6 @@ class ToolsSettings(EgressSettings):
     connector_address: str = Field(
         default="127.0.0.1:9103", description="Where the connector service listens."
     )
-    small_fast_model: str = Field(
-        default="",
-        pattern=r"^$|^[a-z][a-z0-9_]*/.+$",
-        description="Model that rewrites questions for context_aware_rag and hierarchical_rag, as "
-        "connector/model. Empty: questions are searched for as they are.",
-    )
 
     @field_validator("mcp_commands")
     @classmethod
@@ -183,8 +174,18 @@ async def app(
         guarded_http = await resources.enter_async_context(
             _http(settings, GuardedTransport(Egress(settings.private_networks), _LIMITS))
         )
-        store = await resources.enter_async_context(_store(settings))
-        if connector is None and settings.small_fast_model:
+        store = await resources.enter_async_context(
+            EmbeddedStore(
+                get_vectordb(settings),
+                Models(
+                    lambda: get_embeddings(settings, http),
+                    lambda reader: get_visual_search(settings, http, reader),
+                    lambda: get_reranker(settings, http),
+                ),
+                settings.data_dir,
+            )
+        )
+        if connector is None and small_model_name(settings):
             contract = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
             connector = await resources.enter_async_context(
                 channel(settings.connector_address, contract)
@@ -212,11 +213,13 @@ async def app(
                 found.withheld_at,
             ),
             asking=asking,
+            pages=PageSearch(store.get, get_vlm(settings, http), settings.http_timeout),
+            web=_web(settings, http, guarded_http, found.settings),
             files=FileFolder(settings.files_dir, found.number_of),
             rubrics=found.rubrics,
             moodles=Moodles(http, guarded_http, found.site_of),
             weather=OpenMeteo(http, settings.weather_url, settings.geocoding_url),
-            small_model=_small_model(settings, connector),
+            small_model=get_llm(settings, connector),
             workspaces=Workspaces(settings.workspace_dir, threads),
             servers=McpServers(conversations, settings.mcp_commands, found.settings),
             threads=threads,
@@ -248,16 +251,15 @@ def _http(
     )
 
 
-def _store(settings: ToolsSettings) -> EmbeddedStore:
-    place = settings.knowledge_url.get_secret_value()
-    options = {key: value.get_secret_value() for key, value in settings.knowledge_storage.items()}
-    return EmbeddedStore(place or settings.data_dir, options, settings.data_dir / "graphs")
-
-
-def _small_model(settings: ToolsSettings, connector: Channel | None) -> SmallModel | None:
-    if connector is None or not settings.small_fast_model:
-        return None
-    return SmallModel(connector, settings.small_fast_model)
+def _web(
+    settings: ToolsSettings,
+    http: httpx.AsyncClient,
+    guarded_http: httpx.AsyncClient,
+    owners: OwnerSettings | None,
+) -> WebSearches:
+    keys = {str(name): key.get_secret_value() for name, key in settings.web_search_keys.items()}
+    sites = operators_sites(keys, settings.web_search_searxng_url)
+    return WebSearches(http, guarded_http, owners, sites, settings.web_search_shared)
 
 
 def _belongings(settings: ToolsSettings, accounts: Channel | None) -> Belongings:

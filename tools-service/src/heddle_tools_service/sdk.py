@@ -21,6 +21,7 @@ import httpx
 from typing_extensions import TypeVar
 
 from heddle_tools_service.facts.records import Column, Rows, Table
+from heddle_tools_service.knowledge.records import AllOf, AnyOf, Comparison, Filter
 from heddle_tools_service.lms import Assignment, Assignments, Course, Moodle
 from heddle_tools_service.models import (
     SCHEMA_DIALECT,
@@ -40,6 +41,7 @@ from heddle_tools_service.remote_servers import (
     RemoteTool,
 )
 from heddle_tools_service.surroundings import (
+    NO_OPTIONS,
     Assistant,
     Caller,
     Catalogue,
@@ -49,18 +51,26 @@ from heddle_tools_service.surroundings import (
     Files,
     FileText,
     Findings,
+    FoundPage,
+    FoundPages,
     Generate,
     Graph,
     GraphFindings,
+    Interpretation,
     Knowledge,
     Link,
     Mentions,
     OpenCatalogue,
+    Pages,
     Passage,
     Rubric,
     Rubrics,
+    SearchOptions,
     Status,
     Theme,
+    Web,
+    WebAnswer,
+    WebResult,
     Workspace,
 )
 from heddle_tools_service.weather import CurrentWeather, Weather
@@ -77,7 +87,10 @@ from heddle_tools_service.workspace.shapes import (
 )
 
 __all__ = [
+    "NO_OPTIONS",
     "SCHEMA_DIALECT",
+    "AllOf",
+    "AnyOf",
     "Assignment",
     "Assignments",
     "Assistant",
@@ -86,6 +99,7 @@ __all__ = [
     "Catalogue",
     "ChangedFile",
     "Column",
+    "Comparison",
     "Course",
     "CurrentWeather",
     "EarlierResult",
@@ -97,11 +111,15 @@ __all__ = [
     "FileQuery",
     "FileText",
     "Files",
+    "Filter",
     "Findings",
+    "FoundPage",
+    "FoundPages",
     "Function",
     "Graph",
     "GraphFindings",
     "HeldBack",
+    "Interpretation",
     "Knowledge",
     "Link",
     "Listing",
@@ -115,6 +133,7 @@ __all__ = [
     "Offered",
     "OpenCatalogue",
     "Page",
+    "Pages",
     "Passage",
     "Patched",
     "Query",
@@ -126,6 +145,7 @@ __all__ = [
     "Rows",
     "Rubric",
     "Rubrics",
+    "SearchOptions",
     "Source",
     "Status",
     "Table",
@@ -138,6 +158,9 @@ __all__ = [
     "ToolResult",
     "ToolUnavailableError",
     "Weather",
+    "Web",
+    "WebAnswer",
+    "WebResult",
     "Workspace",
     "tool",
 ]
@@ -231,6 +254,8 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     knowledge: Knowledge
     catalogue: Catalogue
     graph: Graph
+    pages: Pages
+    web: Web
     files: Files
     rubrics: Rubrics
     moodle: Moodle
@@ -244,6 +269,8 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     """Makes `request`."""
     small_model: Generate | None
     """The small fast model; None if none is configured. Use `generate`."""
+    called: bool = False
+    """Whether a model called the tool; else it fills a slot."""
 
     @cached_property
     def request(self) -> dict[str, Any]:
@@ -327,6 +354,7 @@ class CalledFunction:
 
 
 Offer = Callable[[ToolCall[Any, Any]], Awaitable[Offered]]
+Available = Callable[[ToolCall[Any, Any]], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +381,8 @@ class Tool:
     """Tells what models can call under a configuration, where that hangs on it."""
     enabled: Callable[[Occasion[Any]], bool] | None = None
     """Whether models may call it on an occasion. None if always."""
+    available: Available | None = None
+    """Whether what it needs is set up. None if it needs nothing."""
 
     @property
     def blocking(self) -> bool:
@@ -373,6 +403,7 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
     version: str = "1.0",
     modes: tuple[Mode, ...] = ("augment",),
     enabled: Callable[[Occasion[ModelT]], bool] | None = None,
+    available: Available | None = None,
 ) -> Callable[[Callable[[ToolCall[ModelT, Any]], ToolResult | Awaitable[ToolResult]]], Tool]:
     """Make a `Tool` of a function; the first line of its docstring is the tool's description.
 
@@ -390,6 +421,8 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
         modes: The ways in which the tool can be bound.
         enabled: Whether models may call it on an occasion. Without it: always. It is asked when
             functions are offered and again when one is called, so it must be quick.
+        available: Whether what it needs is set up, asked when functions are offered. Without it:
+            always. A call that comes all the same is the tool's own to refuse.
     """
 
     def decorate(
@@ -415,6 +448,7 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
             offered if "function" in modes and offer is None else None,
             offer,
             enabled,
+            available,
         )
 
     return decorate

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from datetime import datetime
+from typing import Any, Literal, Protocol
 
 from heddle_tools_service.facts.records import Rows, Table
+from heddle_tools_service.knowledge.records import Filter
 from heddle_tools_service.workspace.shapes import (
     FileEdits,
     FileQuery,
@@ -65,6 +67,21 @@ class Passage:
     section: str = ""
     """The text around the passage. Empty if the backend does not tell."""
     attributes: dict[str, str] = field(default_factory=dict)
+    document: str = ""
+    """The document's name in its collection. Empty if the backend does not tell, as all that
+    follows."""
+    document_id: str = ""
+    chunk_id: str = ""
+    chunk_index: int | None = None
+    """Its place in the document, counted from 0."""
+    page: int = 0
+    """Counted from 1."""
+    relevance: float | None = None
+    """What the passages of one search are ordered by, comparable only among them; 0.0 is one."""
+    picture_uri: str = ""
+    """Where a picture of the page is, relative to the gateway."""
+    collection: str = ""
+    """As it was named in the search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +100,31 @@ class Findings:
 
     passages: tuple[Passage, ...] = ()
     failures: tuple[FailedSearch, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What the backend of a collection could not heed, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How a search chooses and orders passages, beyond the question."""
+
+    filter: Filter | None = None
+    """What documents must be like."""
+    time_from: datetime | None = None
+    """Only documents of this time or later."""
+    time_to: datetime | None = None
+    """Only documents of before this time."""
+    recency_weight: float = 0.0
+    """How much the age of documents counts, 0 to 1."""
+    vector_weight: float | None = None
+    """How much meaning counts, 0 to 1; words count the rest. None for what suits the question."""
+    fusion: Literal["convex", "reciprocal_rank"] = "convex"
+    """How the ranks by meaning and by words become one: by scores, or by places alone."""
+    reranking: Literal["none", "late_interaction", "model"] = "none"
+    """What orders the best passages anew."""
+
+
+NO_OPTIONS = SearchOptions()
 
 
 class Knowledge(Protocol):
@@ -96,6 +138,7 @@ class Knowledge(Protocol):
         top_k: int,
         threshold: float = 0.0,
         sections: bool = False,
+        options: SearchOptions = NO_OPTIONS,
     ) -> Findings:
         """Search all `collections` at once.
 
@@ -105,6 +148,8 @@ class Knowledge(Protocol):
             top_k: The most passages from each collection.
             threshold: The least similarity; 0 means any.
             sections: Ask for the section around each passage.
+            options: What to choose and order passages by. A LAMB knowledge-base server heeds
+                none of it; what it would have left out or put elsewhere, a warning tells.
 
         Returns:
             Passages in the order of `collections`. A collection that fails is told, not raised.
@@ -231,6 +276,92 @@ class Graph(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page of a document that matches a question."""
+
+    collection: str
+    document: str
+    document_id: str
+    title: str
+    uri: str
+    page: int
+    """Counted from 1."""
+    score: float
+    """What the pages of one search are ordered by, comparable only among them."""
+    text: str
+    """What is written on the page."""
+    figures: tuple[str, ...] = ()
+    """What is written in its figures and tables."""
+    picture_uri: str = ""
+    """Where its picture is, relative to the gateway."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPages:
+    """What a search for pages found, the best first."""
+
+    pages: tuple[FoundPage, ...] = ()
+    failures: tuple[FailedSearch, ...] = ()
+    model: str = ""
+    """What ranked them."""
+    visual: bool = False
+    """Whether it sees pictures, and not only the words on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpretation:
+    """What was made of the picture of a page."""
+
+    text: str
+    model: str
+    """What looked at it."""
+    visual: bool
+    """Whether that sees pictures. If not, `text` is what is written on the page."""
+
+
+class Pages(Protocol):
+    """The pages of the collections that the assistant may search."""
+
+    async def search(self, collections: Sequence[str], query: str, *, top_k: int) -> FoundPages:
+        """Search the pages of all `collections` at once.
+
+        Args:
+            collections: Their names.
+            query: The question.
+            top_k: The most pages.
+
+        Returns:
+            Pages, the best first. A collection that fails is told, not raised.
+        """
+
+    async def find(self, collections: Sequence[str], picture_uri: str) -> FoundPage:
+        """Return the page of a picture, with a score of 0.0.
+
+        Args:
+            collections: Where it may be: their names.
+            picture_uri: As `FoundPage.picture_uri`.
+
+        Raises:
+            ToolError: It is no such address, or of a page elsewhere; which of the two is not told.
+        """
+
+    async def interpret(self, page: FoundPage, prompt: str) -> Interpretation:
+        """Let the vision model look at the picture of a page.
+
+        Args:
+            page: As `search` or `find` returned it.
+            prompt: What to look for.
+
+        Returns:
+            What it sees; without a vision model what is written on the page, `visual` being False.
+
+        Raises:
+            ToolError: The page is not there any more, or the model refuses.
+            ToolUnavailableError: The model does not answer.
+        """
+
+
+@dataclass(frozen=True, slots=True)
 class FileText:
     """The beginning of a file."""
 
@@ -334,6 +465,57 @@ class Workspace(Protocol):
 
     async def find(self, query: FileQuery) -> Matches:
         """Return the lines of files that match."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebResult:
+    """A page of the web that was found."""
+
+    title: str
+    url: str
+    """An http or https address."""
+    snippet: str = ""
+    """What it says about the question, plain text."""
+    published: str = ""
+    """When, as the provider tells it; empty if it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebAnswer:
+    """What a search of the web found."""
+
+    provider: str
+    answer: str = ""
+    """The provider's own answer in words; empty if it gives none."""
+    results: tuple[WebResult, ...] = ()
+    """The best first."""
+    citations: tuple[str, ...] = ()
+    """The addresses that `[1]`, `[2]` and so on in `answer` stand for; else those of `results`."""
+
+
+class Web(Protocol):
+    """The web, by the search provider that is set up for the assistant."""
+
+    async def providers(self) -> tuple[str, ...]:
+        """Return the names of the providers that are set up, the preferred one first.
+
+        Raises:
+            ToolUnavailableError: It cannot be told at the moment.
+        """
+
+    async def search(self, query: str, *, most: int, provider: str = "") -> WebAnswer:
+        """Search the web.
+
+        Args:
+            query: What to look for.
+            most: The most results.
+            provider: Whom to ask; empty for the preferred one.
+
+        Raises:
+            ToolError: No provider is set up, or it refuses or answers nonsense. The message
+                never holds a key.
+            ToolUnavailableError: It does not answer, is broken or busy.
+        """
 
 
 class Generate(Protocol):

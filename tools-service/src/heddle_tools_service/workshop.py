@@ -25,6 +25,8 @@ from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.mcp.servers import McpServers
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.providers.visual.pages import PageSearch
+from heddle_tools_service.providers.web_search.searches import WebSearches
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import FileChange, Query, Tool, ToolCall
@@ -44,6 +46,8 @@ class Workshop:
     http: httpx.AsyncClient
     knowledge: KnowledgeBases
     asking: Asking
+    pages: PageSearch
+    web: WebSearches
     files: FileFolder
     rubrics: RubricLibrary | RubricFolder
     moodles: Moodles
@@ -81,11 +85,13 @@ class Workshop:
             scene = Scene(pb.RunContext(assistant=assistant))
             if not installed.is_enabled(config, scene):
                 return pb.ToolFunctions(id=invocation.id)
-            if installed.tool.offer is None:
-                return pb.ToolFunctions(id=invocation.id, functions=installed.functions())
             call = self._call(scene)
             seconds = min(self.patience, left * _TELLABLE)
             made = call(config=config, arguments=None, status=_unheard, seconds=seconds)
+            if installed.tool.available is not None and not await installed.tool.available(made):
+                return pb.ToolFunctions(id=invocation.id)
+            if installed.tool.offer is None:
+                return pb.ToolFunctions(id=invocation.id, functions=installed.functions())
             found = await installed.tool.offer(made)
         except Exception as error:  # noqa: BLE001 - of one tool: the others are told all the same
             return pb.ToolFunctions(
@@ -104,6 +110,8 @@ class Workshop:
             knowledge=self.knowledge.of(scene.assistant),
             catalogue=AssistantCatalogue(self.knowledge.store, self.asking, scene.assistant),
             graph=AssistantGraph(self.knowledge.store, scene.assistant),
+            pages=self.pages.of(scene.assistant),
+            web=self.web.of(scene.assistant),
             files=self.files.of(scene.assistant),
             rubrics=self.rubrics.of(scene.assistant),
             moodle=self.moodles.of(scene.assistant, scene.identity),
@@ -143,6 +151,7 @@ class Workshop:
         def work(run: Run) -> Work:
             status = run.status_from_thread if tool.blocking else run.status
             made = call(config=config, arguments=arguments, status=status, seconds=seconds)
+            made = replace(made, called=asked is not None)
             if asked and isinstance(arguments, Query):
                 made = replace(made, query=arguments.query)
             return self._work(tool, made, invocation.slot)

@@ -3,7 +3,10 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from heddle_tools_service.sdk import Passage, Source, ToolCall, ToolError, ToolUnavailableError
+from heddle_tools_service.tools.retrieve_documents import RetrieveDocumentsArguments, options_of
 
 RetrieveFn = Callable[..., Awaitable[list[dict[str, Any]]]]
 
@@ -21,13 +24,22 @@ def retrieving(call: ToolCall[dict[str, Any]]) -> RetrieveFn:
     """Return what searches the collections of a call's configuration."""
 
     async def retrieve(query: str, **wishes: object) -> list[dict[str, Any]]:
-        if wishes:
-            raise ToolError(f"The documents cannot be searched by {', '.join(sorted(wishes))}.")
+        try:
+            asked = RetrieveDocumentsArguments.model_validate({"query": query, **wishes})
+        except ValidationError as error:
+            wrong = sorted({str(each["loc"][0]) for each in error.errors()})
+            raise ToolError(
+                f"The documents cannot be searched by this {', '.join(wrong)}."
+            ) from None
         config = call.config
-        found = await call.knowledge.search(config["collections"], query, top_k=config["top_k"])
+        found = await call.knowledge.search(
+            config["collections"], query, top_k=config["top_k"], options=options_of(asked)
+        )
         if found.failures and not found.passages:
             first = found.failures[0]
             raise (ToolUnavailableError if first.unavailable else ToolError)(first.message)
+        if found.warnings:  # such a plugin has no way to tell what was not heeded
+            raise ToolError(found.warnings[0])
         return [_chunk(passage, number) for number, passage in enumerate(found.passages)]
 
     return retrieve
@@ -51,13 +63,12 @@ def sources_of(citations: Iterable[Mapping[str, Any]]) -> list[Source]:
 
 
 def _chunk(passage: Passage, number: int) -> dict[str, Any]:
-    known = passage.attributes
-    document = known.get("document_id") or passage.uri or passage.title
+    document = passage.document_id or passage.uri or passage.title
     return {
-        "id": known.get("chunk_id") or f"{document}#{number}",
+        "id": passage.chunk_id or f"{document}#{number}",
         "document_id": document,
         "doc_title": passage.title,
-        "chunk_index": number,
+        "chunk_index": number if passage.chunk_index is None else passage.chunk_index,
         "content": passage.text,
         "similarity": passage.score,
     }

@@ -5,7 +5,7 @@ strangers and their parsers are C code; `parse` itself is plain and synchronous.
 """
 
 import codecs
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
@@ -61,7 +61,6 @@ _BY_SUFFIX = MappingProxyType({
 _WEB = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN = frozenset({"application/json", "application/toml", "application/xml", "application/yaml"})
 _SEPARATORS = MappingProxyType({"text/csv": "", "text/tab-separated-values": "\t"})
-_BINARY = MappingProxyType({PDF: read_pdf, WORD: read_word})
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is how this one begins
@@ -76,13 +75,16 @@ def media_type_of(name: str) -> str:
     return _BY_SUFFIX.get(PurePosixPath(name).suffix.lower(), UNKNOWN)
 
 
-def parse(data: bytes, *, media_type: str, name: str) -> ParsedDocument:
+def parse(
+    data: bytes, *, media_type: str, name: str, scanned: Mapping[int, str] = MappingProxyType({})
+) -> ParsedDocument:
     """Read a document.
 
     Args:
         data: The file, at most `LARGEST_DOCUMENT` bytes.
         media_type: Its type; a `charset` parameter is honoured. Empty: by the name.
         name: The document's name, for messages and as the title of last resort.
+        scanned: The texts of pages of a PDF that have no text layer, by their numbers from 1.
 
     Returns:
         The title, the document's own time if it tells one, and at least one block; no text of the
@@ -99,8 +101,10 @@ def parse(data: bytes, *, media_type: str, name: str) -> ParsedDocument:
         )
     kind, _, parameters = (media_type or media_type_of(name)).partition(";")
     kind = kind.strip().lower()
-    if kind in _BINARY:
-        document = _BINARY[kind](data, name)
+    if kind == PDF:
+        document = read_pdf(data, name, scanned)
+    elif kind == WORD:
+        document = read_word(data, name)
     else:
         read, charset = _text_reader(kind, data, name)
         document = read(_decoded(data, name, _parameter(parameters, "charset") or charset))

@@ -36,6 +36,10 @@ class ForeignBackendError(KnowledgeError):
     """The collection is only registered here; another backend holds its documents."""
 
 
+class UnsuitableCollectionError(KnowledgeError):
+    """The collection was not made for what is asked of it."""
+
+
 class EmbedderMismatchError(KnowledgeError):
     """The collection was filled by another embedding model than the one configured now."""
 

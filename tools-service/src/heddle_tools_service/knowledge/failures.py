@@ -20,6 +20,7 @@ from heddle_tools_service.knowledge.errors import (
     KnowledgeError,
     RerankingError,
     StorageError,
+    UnsuitableCollectionError,
 )
 
 _KINDS: dict[type[KnowledgeError], type[HeddleError]] = {
@@ -29,6 +30,7 @@ _KINDS: dict[type[KnowledgeError], type[HeddleError]] = {
     EmbeddingError: UnavailableError,
     RerankingError: NotSetUpError,
     StorageError: UnavailableError,
+    UnsuitableCollectionError: NotSetUpError,
 }
 
 

@@ -43,6 +43,15 @@ def wanted(request: pb.SearchCollectionRequest) -> Condition:
     return matching(asked, *(_time(request, name) for name in _TIMES))
 
 
+def wanted_pages(request: pb.SearchPagesRequest) -> Condition:
+    """Return of which documents a search may find pages: those of its filter.
+
+    Raises:
+        InvalidRequestError: The filter breaks a rule of the contract.
+    """
+    return matching(read_filter(request.filter) if request.HasField("filter") else None)
+
+
 def _time(request: pb.SearchCollectionRequest, name: _Time) -> datetime | None:
     if not request.HasField(name):
         return None

@@ -49,6 +49,7 @@ class ParseRequest(msgspec.Struct, frozen=True):
     media_type: str
     name: str
     chunking: Chunking = DEFAULT
+    scanned: dict[int, str] = {}
 
 
 class ParseReply(msgspec.Struct, frozen=True):

@@ -55,6 +55,12 @@ class Source:
     metadata: Mapping[str, str]
     time: datetime | None = None
 
+    @property
+    def is_pdf(self) -> bool:
+        """Whether it says that it is a PDF."""
+        kind = (self.media_type or media_type_of(self.name)).partition(";")[0]
+        return kind.strip().lower() == "application/pdf"
+
     def check(self) -> None:
         """Refuse what could not be stored.
 
@@ -89,12 +95,21 @@ async def ingest(
     parser: Parser,
     embedder: Embedder,
     graph: CollectionGraph | None = None,
+    scanned: Mapping[int, str] = MappingProxyType({}),
 ) -> AsyncGenerator[IngestProgress | Ingested]:
     """Bring a document into a collection, new or in place of the one of its name.
 
     Until the last event nothing has changed; with it, the document is on disk and found. Work of
     different documents overlaps; only the commits take turns. A passage whose text an earlier
     version has is not embedded again.
+
+    Args:
+        shelf: The collection.
+        source: The document.
+        parser: Reads and cuts it.
+        embedder: Makes the vectors.
+        graph: Of the collection, if it has one.
+        scanned: The texts of pages that have no text layer, by their numbers from 1.
 
     Raises:
         InvalidInputError: See `Source.check`.
@@ -125,6 +140,7 @@ async def ingest(
         media_type=version.document.media_type,
         name=source.name,
         chunking=shelf.collection.chunking,
+        scanned=scanned,
     )
     chunks = parsed.chunks
     yield IngestProgress("parsing", 1, 1)

@@ -15,6 +15,7 @@ _SETTINGS: dict[str, frozenset[str]] = {
     LAMB: frozenset({"collection_id"}),
 }
 _MOST_PASSAGES = 100
+_MOST_PAGES = 50
 _LONGEST_TITLE = 300
 _LONGEST_SETTING = 256
 _MOST_ENTRIES, _LONGEST_VALUE = 16, 512
@@ -96,6 +97,16 @@ def _ingestion(request: pb.IngestDocumentRequest) -> Iterator[Violation]:
         request.document_time.ToDatetime()
     except ValueError:
         yield Violation("document_time", "must be a time of the years 1 to 9999")
+
+
+def check_page_search(request: pb.SearchPagesRequest) -> None:
+    """Refuse a search for too many pages."""
+    _refuse(list(_page_search(request)), "The search cannot be made.")
+
+
+def _page_search(request: pb.SearchPagesRequest) -> Iterator[Violation]:
+    if not 0 <= request.top_k <= _MOST_PAGES:
+        yield Violation("top_k", f"must be between 0 and {_MOST_PAGES}")
 
 
 def _search(request: pb.SearchCollectionRequest) -> Iterator[Violation]:

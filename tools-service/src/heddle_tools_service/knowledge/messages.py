@@ -11,6 +11,7 @@ from heddle_tools_service.knowledge.records import (
     Collection,
     CollectionSize,
     Document,
+    FoundPage,
     PageHandling,
     Passage,
     Sharing,
@@ -73,6 +74,22 @@ def collection_message(collection: Collection, size: CollectionSize | None) -> p
     told.chunking.parent_characters = collection.chunking.parent
     told.create_time.FromDatetime(collection.created_at)
     return told
+
+
+def page_message(collection: Collection, found: FoundPage) -> pb.PageMatch:
+    """Return a page that was found as callers see it."""
+    document, ranked = found.document, found.ranked
+    return pb.PageMatch(
+        document=document.name,
+        document_id=document_id(collection.id, document.name),
+        title=document.title,
+        uri=document.uri,
+        page=ranked.page,
+        score=ranked.score,
+        relevance=ranked.relevance,
+        text=ranked.text,
+        figures=[pb.Figure(caption=it.caption, text=it.text, box=it.box) for it in ranked.figures],
+    )
 
 
 def statistics_message(counted: Statistics) -> pb.GetCollectionStatisticsResponse:

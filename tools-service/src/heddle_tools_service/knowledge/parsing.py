@@ -1,5 +1,8 @@
 """Reads and cuts documents in a process of its own, which a hostile file may hang or crash."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import msgspec
 
 from heddle_tools_service.knowledge.chunking import DEFAULT, Chunking
@@ -13,6 +16,7 @@ from heddle_tools_service.knowledge.worker import (
 
 _WORKER = "heddle_tools_service.knowledge.parsing_worker"
 _SECONDS = 60.0
+_NOTHING: Mapping[int, str] = MappingProxyType({})
 
 
 class Parser:
@@ -23,7 +27,13 @@ class Parser:
         self._worker = WorkerProcess(_WORKER, seconds=seconds)
 
     async def parse(
-        self, data: bytes, *, media_type: str, name: str, chunking: Chunking = DEFAULT
+        self,
+        data: bytes,
+        *,
+        media_type: str,
+        name: str,
+        chunking: Chunking = DEFAULT,
+        scanned: Mapping[int, str] = _NOTHING,
     ) -> ParseReply:
         """Read a document and cut it.
 
@@ -32,6 +42,7 @@ class Parser:
             media_type: Its type; empty: by the name.
             name: The document's name.
             chunking: How large its chunks are.
+            scanned: The texts of pages that have no text layer, by their numbers from 1.
 
         Returns:
             What it says of itself, and its chunks, at least one.
@@ -40,7 +51,7 @@ class Parser:
             UnreadableDocumentError: As `documents.parse` says, or its reader hung or crashed.
             StorageError: The store is being closed.
         """
-        request = ParseRequest(data, media_type, name, chunking)
+        request = ParseRequest(data, media_type, name, chunking, dict(scanned))
         try:
             payload = await self._worker.call(msgspec.msgpack.encode(request))
         except WorkerClosedError as error:

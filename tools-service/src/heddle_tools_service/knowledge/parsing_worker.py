@@ -1,29 +1,31 @@
 """The process that reads documents: `python -m heddle_tools_service.knowledge.parsing_worker`."""
 
-import resource
-
 import msgspec
 
 from heddle_tools_service.knowledge.chunks import chunk
 from heddle_tools_service.knowledge.documents import parse
 from heddle_tools_service.knowledge.errors import UnreadableDocumentError
 from heddle_tools_service.knowledge.frames import ParseReply, ParseRequest, serve
+from heddle_tools_service.knowledge.pages.limits import limit_memory
 
 _MEMORY = 2 * 1024**3  # a file of 32 MiB that unfolds to more than this is an attack
 
 
 def main() -> None:
     """Read what the service sends, until it goes."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if hard == resource.RLIM_INFINITY or hard > _MEMORY:
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, hard))
+    limit_memory(_MEMORY)
     serve(_handle)
 
 
 def _handle(payload: bytes) -> bytes:
     request = msgspec.msgpack.decode(payload, type=ParseRequest)
     try:
-        document = parse(request.data, media_type=request.media_type, name=request.name)
+        document = parse(
+            request.data,
+            media_type=request.media_type,
+            name=request.name,
+            scanned=request.scanned,
+        )
         reply = ParseReply(
             title=document.title,
             time=document.time,

@@ -11,7 +11,7 @@ from heddle_tools_service.knowledge.records import Document, Passage
 
 COLUMNS = (
     "document", "title", "uri", "metadata", "ordinal", "text", "heading", "page", "parent_text",
-    "start_offset", "end_offset", "document_time",
+    "start_offset", "end_offset", "document_time", "sha256",
 )  # fmt: skip
 """What `passage` reads."""
 
@@ -34,6 +34,7 @@ def passage(row: dict[str, Any], score: float = 0.0, relevance: float = 0.0) -> 
         start=row["start_offset"] or 0,
         end=row["end_offset"] or 0,
         document_time=None if time is None else moment(time),
+        sha256=row["sha256"],
     )
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.pages.shapes import RankedPage
 
 EMBEDDED = "embedded"
 """The backend of the collections whose documents are kept here."""
@@ -155,6 +156,8 @@ class Passage:
         end: Where it ends, exclusive. `text` is what stands there; a later part of a table has
             the table's header above it. Both are 0 in what an older version ingested.
         document_time: The time that its document is of, in UTC.
+        sha256: Of its document's bytes, in hexadecimal.
+        has_picture: Whether there is a picture of its page.
     """
 
     text: str
@@ -171,6 +174,16 @@ class Passage:
     start: int = 0
     end: int = 0
     document_time: datetime | None = None
+    sha256: str = ""
+    has_picture: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page that a search found: of which document, and how it was ranked."""
+
+    document: Document
+    ranked: RankedPage
 
 
 @dataclass(frozen=True, slots=True)

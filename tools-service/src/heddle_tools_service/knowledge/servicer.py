@@ -13,7 +13,7 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
 from heddle_runtime.calls import caller
-from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.errors import InvalidRequestError, NotFoundError
 from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_tools_service.knowledge.access import (
@@ -24,10 +24,11 @@ from heddle_tools_service.knowledge.access import (
     meant,
 )
 from heddle_tools_service.knowledge.failures import known_failures
-from heddle_tools_service.knowledge.filtering import wanted
+from heddle_tools_service.knowledge.filtering import wanted, wanted_pages
 from heddle_tools_service.knowledge.limits import (
     check_collection,
     check_ingestion,
+    check_page_search,
     check_search,
     check_update,
 )
@@ -35,6 +36,7 @@ from heddle_tools_service.knowledge.messages import (
     SHARINGS,
     collection_message,
     document_message,
+    page_message,
     passage_message,
     statistics_message,
     treatment,
@@ -55,7 +57,9 @@ _MOST_COLLECTIONS = 200
 _MOST_DOCUMENTS = 1_000
 _DEFAULT_TOP_K = 5
 _ORDINAL = re.compile(r"[0-9]{1,9}")
+_DEFAULT_PAGES = 3
 _LONGEST_QUERY = 8_000
+_COUNTED = ("drawing", "recognising", "embedding")  # the other stages have one step
 _MODES: dict[pb.SearchMode.ValueType, Mode] = {
     pb.SEARCH_MODE_UNSPECIFIED: "hybrid",
     pb.SEARCH_MODE_HYBRID: "hybrid",
@@ -153,7 +157,9 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
             store, collection = await self._readable(request.collection)
             if collection.backend != EMBEDDED:
                 return pb.GetCollectionStatisticsResponse()
-            return statistics_message(await store.statistics(collection.id))
+            told = statistics_message(await store.statistics(collection.id))
+            told.page_count = await store.count_pictures(collection.id)
+            return told
 
     async def DeleteCollection(
         self, request: pb.DeleteCollectionRequest, context: Context
@@ -277,6 +283,40 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
             )
             return pb.SearchCollectionResponse(
                 passages=[passage_message(collection, each) for each in found]
+            )
+
+    async def SearchPages(
+        self, request: pb.SearchPagesRequest, context: Context
+    ) -> pb.SearchPagesResponse:
+        """Find pages."""
+        check_page_search(request)
+        where = wanted_pages(request)
+        with known_failures():
+            store, collection = await self._readable(request.collection)
+            query = request.query[:_LONGEST_QUERY]
+            top_k = request.top_k or _DEFAULT_PAGES
+            found = await store.search_pages(collection.id, query, top_k=top_k, where=where)
+            model = store.page_model
+            return pb.SearchPagesResponse(
+                pages=[page_message(collection, page) for page in found],
+                model=model.name,
+                visual=model.visual,
+            )
+
+    async def GetPagePicture(
+        self, request: pb.GetPagePictureRequest, context: Context
+    ) -> pb.GetPagePictureResponse:
+        """Get the picture of one page."""
+        with known_failures():
+            store, collection = await self._readable(request.collection)
+            if collection.backend != EMBEDDED:
+                raise NotFoundError(
+                    f"There are no pictures of pages in the collection {collection.name!r}."
+                )
+            name = await store.document_name(collection.id, request.document)
+            found = await store.page_picture(collection.id, name, request.page)
+            return pb.GetPagePictureResponse(
+                data=found.data, media_type=found.MEDIA_TYPE, sha256=found.sha256
             )
 
     async def _readable(self, reference: str) -> "tuple[KnowledgeStore, Collection]":

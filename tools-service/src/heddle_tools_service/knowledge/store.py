@@ -4,11 +4,13 @@ Several processes may open the same place; each sees at once what the others com
 exclude each other per collection, and only for the moment of a commit.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
@@ -34,6 +36,10 @@ from heddle_tools_service.knowledge.names import (
     document_id,
     is_document_id,
 )
+from heddle_tools_service.knowledge.pages.keeper import PageKeeper, sha256_of
+from heddle_tools_service.knowledge.pages.models import OcrPageModel, PageModel, PageModelInfo
+from heddle_tools_service.knowledge.pages.reader import PageReader
+from heddle_tools_service.knowledge.pages.shapes import DrawnPage, Picture
 from heddle_tools_service.knowledge.parsing import Parser
 from heddle_tools_service.knowledge.passages import list_passages
 from heddle_tools_service.knowledge.records import (
@@ -41,6 +47,7 @@ from heddle_tools_service.knowledge.records import (
     Collection,
     CollectionSize,
     Document,
+    FoundPage,
     Ingested,
     IngestProgress,
     Mode,
@@ -53,15 +60,22 @@ from heddle_tools_service.knowledge.search import Question, find
 from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.shelves import Shelves, open_shelves
 from heddle_tools_service.knowledge.statistics import counted
-from heddle_tools_service.knowledge.tables import find_document, list_documents
+from heddle_tools_service.knowledge.tables import (
+    all_contents,
+    documents_of,
+    find_document,
+    list_documents,
+)
 from heddle_tools_service.knowledge.upkeep import Upkeep
 
 MOST_RESULTS = 1_000
 """Entries that one page of a list, or one search, may have."""
 _ANN_ROWS = 20_000
 _QUIET_SECONDS = 2.0
+_AS_USUAL = SearchOptions()
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _AS_USUAL = SearchOptions()
+_NO_SCANS: Mapping[int, str] = MappingProxyType({})
 
 
 @asynccontextmanager
@@ -75,6 +89,8 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     graphs: Path | None = None,
     ann_rows: int = _ANN_ROWS,
     quiet_seconds: float = _QUIET_SECONDS,
+    page_model: Callable[[PageReader], PageModel] = OcrPageModel,
+    pages: Path | None = None,
 ) -> AsyncGenerator["KnowledgeStore"]:
     """Open the store at a place; a directory is made if it is missing.
 
@@ -90,6 +106,9 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
             collections if these are in a directory, and otherwise none are drawn.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
         quiet_seconds: How long a collection rests after a commit before it is put in order.
+        page_model: Makes what ranks pages.
+        pages: The folder for pages, on a local file system, of this store alone. Without: beside
+            the collections; of a store on a server they last as long as it is open.
 
     Yields:
         The store; leaving the block closes it, and ends ingestions that still run.
@@ -101,16 +120,27 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     if graphs is None and "://" not in str(place):
         graphs = Path(place) / "graphs"
     drawn = Graphs(graphs.resolve() if graphs else None)
+    reader = PageReader()
+    model = page_model(reader)
     try:
-        async with (
-            open_engine(str(place), options) as engine,
-            open_shelves(engine) as shelves,
-        ):
+        async with AsyncExitStack() as opened:
+            engine = await opened.enter_async_context(open_engine(str(place), options))
+            shelves = await opened.enter_async_context(open_shelves(engine))
             await drawn.sweep(await shelves.catalogue.all())
+            folder = pages or _pages_folder(place, opened)
+            keeper = PageKeeper(folder, reader, model)
             upkeep = Upkeep(str(place), options, ann_rows)
             store = KnowledgeStore(
-                shelves, (embedder, *others), parser, drawn, upkeep, reranker, quiet_seconds
+                shelves,
+                embedders=(embedder, *others),
+                parser=parser,
+                graphs=drawn,
+                pages=keeper,
+                upkeep=upkeep,
+                reranker=reranker,
+                quiet_seconds=quiet_seconds,
             )
+            await keeper.sweep_collections(store.all_collections)
             try:
                 yield store
             finally:
@@ -118,17 +148,27 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     finally:
         await drawn.aclose()
         await parser.aclose()
+        await reader.aclose()
+        await model.aclose()
+
+
+def _pages_folder(place: Path | str, opened: AsyncExitStack) -> Path:
+    if "://" not in str(place):
+        return Path(place).resolve() / "pages"
+    return Path(opened.enter_context(TemporaryDirectory(prefix="heddle-pages-")))
 
 
 class KnowledgeStore:
     """An open store. Made by `open_store`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it works with, each by its name
         self,
         shelves: Shelves,
+        *,
         embedders: Sequence[Embedder],
         parser: Parser,
         graphs: Graphs,
+        pages: PageKeeper,
         upkeep: Upkeep,
         reranker: Reranker | None,
         quiet_seconds: float,
@@ -138,9 +178,10 @@ class KnowledgeStore:
         self._default = embedders[0].info().model
         self._parser = parser
         self._graphs = graphs
+        self._pages = pages
         self._upkeep = upkeep
         self._reranker = reranker
-        self._maintenance = Maintenance(upkeep.tidy, quiet_seconds=quiet_seconds)
+        self._maintenance = Maintenance(self.tidy, quiet_seconds=quiet_seconds)
 
     async def create_collection(
         self,
@@ -172,6 +213,7 @@ class KnowledgeStore:
         check_collection_name(backend)
         if more.get("graph"):
             self._graphs.check_possible()
+        self._pages.check(more.get("page_handling", "pictures"))
         embedder = self._offered(embedding_model or self._default)
         made = new_collection(name, title, backend, settings, embedder.info(), **more)
         made.chunking.check()
@@ -249,6 +291,7 @@ class KnowledgeStore:
         """
         collection = await self._shelves.catalogue.get(name)
         await self._shelves.remove(collection)
+        await self._pages.drop(collection.id)
         if graph := self._graphs.of(collection):
             await graph.remove()
 
@@ -292,12 +335,25 @@ class KnowledgeStore:
         """
         shelf, embedder = await self._searchable(collection)
         source = ingestion.Source(name, data, media_type, uri, metadata, document_time)
-        graph = self._graphs.of(shelf.collection)
-        events = ingestion.ingest(
-            shelf, source, parser=self._parser, embedder=embedder, graph=graph
-        )
-        async with aclosing(events):
-            async for event in events:
+        source.check()
+        async with AsyncExitStack() as held:
+            scanned = _NO_SCANS
+            if source.is_pdf:
+                sha256 = await asyncio.to_thread(sha256_of, data)
+                await held.enter_async_context(self._pages.holding(shelf.collection, sha256))
+                drawing = self._pages.bring(shelf.collection, data, sha256)
+                async for progress in await held.enter_async_context(aclosing(drawing)):
+                    yield progress
+                scanned = await self._pages.scanned(shelf.collection, sha256)
+            events = ingestion.ingest(
+                shelf,
+                source,
+                parser=self._parser,
+                embedder=embedder,
+                graph=self._graphs.of(shelf.collection),
+                scanned=scanned,
+            )
+            async for event in await held.enter_async_context(aclosing(events)):
                 if isinstance(event, Ingested) and not event.unchanged:
                     self._maintenance.committed(collection)
                 yield event
@@ -313,7 +369,8 @@ class KnowledgeStore:
         check_document_name(name)
         shelf = await self._shelf(collection)
         async with shelf.using():
-            return await _present(shelf, name)
+            found = await _present(shelf, name)
+        return (await self._with_pages(shelf, [found]))[0]
 
     async def document_name(self, collection: str, reference: str) -> str:
         """Return the name of a document from its identifier; a name stands for itself.
@@ -350,7 +407,8 @@ class KnowledgeStore:
             check_document_name(after)
         shelf = await self._shelf(collection)
         async with shelf.using():
-            return await list_documents(shelf.table, after, limit)
+            found = await list_documents(shelf.table, after, limit)
+        return await self._with_pages(shelf, found)
 
     async def list_passages(
         self, collection: str, document: Document, first: int = 0, limit: int = 100
@@ -443,7 +501,8 @@ class KnowledgeStore:
             words = await embedder.embed_words(query)
         question = Question(query, vector, words, mode, options, self._reranker, where)
         async with shelf.using():
-            return await find(shelf.table, question, top_k=top_k, threshold=threshold)
+            found = await find(shelf.table, question, top_k=top_k, threshold=threshold)
+        return await self._with_pictures(shelf, found)
 
     async def held_graph(self, collection: str) -> Held:
         """Return what of a collection's graph counts now, for questions to it.
@@ -476,6 +535,89 @@ class KnowledgeStore:
         """
         return await self._graphs.ask(question)
 
+    async def search_pages(
+        self, collection: str, query: str, *, top_k: int, where: Condition = EVERYTHING
+    ) -> list[FoundPage]:
+        """Find pages for a question, by late interaction over all that stands on them.
+
+        Args:
+            collection: Where to look; one whose page handling is `search`.
+            query: The question; its first 254 tokens count.
+            top_k: At most so many pages, 1 to 100.
+            where: Of which documents, see `filters.matching`.
+
+        Returns:
+            Pages of documents as they are now, the best first; none for a blank query.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            UnsuitableCollectionError: Its pages are not searched.
+            EmbedderMismatchError: Another model read its pages.
+            EmbeddingError: The model is not available.
+        """
+        _check_count("top_k", top_k)
+        shelf = await self._shelf(collection)
+        query = query.encode(errors="replace").decode()
+        only = None
+        if where != EVERYTHING:
+            async with shelf.using():
+                only = await all_contents(shelf.table, where)
+        ranked = await self._pages.search(shelf.collection, query, only)
+        async with shelf.using():
+            current = await documents_of(shelf.table, {page.sha256 for page in ranked}, where)
+        found = [
+            FoundPage(document, page)
+            for page in ranked
+            for document in current
+            if document.sha256 == page.sha256
+        ]
+        return found[:top_k]
+
+    async def page_picture(self, collection: str, name: str, page: int) -> Picture:
+        """Return the picture of a page of a document, counted from 1.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            DocumentNotFoundError: There is no such document, or no picture of the page.
+        """
+        document = await self.get_document(collection, name)
+        shelf = await self._shelf(collection)
+        found = await self._pages.picture(shelf.collection, document.sha256, page)
+        if found is None:
+            raise _no_page(name, page)
+        return found
+
+    async def page(self, collection: str, name: str, page: int) -> DrawnPage:
+        """Return what was read on a page of a document, counted from 1, without its picture.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            DocumentNotFoundError: There is no such document, or nothing is kept of the page.
+        """
+        document = await self.get_document(collection, name)
+        shelf = await self._shelf(collection)
+        found = await self._pages.page(shelf.collection, document.sha256, page)
+        if found is None:
+            raise _no_page(name, page)
+        return found
+
+    async def count_pictures(self, collection: str) -> int:
+        """Return how many pages of an embedded collection have a picture.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+        """
+        return await self._pages.count_pictures((await self._shelf(collection)).collection)
+
+    @property
+    def page_model(self) -> PageModelInfo:
+        """What ranks pages."""
+        return self._pages.model.info()
+
     async def tidy(self, collection: str) -> None:
         """Put a collection's files in order now; otherwise this happens in the background.
 
@@ -484,8 +626,10 @@ class KnowledgeStore:
             StorageError: It failed; nothing is lost.
         """
         with suppress(CollectionNotFoundError):
-            await self._shelf(collection)
+            shelf = await self._shelf(collection)
             await self._upkeep.tidy(collection)
+            async with shelf.using():
+                await self._pages.sweep(shelf.collection, await all_contents(shelf.table))
 
     async def has_vector_index(self, collection: str) -> bool:
         """Say whether a collection's vectors are searched through an approximate index.
@@ -502,6 +646,23 @@ class KnowledgeStore:
         """Stop background work. `open_store` calls this."""
         await self._maintenance.aclose()
         await self._upkeep.aclose()
+
+    async def _with_pages(self, shelf: Shelf, found: list[Document]) -> list[Document]:
+        """Tell how many pages documents have."""
+        contents = {document.sha256 for document in found}
+        counts = await self._pages.counts(shelf.collection, contents)
+        return [replace(each, pages=counts.get(each.sha256, 0)) for each in found]
+
+    async def _with_pictures(self, shelf: Shelf, found: list[Passage]) -> list[Passage]:
+        """Tell of which passages there are pictures."""
+        contents = {passage.sha256 for passage in found if passage.page}
+        if not contents:
+            return found
+        drawn = await self._pages.pictured(shelf.collection, contents)
+        return [
+            replace(each, has_picture=(each.sha256, each.page) in drawn) if each.page else each
+            for each in found
+        ]
 
     async def _shelf(self, name: str) -> Shelf:
         """Open an embedded collection."""
@@ -575,6 +736,10 @@ def _check_weights(options: SearchOptions) -> None:
         weight = getattr(options, name)
         if weight is not None and not 0 <= weight <= 1:
             raise InvalidInputError(f"{name} must be 0 to 1, not {weight}.")
+
+
+def _no_page(name: str, page: int) -> DocumentNotFoundError:
+    return DocumentNotFoundError(f"There is no picture of page {page} of the document {name!r}.")
 
 
 def _check_count(what: str, count: int) -> None:

@@ -6,7 +6,7 @@ document is missing, mixed or partly there.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -16,11 +16,14 @@ import pyarrow as pa
 
 from heddle_tools_service.knowledge.chunks import Chunk
 from heddle_tools_service.knowledge.engines.conditions import (
+    EVERYTHING,
     LABELS,
+    Among,
     Compare,
     Condition,
     Every,
     Missing,
+    both,
     labels,
 )
 from heddle_tools_service.knowledge.engines.interface import Layout, Table
@@ -31,6 +34,9 @@ from heddle_tools_service.knowledge.reuse import TOKENS, EmbeddedText
 
 KIND = "chunks"
 """Before a collection's id, the name of its table."""
+
+MOST_ROWS = 10_000
+"""Documents that are read in one query."""
 
 DOCUMENT_COLUMNS = [
     "document", "title", "uri", "media_type", "sha256", "size", "chunks", "ingested_at",
@@ -120,6 +126,22 @@ async def list_documents(table: Table, after: str, limit: int) -> list[Document]
     """Return the documents whose names sort after a name, in that order."""
     found = await _heads(table, Compare("document", ">", after), limit=limit)
     return [version.document for version in found]
+
+
+async def documents_of(
+    table: Table, contents: Collection[str], where: Condition = EVERYTHING
+) -> list[Document]:
+    """Return the documents with one of some contents, each a SHA-256, that match, by name."""
+    if not contents:
+        return []
+    among = both(Among("sha256", tuple(sorted(contents))), where)
+    return [version.document for version in await _heads(table, among, limit=MOST_ROWS)]
+
+
+async def all_contents(table: Table, where: Condition = EVERYTHING) -> set[str]:
+    """Return the SHA-256 of every document that matches."""
+    rows = await table.rows(["sha256"], both(Compare("ordinal", "=", 0), where))
+    return set(rows.column("sha256").to_pylist())
 
 
 async def update_labels(table: Table, version: Version) -> bool:

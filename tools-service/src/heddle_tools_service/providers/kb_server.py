@@ -114,14 +114,28 @@ def _passages(hits: list[Any], url: str) -> Iterator[Passage]:
         for name in ("chunk_index", "page", "video_id"):
             if metadata.get(name) is not None:
                 attributes[name] = str(metadata[name])
+        name = _first(metadata, "filename", "original_filename", "video_title")
+        document = _first(metadata, "document_id") or name
+        index = _number(metadata.get("chunk_index"))
         yield Passage(
             text if isinstance(text, str) else "",
-            _first(metadata, "filename", "original_filename", "video_title") or "Unknown",
+            name or "Unknown",
             next(iter(addresses.values()), ""),
             float(score) if isinstance(score, int | float) else 0.0,
             _first(metadata, "parent_text"),
             attributes,
+            document=name,
+            document_id=document,
+            chunk_id=_first(metadata, "chunk_id")
+            or ("" if index is None else f"{document}:{index}"),
+            chunk_index=index,
+            page=_number(metadata.get("page")) or 0,
         )
+
+
+def _number(value: object) -> int | None:
+    """Return a number from 0 on, which some servers write as text; None if it is none."""
+    return int(value) if isinstance(value, int | str) and str(value).isdecimal() else None
 
 
 def _links(metadata: Mapping[str, Any], url: str) -> Iterator[tuple[str, str]]:

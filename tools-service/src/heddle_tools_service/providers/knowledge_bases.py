@@ -1,8 +1,9 @@
 """Searches knowledge bases. A collection's record names its backend; tools need not know it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Collection as SomeOf
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import httpx
@@ -16,22 +17,29 @@ from heddle_tools_service.knowledge.errors import (
     KnowledgeError,
     StorageError,
 )
+from heddle_tools_service.knowledge.filters import matching
+from heddle_tools_service.knowledge.names import document_id
+from heddle_tools_service.knowledge.records import SearchOptions as Ranking
 from heddle_tools_service.providers.kb_server import (
     CONFIGURATION_ERROR,
     NO_COLLECTION,
     KnowledgeServer,
     query_collection,
 )
+from heddle_tools_service.providers.visual.addresses import picture_uri
 from heddle_tools_service.sdk import (
+    NO_OPTIONS,
     Assistant,
     FailedSearch,
     Findings,
     Passage,
+    SearchOptions,
     ToolError,
     ToolUnavailableError,
 )
 
 if TYPE_CHECKING:  # loads the engine
+    from heddle_tools_service.knowledge.records import Collection
     from heddle_tools_service.knowledge.records import Passage as Stored
     from heddle_tools_service.knowledge.store import KnowledgeStore
 
@@ -39,16 +47,17 @@ log = structlog.get_logger(__name__)
 EMBEDDED = "embedded"
 LAMB = "lamb-kb"
 _AT_ONCE = 8
+_MATTERS_OF_RANK = ("vector_weight", "fusion")
 
 OpenStore = Callable[[], Awaitable["KnowledgeStore"]]
 ServerOf = Callable[[Assistant], Awaitable[KnowledgeServer | None]]
 """Tells the knowledge-base server of an assistant's owner, if there is one."""
-WithheldAt = Callable[[Assistant, KnowledgeServer, Collection[str]], Awaitable[Collection[str]]]
+WithheldAt = Callable[[Assistant, KnowledgeServer, SomeOf[str]], Awaitable[SomeOf[str]]]
 """Tells which of some collections at a server are not for an assistant's owner. Whoever asks about
 several at once pays for one call."""
 
 
-async def none_withheld(*_: object) -> Collection[str]:
+async def none_withheld(*_: object) -> SomeOf[str]:
     """Withhold nothing: there is no registry."""
     return ()
 
@@ -86,22 +95,35 @@ class AssistantKnowledge:
         top_k: int,
         threshold: float = 0.0,
         sections: bool = False,
+        options: SearchOptions = NO_OPTIONS,
     ) -> Findings:
         """Search all `collections` at once; see `heddle_tools_service.sdk.Knowledge`."""
         gate = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(collection: str) -> list[Passage] | FailedSearch:
+        async def one(collection: str) -> _Found | FailedSearch:
             async with gate:
-                question = _Question(collection, query, top_k, threshold, sections, collections)
+                question = _Question(
+                    collection, query, top_k, threshold, sections, options, collections
+                )
                 return await self._answer(question)
 
         answers = await asyncio.gather(*map(one, collections))
+        found = {
+            name: answer
+            for name, answer in zip(collections, answers, strict=True)
+            if isinstance(answer, _Found)
+        }
         return Findings(
-            tuple(passage for found in answers if isinstance(found, list) for passage in found),
-            tuple(found for found in answers if isinstance(found, FailedSearch)),
+            tuple(
+                replace(passage, collection=name)
+                for name, each in found.items()
+                for passage in each.passages
+            ),
+            tuple(answer for answer in answers if isinstance(answer, FailedSearch)),
+            tuple(each.warning for each in found.values() if each.warning),
         )
 
-    async def _answer(self, question: "_Question") -> list[Passage] | FailedSearch:
+    async def _answer(self, question: "_Question") -> "_Found | FailedSearch":
         name = question.collection
         try:
             async with asyncio.timeout(self.bases.patience):
@@ -123,7 +145,7 @@ class AssistantKnowledge:
             log.exception("collection not searched", collection=name)
             return FailedSearch(name, f"Collection {name!r} was not searched: it is broken.")
 
-    async def _ask(self, question: "_Question") -> list[Passage]:
+    async def _ask(self, question: "_Question") -> "_Found":
         store = await self.bases.store()
         assistant = self.assistant
         try:
@@ -133,13 +155,18 @@ class AssistantKnowledge:
         except CollectionNotFoundError:
             return await self._ask_server(assistant, question, question.collection)
         if record.backend == EMBEDDED:
+            wished = question.options
             found = await store.search(
                 record.id,
                 question.query,
                 top_k=question.top_k,
                 threshold=question.threshold,
+                where=matching(wished.filter, wished.time_from, wished.time_to),
+                options=Ranking(
+                    wished.recency_weight, wished.vector_weight, wished.fusion, wished.reranking
+                ),
             )
-            return [_passage(item, question.collection) for item in found]
+            return _Found([_passage(item, record) for item in found])
         if record.backend == LAMB:
             # Whoever registered it lends what he may read there, and no more.
             lender = replace(assistant, owner=record.owner, organization=record.organization)
@@ -154,7 +181,7 @@ class AssistantKnowledge:
         collection: str,
         *,
         registered: bool = False,
-    ) -> list[Passage]:
+    ) -> "_Found":
         try:
             server = await self.bases.server_of(reader)
         except ToolError:
@@ -179,11 +206,12 @@ class AssistantKnowledge:
             "threshold": question.threshold,
         }
         http = self.bases.guarded_http if server.guarded else self.bases.http
-        return await query_collection(http, server, collection, body, sections=question.sections)
+        found = await query_collection(http, server, collection, body, sections=question.sections)
+        return _Found(found, _ignored(question))
 
     async def _withheld(
         self, reader: Assistant, server: KnowledgeServer, collections: Sequence[str]
-    ) -> Collection[str]:
+    ) -> SomeOf[str]:
         try:
             return await self.bases.withheld_at(reader, server, collections)
         except HeddleError as error:
@@ -200,14 +228,54 @@ class _Question:
     top_k: int
     threshold: float
     sections: bool
+    options: SearchOptions
     together: Sequence[str]
     """All collections of the search."""
 
 
-def _passage(found: "Stored", collection: str) -> Passage:
-    attributes = {"collection": collection, "document": found.document}
+@dataclass(frozen=True, slots=True)
+class _Found:
+    passages: list[Passage]
+    warning: str = ""
+
+
+def _ignored(question: "_Question") -> str:
+    """Say what a knowledge-base server has not heeded, if that could change what is found."""
+    asked = [
+        name
+        for each in fields(SearchOptions)
+        if (name := each.name) not in _MATTERS_OF_RANK
+        and getattr(question.options, name) != getattr(NO_OPTIONS, name)
+    ]
+    if not asked:
+        return ""
+    return (
+        f"Collection {question.collection!r} is at a LAMB knowledge-base server, which does not "
+        f"heed {', '.join(asked)}."
+    )
+
+
+def _passage(found: "Stored", collection: "Collection") -> Passage:
+    attributes = {"collection": collection.name, "document": found.document}
     if found.page:
         attributes["page"] = str(found.page)
     if found.heading:
         attributes["heading"] = " / ".join(found.heading)
-    return Passage(found.text, found.title, found.uri, found.score, found.parent_text, attributes)
+    identifier = document_id(collection.id, found.document)
+    return Passage(
+        found.text,
+        found.title,
+        found.uri,
+        found.score,
+        found.parent_text,
+        attributes,
+        document=found.document,
+        document_id=identifier,
+        chunk_id=f"{identifier}:{found.ordinal}",
+        chunk_index=found.ordinal,
+        page=found.page or 0,
+        relevance=found.relevance,
+        picture_uri=picture_uri(collection, found.document, found.page)
+        if found.has_picture and found.page
+        else "",
+    )

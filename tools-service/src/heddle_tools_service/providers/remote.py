@@ -1,29 +1,52 @@
 """Reads JSON from the servers of others, without trusting that it is any, or small."""
 
 import json
+import re
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 import httpx
 from heddle_runtime.egress import SETTING, ForbiddenAddressError
+from heddle_runtime.redaction import REDACTED, redact
 
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 LARGEST_ANSWER = 8 * 1024 * 1024
+_REASONS = ("error", "detail", "message")
+_LONGEST_REASON = 200
+_SECONDS = re.compile(r"[0-9]{1,6}")
+_BUSY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 
 class MisplacedError(ToolError):
     """The address of a server is wrong: it redirects, or is where it may not be."""
 
 
-async def fetch(http: httpx.AsyncClient, request: httpx.Request, who: str) -> tuple[int, Any]:
+class BusyError(ToolUnavailableError):
+    """The server asks to be left alone for a while."""
+
+    def __init__(self, message: str, wait: float) -> None:
+        """Say it.
+
+        Args:
+            message: As of `ToolError`.
+            wait: Seconds that the server asks for.
+        """
+        super().__init__(message)
+        self.wait = wait
+
+
+async def fetch(
+    http: httpx.AsyncClient, request: httpx.Request, who: str, *, largest: int = LARGEST_ANSWER
+) -> tuple[int, Any]:
     """Send a request and return the answer's status, below 500, and its JSON value.
 
     Raises:
         ToolError: As of `exchange`, or the server answers with nonsense.
         ToolUnavailableError: As of `exchange`.
     """
-    status, body = await exchange(http, request, who)
+    status, body = await exchange(http, request, who, largest=largest)
     try:
         return status, json.loads(body)
     except (ValueError, RecursionError):
@@ -32,24 +55,28 @@ async def fetch(http: httpx.AsyncClient, request: httpx.Request, who: str) -> tu
         raise ToolError(f"The answer of {who} cannot be read: it is no JSON.") from None
 
 
-async def exchange(http: httpx.AsyncClient, request: httpx.Request, who: str) -> tuple[int, bytes]:
+async def exchange(
+    http: httpx.AsyncClient, request: httpx.Request, who: str, *, largest: int = LARGEST_ANSWER
+) -> tuple[int, bytes]:
     """Send a request and return the answer's status, below 500, and its body.
 
     Args:
         http: Must not follow redirects: what a request carries is for one address.
         request: What to ask. Nothing of it is ever told, it may hold a secret.
         who: Whom messages name, for example `Moodle`.
+        largest: The most bytes to take.
 
     Raises:
         MisplacedError: The server redirects, or may not be reached.
         ToolError: It answers with too much.
+        BusyError: It is busy and says for how long.
         ToolUnavailableError: It does not answer, is broken or busy.
     """
     try:
         response = await http.send(request, stream=True)
         try:
-            _refuse_failure(response.status_code, who)
-            return response.status_code, await _limited(response, who)
+            _refuse_failure(response, who)
+            return response.status_code, await _limited(response, who, largest)
         finally:
             await response.aclose()
     except ForbiddenAddressError as error:
@@ -62,7 +89,21 @@ async def exchange(http: httpx.AsyncClient, request: httpx.Request, who: str) ->
         raise ToolUnavailableError(f"{who} does not answer.") from error
 
 
-async def _limited(response: httpx.Response, who: str) -> bytes:
+def reason_in(found: object, secret: str) -> str:
+    """Return the sentence in the JSON value of an error, wherever a server puts it.
+
+    Args:
+        found: The value.
+        secret: What was sent, in case the server repeats it; may be empty.
+    """
+    while isinstance(found, Mapping):
+        found = next((found[name] for name in _REASONS if name in found), "")
+    told = " ".join(found.split()) if isinstance(found, str) else ""
+    told = told.replace(secret, REDACTED) if secret else told
+    return redact(told)[:_LONGEST_REASON].rstrip(".")
+
+
+async def _limited(response: httpx.Response, who: str, largest: int) -> bytes:
     """Return the body of an answer.
 
     Raises:
@@ -71,12 +112,15 @@ async def _limited(response: httpx.Response, who: str) -> bytes:
     pieces = bytearray()
     async for piece in response.aiter_bytes():
         pieces += piece
-        if len(pieces) > LARGEST_ANSWER:
-            raise ToolError(f"{who} answered with more than {LARGEST_ANSWER // 1024**2} MiB.")
+        if len(pieces) > largest:
+            raise ToolError(f"{who} answered with more than {largest // 1024**2} MiB.")
     return bytes(pieces)
 
 
-def _refuse_failure(status: int, who: str) -> None:
+def _refuse_failure(response: httpx.Response, who: str) -> None:
+    status, wait = response.status_code, response.headers.get("Retry-After", "")
+    if status in _BUSY and _SECONDS.fullmatch(wait):
+        raise BusyError(f"{who} answered {status}: ask again in {wait} s.", float(wait))
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
         raise ToolUnavailableError(f"{who} answered {status}.")
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:

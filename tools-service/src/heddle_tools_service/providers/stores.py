@@ -1,19 +1,48 @@
 """Opens the knowledge store when it is first needed."""
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Self
 
 import structlog
 
 if TYPE_CHECKING:  # loads the engine
+    from heddle_tools_service.knowledge.embedding import Embedder
+    from heddle_tools_service.knowledge.pages.models import PageModel
+    from heddle_tools_service.knowledge.pages.reader import PageReader
+    from heddle_tools_service.knowledge.reranking import Reranker
     from heddle_tools_service.knowledge.store import KnowledgeStore
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+Embeddings = Callable[[], "AbstractAsyncContextManager[Sequence[Embedder]]"]
+"""Makes the embedders when they are first needed: the one that collections get which name none, and
+the others."""
+PageModels = Callable[["PageReader"], "PageModel"]
+"""Makes what ranks pages, likewise."""
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where a knowledge store keeps what it holds."""
+
+    place: Path | str = field(repr=False)
+    """A folder, or the address of a server, which may hold a password."""
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What an object store needs besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What a knowledge store works with, made when it is first needed."""
+
+    embeddings: Embeddings
+    page_model: PageModels | None = None
+    """None: what reads the pages with the service's own models."""
+    reranker: "Callable[[], Reranker | None]" = lambda: None
 
 
 class EmbeddedStore:
@@ -26,27 +55,29 @@ class EmbeddedStore:
 
     def __init__(
         self,
-        place: Path | str,
-        options: Mapping[str, str] = _NOTHING,
-        graphs: Path | None = None,
+        storage: Storage,
+        models: Models,
+        beside: Path | None = None,
     ) -> None:
         """Prepare.
 
         Args:
-            place: A folder, or the address of a server.
-            options: What an object store needs besides.
-            graphs: The folder of graphs; without it, one in the store's own folder.
+            storage: Where the store is.
+            models: What it works with.
+            beside: The folder of what stays on this machine, wherever the store is: pages and
+                graphs. Without it, the store's own folder.
         """
-        self._place = place
-        self._options = options
-        self._graphs = graphs
+        self._storage = storage
+        self._models = models
+        self._beside = beside
         self._opening = asyncio.Lock()
         self._store: KnowledgeStore | None = None
         self._resources = AsyncExitStack()
         self._warming: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        if isinstance(self._place, str) or await asyncio.to_thread(self._place.is_dir):
+        place = self._storage.place
+        if isinstance(place, str) or await asyncio.to_thread(place.is_dir):
             self._warming = asyncio.create_task(self._warm())
         return self
 
@@ -69,15 +100,21 @@ class EmbeddedStore:
         return self._store
 
     async def _opened(self) -> "KnowledgeStore":
-        embedding, store = await asyncio.to_thread(_engine)
-        entered = self._resources.enter_async_context
-        english = await entered(embedding.MiniLmEmbedder())
-        others = [await entered(embedding.MultilingualE5Embedder())]
-        return await entered(
-            store.open_store(
-                self._place, english, others=others, options=self._options, graphs=self._graphs
-            )
+        store = await asyncio.to_thread(_engine)
+        models, beside = self._models, self._beside
+        first, *others = await self._resources.enter_async_context(models.embeddings())
+        chosen = {} if models.page_model is None else {"page_model": models.page_model}
+        opening = store.open_store(
+            self._storage.place,
+            first,
+            others=others,
+            reranker=models.reranker(),
+            options=self._storage.options,
+            pages=beside and beside / "pages",
+            graphs=beside and beside / "graphs",
+            **chosen,
         )
+        return await self._resources.enter_async_context(opening)
 
     async def _warm(self) -> None:
         try:
@@ -87,7 +124,7 @@ class EmbeddedStore:
             log.exception("knowledge store not opened")
 
 
-def _engine() -> tuple[ModuleType, ModuleType]:
-    from heddle_tools_service.knowledge import embedding, store  # noqa: PLC0415 - slow to import
+def _engine() -> ModuleType:
+    from heddle_tools_service.knowledge import store  # noqa: PLC0415 - slow to import
 
-    return embedding, store
+    return store

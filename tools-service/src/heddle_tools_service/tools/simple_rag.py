@@ -1,12 +1,15 @@
 """Looks the question up in knowledge bases, and the parts that its two relatives share with it."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import Any
 
 from pydantic import Field
 
 from heddle_tools_service.sdk import (
+    NO_OPTIONS,
     Findings,
     Passage,
+    SearchOptions,
     Source,
     ToolCall,
     ToolConfig,
@@ -51,16 +54,21 @@ async def simple_rag(call: ToolCall[KnowledgeBaseConfig]) -> ToolResult:
     return told(call, findings, (passage.text for passage in findings.passages))
 
 
-def check(call: ToolCall[KnowledgeBaseConfig]) -> None:
+def check(call: ToolCall[Any, Any]) -> None:
     """Refuse to search for nothing, or nowhere."""
-    if not any(call.config.collections):
+    config: KnowledgeBaseConfig = call.config
+    if not any(config.collections):
         raise ToolError("No collections configured")
     if not call.query.strip():
         raise ToolError("No user message found for query")
 
 
 async def look_up(
-    call: ToolCall[KnowledgeBaseConfig], query: str, *, sections: bool = False
+    call: ToolCall[KnowledgeBaseConfig],
+    query: str,
+    *,
+    sections: bool = False,
+    options: SearchOptions = NO_OPTIONS,
 ) -> Findings:
     """Search the configured collections at once.
 
@@ -77,11 +85,17 @@ async def look_up(
         top_k=call.config.top_k,
         threshold=call.config.threshold,
         sections=sections,
+        options=options,
     )
+    refuse_failure(findings, collections)
+    return findings
+
+
+def refuse_failure(findings: Findings, collections: Collection[str]) -> None:
+    """Raise what all of the `collections` failed with, the first one's; else nothing."""
     if len(findings.failures) == len(collections):
         first = findings.failures[0]
         raise (ToolUnavailableError if first.unavailable else ToolError)(first.message)
-    return findings
 
 
 def told(
@@ -93,17 +107,18 @@ def told(
     """Return what was found as a result."""
     return ToolResult(
         "\n\n".join(filter(None, texts)),
-        [_source(passage) for passage in findings.passages],
+        [source_of(passage) for passage in findings.passages],
         {
             "collections_queried": len(set(call.config.collections)),
             "documents_retrieved": len(findings.passages),
             **more,
         },
-        [failure.message for failure in findings.failures],
+        [*(failure.message for failure in findings.failures), *findings.warnings],
     )
 
 
-def _source(passage: Passage) -> Source:
+def source_of(passage: Passage) -> Source:
+    """Return what a passage is for clients."""
     return Source(
         passage.title,
         passage.uri,

@@ -624,6 +624,7 @@ class PageMatch(_message.Message):
     SCORE_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     FIGURES_FIELD_NUMBER: _builtins.int
+    RELEVANCE_FIELD_NUMBER: _builtins.int
     document: _builtins.str
     """The document's name."""
     document_id: _builtins.str
@@ -640,6 +641,10 @@ class PageMatch(_message.Message):
     """
     text: _builtins.str
     """The text of the page, that in its figures included, at most 16,000 characters."""
+    relevance: _builtins.float
+    """What the pages of one search are ordered by, comparable only among them. A model that does
+    not see blends `score` with how rare the question's words are that stand on the page.
+    """
     @_builtins.property
     def figures(self) -> _containers.RepeatedCompositeFieldContainer[Global___Figure]:
         """The figures of the page, in reading order."""
@@ -655,10 +660,11 @@ class PageMatch(_message.Message):
         score: _builtins.float = ...,
         text: _builtins.str = ...,
         figures: _abc.Iterable[Global___Figure] | None = ...,
+        relevance: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "document_id", b"document_id", "figures", b"figures", "page", b"page", "score", b"score", "text", b"text", "title", b"title", "uri", b"uri"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "document_id", b"document_id", "figures", b"figures", "page", b"page", "relevance", b"relevance", "score", b"score", "text", b"text", "title", b"title", "uri", b"uri"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

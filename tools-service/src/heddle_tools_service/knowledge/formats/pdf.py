@@ -1,6 +1,8 @@
 """PDF: the text layer, page by page, under the titles of the document's bookmarks."""
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 
@@ -18,12 +20,15 @@ _NUMBERING = 12
 """Letters and digits that may stand before a title, as the number of its section does."""
 
 
-def read_pdf(data: bytes, name: str) -> ParsedDocument:
+def read_pdf(
+    data: bytes, name: str, scanned: Mapping[int, str] = MappingProxyType({})
+) -> ParsedDocument:
     """Read the text layer of a PDF.
 
     Args:
         data: The file.
         name: The document's name, for messages.
+        scanned: What was read off pages that are pictures, by their numbers from 1.
 
     Returns:
         Its text, a block for each part of a page that is of one section; title and time are those
@@ -39,7 +44,7 @@ def read_pdf(data: bytes, name: str) -> ParsedDocument:
                     f"{name!r} has {len(document):,} pages; at most {MOST_PAGES:,} can be read. "
                     "Split it into smaller documents."
                 )
-            return _read(document)
+            return _read(document, scanned)
     except pypdfium2.PdfiumError as error:
         if error.err_code == _PASSWORD:
             raise UnreadableDocumentError(
@@ -50,12 +55,13 @@ def read_pdf(data: bytes, name: str) -> ParsedDocument:
         ) from error
 
 
-def _read(document: pypdfium2.PdfDocument) -> ParsedDocument:
+def _read(document: pypdfium2.PdfDocument, scanned: Mapping[int, str]) -> ParsedDocument:
     told = document.get_metadata_dict()
     sections = bookmarks_by_page(document)
     outline = Outline(titled_text=True)
     for number in range(len(document)):
-        _add_page(outline, _page_text(document, number), number + 1, sections.get(number, []))
+        text = scanned.get(number + 1) or page_text(document, number)
+        _add_page(outline, text, number + 1, sections.get(number, []))
     return ParsedDocument(
         title=" ".join(str(told.get("Title", "")).split()),
         blocks=outline.finish(),
@@ -64,7 +70,8 @@ def _read(document: pypdfium2.PdfDocument) -> ParsedDocument:
     )
 
 
-def _page_text(document: pypdfium2.PdfDocument, number: int) -> str:
+def page_text(document: pypdfium2.PdfDocument, number: int) -> str:
+    """Return the text layer of a page, counted from 0."""
     page = document[number]
     try:
         layer = page.get_textpage()

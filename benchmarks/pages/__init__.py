@@ -1,0 +1,1 @@
+"""How well pages of manuals are found: `python -m benchmarks.pages`."""

@@ -1,0 +1,132 @@
+"""Ingests three manuals and looks for each title of their outlines: `python -m benchmarks.pages`.
+
+The page that the outline names is the only right one. Pages of contents are cut away, for they hold
+every title; titles that a manual has twice are left out.
+"""
+
+import argparse
+import asyncio
+import io
+import math
+import re
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
+from heddle_runtime.calls import outgoing
+from heddle_runtime.client import channel
+from heddle_runtime.server import running
+from heddle_tools_service.app import NOWHERE, ToolsSettings, app
+
+from benchmarks.pages.manuals import fetch
+
+_MANUALS = ("gutenprint-doc", "debmake-doc", "xfig-doc")
+_LEADER = re.compile(r"(?:\. ?){4,}\s*[0-9ivxlc]+\s*$", re.MULTILINE)
+_COLLECTION = "manuals"
+_FOUND = 10
+_DAY = 86_400.0
+CONTRACT = pb.DESCRIPTOR.services_by_name["KnowledgeService"]
+
+
+@dataclass(frozen=True, slots=True)
+class Manual:
+    """A manual without its pages of contents."""
+
+    name: str
+    data: bytes
+    titles: Sequence[tuple[str, int]]
+    """What its outline says and on which page that is, from 1."""
+
+
+def manual(name: str, path: Path) -> Manual:
+    """Read a manual and cut its pages of contents away."""
+    with pypdfium2.PdfDocument(path) as whole:
+        kept = [number for number in range(len(whole)) if not _is_contents(whole[number])]
+        place = {number: at for at, number in enumerate(kept, 1)}
+        told = [(each.get_title().strip(), each.get_dest()) for each in whole.get_toc()]
+        found = [(title, place.get(to.get_index())) for title, to in told if to is not None]
+        with pypdfium2.PdfDocument.new() as cut:
+            cut.import_pages(whole, kept)
+            written = io.BytesIO()
+            cut.save(written)
+    return Manual(name, written.getvalue(), [(title, at) for title, at in found if at])
+
+
+def _is_contents(page: pypdfium2.PdfPage) -> bool:
+    text = page.get_textpage().get_text_bounded()
+    lines = [line for line in text.splitlines() if line.strip()]
+    return len(_LEADER.findall(text.replace("\r", ""))) > 0.3 * len(lines)
+
+
+@asynccontextmanager
+async def service(folder: Path) -> AsyncGenerator["pb_grpc.KnowledgeServiceAsyncStub"]:
+    """Run the tools service on a folder and yield a way to its knowledge."""
+    settings = ToolsSettings(
+        address="127.0.0.1:0", data_dir=folder, accounts_address=NOWHERE, drain_wait=0
+    )
+    async with (
+        running(app(settings), settings) as started,
+        channel(started.address, CONTRACT) as connection,
+    ):
+        yield pb_grpc.KnowledgeServiceStub(connection)
+
+
+async def ingest(stub: "pb_grpc.KnowledgeServiceAsyncStub", manuals: Sequence[Manual]) -> None:
+    """Put the manuals into a collection whose pages are searched."""
+    known = await stub.ListCollections(pb.ListCollectionsRequest(), **outgoing(60))
+    if _COLLECTION not in {each.name for each in known.collections}:
+        made = pb.Collection(name=_COLLECTION, page_handling=pb.PAGE_HANDLING_SEARCH)
+        await stub.CreateCollection(pb.CreateCollectionRequest(collection=made), **outgoing(60))
+    for each in manuals:
+        request = pb.IngestDocumentRequest(
+            collection=_COLLECTION, name=f"{each.name}.pdf", data=each.data
+        )
+        started = time.monotonic()
+        async for event in stub.IngestDocument(request, **outgoing(_DAY)):
+            if event.HasField("ingested"):
+                pages = event.ingested.document.page_count
+                print(f"{each.name}: {pages} pages in {time.monotonic() - started:.0f} s")
+
+
+async def measure(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub", manuals: Sequence[Manual]
+) -> list[float]:
+    """Return the nDCG@10 of every title."""
+    often = Counter(title for each in manuals for title, _ in each.titles)
+    gains = []
+    for each in manuals:
+        for title, page in each.titles:
+            if often[title] > 1:
+                continue
+            request = pb.SearchPagesRequest(collection=_COLLECTION, query=title, top_k=_FOUND)
+            found = (await stub.SearchPages(request, **outgoing(60))).pages
+            places = [(it.document, it.page) for it in found]
+            wanted = (f"{each.name}.pdf", page)
+            gains.append(1 / math.log2(places.index(wanted) + 2) if wanted in places else 0.0)
+    return gains
+
+
+async def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path(".heddle/benchmarks/pages"))
+    folder = parser.parse_args().folder
+    manuals = [manual(name, fetch(name, folder / "manuals")) for name in _MANUALS]
+    async with service(folder / "store") as stub:
+        await ingest(stub, manuals)
+        started = time.monotonic()
+        gains = await measure(stub, manuals)
+        each = (time.monotonic() - started) / len(gains) * 1000
+    first = sum(gain == 1.0 for gain in gains) / len(gains)
+    print(f"{len(gains)} titles: nDCG@10 {sum(gains) / len(gains):.3f}, first {first:.3f}")
+    print(f"{each:.0f} ms a search")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,122 @@
+"""The tool `fast_vector_search`."""
+
+import pytest
+from heddle_tools_service.sdk import FailedSearch, SearchOptions, ToolUnavailableError
+from heddle_tools_service.tools.fast_vector_search import fast_vector_search
+from tools_service.neighbours import Asked, KnownPassages, failure_of, passage, run_tool
+
+
+async def test_it_embeds_searches_and_tells_what_it_found() -> None:
+    knowledge = KnownPassages([passage("A shed is a gap.", 3), passage("Warp.", 0, score=0.0)])
+
+    found = await run_tool(fast_vector_search, {}, {"query": "shed"}, knowledge=knowledge)
+
+    assert found.statuses == ["Embedding query...", "Searching AssetManual..."]
+    assert knowledge.asked == [Asked(("AssetManual",), "shed", 5, SearchOptions(vector_weight=0.5))]
+    told = found.json
+    assert told["metadata"].pop("time_ms") >= 0
+    assert told == {
+        "name": "AssetManual",
+        "objects": [
+            {
+                "text": "A shed is a gap.",
+                "title": "Manual",
+                "document": "manual.pdf",
+                "document_id": "doc_1",
+                "chunk_id": "doc_1:3",
+                "page": 4,
+                "uri": "http://manual/",
+                "chunk_index": 3,
+                "score": 0.5,
+            },
+            {
+                "text": "Warp.",
+                "title": "Manual",
+                "document": "manual.pdf",
+                "document_id": "doc_1",
+                "chunk_id": "doc_1:0",
+                "page": 1,
+                "uri": "http://manual/",
+                "chunk_index": 0,
+                "score": 0.0,
+            },
+        ],
+        "metadata": {"query": "shed", "count": 2},
+        "llm_message": "Found 2 text results for 'shed'",
+    }
+    assert set(found.result.metadata) == {"query", "count", "time_ms"}
+    assert [source.excerpt for source in found.result.sources] == ["A shed is a gap.", "Warp."]
+
+
+async def test_without_a_query_it_looks_for_what_the_user_asked() -> None:
+    knowledge = KnownPassages()
+
+    found = await run_tool(fast_vector_search, {}, {}, query="How wide?", knowledge=knowledge)
+
+    assert knowledge.asked[0].query == "How wide?"
+    assert found.json["llm_message"] == "Found 0 text results for 'How wide?'"
+
+
+async def test_in_a_slot_it_is_plain_text_with_as_many_passages_as_its_author_says() -> None:
+    knowledge = KnownPassages([passage("one"), passage("two"), passage("three")])
+
+    found = await run_tool(fast_vector_search, {"limit": 2}, knowledge=knowledge)
+
+    assert found.result.text == "one\n\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("collections", "named", "searched"),
+    [
+        (["looms"], None, "looms"),
+        (["looms", "yarns"], "yarns", "yarns"),
+        (["looms", "yarns"], "AssetManual", "looms"),  # models repeat defaults
+    ],
+)
+async def test_a_model_chooses_among_the_collections_of_the_author(
+    collections: list[str], named: str | None, searched: str
+) -> None:
+    knowledge = KnownPassages()
+    arguments = {"query": "q", **({"collection": named} if named else {})}
+
+    found = await run_tool(
+        fast_vector_search, {"collections": collections}, arguments, knowledge=knowledge
+    )
+
+    assert knowledge.asked[0].collections == (searched,)
+    assert found.statuses[-1] == f"Searching {searched}..."
+
+
+async def test_a_model_reaches_no_other_collection() -> None:
+    knowledge = KnownPassages()
+    arguments = {"query": "q", "collection": "grades"}
+
+    error = await failure_of(
+        fast_vector_search, {"collections": ["looms"]}, arguments, knowledge=knowledge
+    )
+
+    assert error.kind == "unknown_collection"
+    assert str(error) == ("The collection 'grades' may not be searched here. Choose among 'looms'.")
+    assert not knowledge.asked
+
+
+@pytest.mark.parametrize("recoverable", [True, False])
+async def test_a_failure_says_whether_to_try_again_and_what_else_to_do(recoverable: bool) -> None:
+    failure = FailedSearch("AssetManual", "Collection 'AssetManual' is away.", recoverable)
+
+    error = await failure_of(
+        fast_vector_search, {}, {"query": "q"}, knowledge=KnownPassages(failure=failure)
+    )
+
+    assert str(error) == "Search failed: Collection 'AssetManual' is away."
+    assert error.details["recoverable"] is recoverable
+    assert error.details["suggestion"]
+    assert isinstance(error, ToolUnavailableError) is recoverable
+
+
+async def test_what_a_backend_did_not_heed_is_told() -> None:
+    knowledge = KnownPassages([passage("x")], warnings=("It does not heed time_from.",))
+
+    found = await run_tool(fast_vector_search, {}, {"query": "q"}, knowledge=knowledge)
+
+    assert list(found.result.warnings) == ["It does not heed time_from."]

@@ -1,0 +1,30 @@
+"""Late interaction: how well each word of a question is met by some word of a page."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heddle_tools_service.knowledge.pages.shapes import Words
+
+
+def maxsim(query: Words, pages: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
+    """Score pages exactly.
+
+    Args:
+        query: The question's words, shape [words, dim].
+        pages: Of each page its words, shape [any, dim]; float16 will do.
+
+    Returns:
+        For each page the mean over the question's words of the greatest scalar product with a word
+        of the page, which is -1.0 to 1.0 for vectors of length 1; -1.0 for a page without words.
+    """
+    scores = np.full(len(pages), -1.0, dtype=np.float32)
+    written = [at for at, page in enumerate(pages) if len(page)]
+    if not written or not len(query):
+        return scores
+    words = np.concatenate([pages[at] for at in written]).astype(np.float32)
+    starts = np.cumsum([0, *(len(pages[at]) for at in written[:-1])])
+    best = np.maximum.reduceat(query @ words.T, starts, axis=1)
+    scores[written] = best.mean(axis=0)
+    return np.clip(scores, -1.0, 1.0)

@@ -1,0 +1,85 @@
+"""What is known of a page."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+REVISION = 1
+"""Raise it when the same page would be drawn or read otherwise, so that it is made anew."""
+LONGEST_TEXT = 16_000
+"""Characters of one page, those in its figures included."""
+LARGEST_PICTURE = 4 * 1024 * 1024
+"""Bytes of one picture."""
+
+Words = NDArray[np.float32]
+"""Vectors of words, each of length 1: shape [words, dim]."""
+
+
+class NoPictureError(Exception):
+    """A page has no size, or its picture cannot be made small enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure or table of a page.
+
+    Attributes:
+        caption: May be empty.
+        text: What was read in it; may be empty.
+        box: Left, top, right and bottom, as parts of the page's width and height.
+    """
+
+    caption: str
+    text: str
+    box: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPage:
+    """A page as it was drawn and, for collections whose pages are searched, read.
+
+    Attributes:
+        page: Counted from 1.
+        picture: WebP; empty if the page cannot be drawn.
+        text: Its text, that in its figures included; empty if nobody asked for it.
+        figures: In reading order.
+        scanned: Whether its text was read off the picture, for it has no text layer.
+    """
+
+    page: int
+    picture: bytes = b""
+    text: str = ""
+    figures: tuple[Figure, ...] = ()
+    scanned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPage:
+    """A page that a search found, by the content that it is of.
+
+    Attributes:
+        sha256: Of the document's bytes, in hexadecimal.
+        page: Counted from 1.
+        score: The mean over the question's words of the best similarity with a word of the page.
+        relevance: What the pages of one search are ordered by, 0 to 1 unless the model sees.
+        text: The text of the page, that in its figures included.
+        figures: In reading order.
+    """
+
+    sha256: str
+    page: int
+    score: float
+    relevance: float
+    text: str
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The picture of a page, and its SHA-256 in hexadecimal."""
+
+    MEDIA_TYPE: ClassVar[str] = "image/webp"
+    data: bytes
+    sha256: str

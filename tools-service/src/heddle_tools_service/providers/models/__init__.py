@@ -1,0 +1,1 @@
+"""Embedding and reranking models behind HTTP servers."""

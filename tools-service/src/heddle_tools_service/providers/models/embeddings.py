@@ -1,0 +1,84 @@
+"""Vectors of an embedding model behind `/embeddings`: OpenAI's form, or Jina's."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from heddle_tools_service.knowledge.embedding import EmbedderInfo, Kind, Vectors
+from heddle_tools_service.knowledge.errors import EmbeddingError
+from heddle_tools_service.providers.models.server import ModelServer
+
+Shape = Literal["openai", "jina"]
+_CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteEmbedder:
+    """An embedder as the knowledge store needs it: vLLM, Ollama, Jina and the like."""
+
+    server: ModelServer
+    dimension: int
+    tokens: int
+    shape: Shape = "openai"
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    batch: int = 32
+
+    def info(self) -> EmbedderInfo:
+        """Return what identifies it. The revision tells how questions and passages are asked for.
+
+        Which version of the model its server holds nobody can tell: whoever replaces it there
+        fills the collections anew.
+        """
+        told = f"{self.shape}\0{self.query_prefix}\0{self.passage_prefix}"
+        revision = hashlib.sha256(told.encode()).hexdigest()[:16]
+        return EmbedderInfo(self.server.model, self.dimension, revision, self.tokens)
+
+    async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Embed texts, as `Embedder` says.
+
+        Raises:
+            EmbeddingError: The server fails, or its vectors are not those that were expected.
+        """
+        made = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for start in range(0, len(texts), self.batch):
+            some = texts[start : start + self.batch]
+            found = await self.server.post("embeddings", self._body(some, kind))
+            made[start : start + len(some)] = self._vectors(found, len(some))
+        return made
+
+    def _body(self, texts: Sequence[str], kind: Kind) -> dict[str, Any]:
+        prefix = self.query_prefix if kind == "query" else self.passage_prefix
+        longest = self.tokens * _CHARACTERS_PER_TOKEN  # many servers refuse what is too long
+        given = [f"{prefix}{text[:longest]}" for text in texts]
+        if self.shape == "jina":
+            return {"input": given, "task": f"retrieval.{kind}", "embedding_type": "float"}
+        return {"input": given, "encoding_format": "float"}
+
+    def _vectors(self, found: object, count: int) -> Vectors:
+        data = found.get("data") if isinstance(found, Mapping) else None
+        if not isinstance(data, list) or len(data) != count:
+            raise self._nonsense(f"it must hold {count} vectors")
+        try:
+            placed = sorted((each["index"], each["embedding"]) for each in data)
+            vectors = np.array([vector for _, vector in placed], dtype=np.float32)
+        except (KeyError, TypeError, ValueError):
+            raise self._nonsense("it holds something else than vectors of numbers") from None
+        if [index for index, _ in placed] != list(range(count)):
+            raise self._nonsense("its vectors are not numbered from 0")
+        if vectors.shape != (count, self.dimension):
+            raise EmbeddingError(
+                f"The embedding model {self.server.model!r} makes vectors of {vectors.shape[-1]} "
+                f"numbers, not {self.dimension}. Set HEDDLE_TOOLS_EMBEDDINGS_DIMENSION."
+            )
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.all(np.isfinite(lengths)) or not np.all(lengths > 0):
+            raise self._nonsense("a vector is zero or not finite")
+        normalised: Vectors = vectors / lengths
+        return normalised
+
+    def _nonsense(self, why: str) -> EmbeddingError:
+        return EmbeddingError(f"The answer of {self.server.who} cannot be read: {why}.")

@@ -1,0 +1,77 @@
+"""Asks a server with models, patiently: what may pass is tried again."""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+
+from heddle_tools_service.knowledge.errors import EmbeddingError
+from heddle_tools_service.providers.remote import BusyError, fetch, reason_in
+from heddle_tools_service.sdk import ToolError, ToolUnavailableError
+
+_LARGEST_ANSWER = 128 * 1024 * 1024  # 2,048 vectors of 4,096 numbers
+_FIRST_WAIT = 0.5
+_LONGEST_WAIT = 20.0
+_JITTER = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServer:
+    """Where a model is, and how long to wait for it."""
+
+    http: httpx.AsyncClient
+    """Must not follow redirects: the key belongs to one origin."""
+    url: str
+    """Without a slash at the end."""
+    key: str = field(repr=False)
+    model: str
+    who: str
+    """Whom messages name, for example `the embedding model's server`."""
+    seconds: float = 30.0
+    """For one answer."""
+    attempts: int = 4
+    first_wait: float = _FIRST_WAIT
+    """Seconds before the second attempt; doubled before each further one."""
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+        """Return the JSON value that the server answers to a request for its model.
+
+        Raises:
+            EmbeddingError: It cannot be reached, is busy for long, refuses, or answers nonsense.
+        """
+        for attempt in range(1, self.attempts + 1):
+            try:
+                return await self._once(path, body)
+            except ToolUnavailableError as error:
+                if attempt == self.attempts:
+                    raise EmbeddingError(f"{error} It was asked {attempt} times.") from None
+                await asyncio.sleep(self._wait(attempt, error))
+            except ToolError as error:
+                raise EmbeddingError(str(error)) from None
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _once(self, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as above
+        request = self.http.build_request(
+            "POST",
+            f"{self.url}/{path}",
+            json={"model": self.model, **body},
+            headers={"Authorization": f"Bearer {self.key}"} if self.key else {},
+            timeout=self.seconds,
+        )
+        status, found = await fetch(self.http, request, self.who, largest=_LARGEST_ANSWER)
+        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+            raise ToolError(f"{self.who} refuses the key ({status}).")
+        if status >= HTTPStatus.BAD_REQUEST:
+            reason = reason_in(found, self.key) or "no reason told"
+            raise ToolError(f"{self.who} refuses the request ({status}): {reason}.")
+        return found
+
+    def _wait(self, attempt: int, error: ToolUnavailableError) -> float:
+        if isinstance(error, BusyError):
+            return min(error.wait, _LONGEST_WAIT)
+        spread = 1 + random.uniform(-_JITTER, _JITTER)  # noqa: S311 - only spreads attempts
+        return float(min(self.first_wait * 2 ** (attempt - 1) * spread, _LONGEST_WAIT))

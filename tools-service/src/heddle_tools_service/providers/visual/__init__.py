@@ -1,0 +1,1 @@
+"""Pages for tools: their search, their pictures, and the models that see them."""

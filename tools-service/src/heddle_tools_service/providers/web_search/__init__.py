@@ -1,0 +1,1 @@
+"""Searches of the web: one file for each provider, and whose key opens which."""

@@ -1,0 +1,31 @@
+"""Brave Search, an index of its own."""
+
+import httpx
+
+from heddle_tools_service.providers.web_search.sites import SearchSite, ask, entries, results
+from heddle_tools_service.sdk import ToolError, WebAnswer
+
+WHO = "Brave Search"
+URL = "https://api.search.brave.com/res/v1"
+_LONGEST_QUERY = 400
+_MOST_WORDS = 50
+_MOST_RESULTS = 20
+
+
+async def search(http: httpx.AsyncClient, site: SearchSite, query: str, most: int) -> WebAnswer:
+    """Search as `SearchBy` says. Brave takes 400 characters and 50 words of a query."""
+    words = " ".join(query.split()[:_MOST_WORDS])[:_LONGEST_QUERY]
+    request = http.build_request(
+        "GET",
+        f"{site.url}/web/search",
+        params={"q": words, "count": min(most, _MOST_RESULTS)},
+        headers={"X-Subscription-Token": site.key, "Accept": "application/json"},
+    )
+    found = await ask(http, site, request, WHO)
+    web = found.get("web") or {}
+    if not isinstance(web, dict):
+        raise ToolError(f"The answer of {WHO} cannot be read: its web is no object.")
+    listed = results(
+        entries(web, "results", WHO), most, snippet="description", published="page_age"
+    )
+    return WebAnswer("brave", "", listed, tuple(result.url for result in listed))

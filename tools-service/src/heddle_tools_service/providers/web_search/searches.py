@@ -1,0 +1,120 @@
+"""By which provider an assistant searches the web, and with whose key."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import httpx
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from heddle_runtime.owner_settings import OwnerSettings
+
+from heddle_tools_service.providers.owner_servers import server_address, settings_of
+from heddle_tools_service.providers.web_search import brave, perplexity, searxng, tavily
+from heddle_tools_service.providers.web_search.sites import SearchBy, SearchSite
+from heddle_tools_service.sdk import Assistant, ToolError, WebAnswer
+
+CONFIGURATION_ERROR = "Web search configuration error:"
+PROVIDERS: Mapping[str, SearchBy] = {
+    "perplexity": perplexity.search,
+    "tavily": tavily.search,
+    "brave": brave.search,
+    "searxng": searxng.search,
+}
+"""By name, the preferred one first."""
+_URLS = {"perplexity": perplexity.URL, "tavily": tavily.URL, "brave": brave.URL}
+
+
+@dataclass(frozen=True, slots=True)
+class WebSearches:
+    """The search providers of all organisations."""
+
+    http: httpx.AsyncClient
+    guarded_http: httpx.AsyncClient
+    """For what organisations have set up."""
+    settings: OwnerSettings | None
+    """What they have set up; None if nobody keeps it."""
+    operators: Mapping[str, SearchSite]
+    """What the service's own settings name."""
+    shared: bool = False
+    """Whether organisations that have set up none use the operator's."""
+
+    def of(self, assistant: Assistant) -> "AssistantWeb":
+        """Return the web as `assistant` may search it."""
+        return AssistantWeb(self, assistant)
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantWeb:
+    """The web in the name of an assistant's owner; see `heddle_tools_service.sdk.Web`."""
+
+    searches: WebSearches
+    assistant: Assistant
+
+    async def providers(self) -> tuple[str, ...]:
+        """Return the names of the providers that are set up."""
+        _, sites = await self._sites()
+        return tuple(sites)
+
+    async def search(self, query: str, *, most: int, provider: str = "") -> WebAnswer:
+        """Search the web."""
+        http, sites = await self._sites()
+        name = provider or next(iter(sites), "")
+        if name not in sites:
+            missing = f"{name!r}" if name else "no provider"
+            raise ToolError(
+                f"{CONFIGURATION_ERROR} {missing} is set up. Set providers.perplexity (or tavily, "
+                "brave, searxng), with api_key or base_url, in the organisation's settings; for "
+                "the operator's assistants, HEDDLE_TOOLS_WEB_SEARCH_KEYS.",
+                kind="not_configured",
+            )
+        return await PROVIDERS[name](http, sites[name], query, most)
+
+    async def _sites(self) -> tuple[httpx.AsyncClient, Mapping[str, SearchSite]]:
+        """Return what is set up, and the client that may go there."""
+        known, assistant = self.searches.settings, self.assistant
+        if known is None:
+            return self.searches.http, self.searches.operators
+        if not assistant.owner and not assistant.organization:  # the operator's
+            assistant = replace(assistant, organization=DEFAULT_ORGANIZATION)
+        found = await settings_of(known, assistant, CONFIGURATION_ERROR)
+        own = {}
+        for name in PROVIDERS:
+            given = found.providers.get(name)
+            if given is None or not given.enabled:
+                continue
+            site = _site(name, given.base_url, given.api_key)
+            if site is not None:
+                own[name] = site
+        if found.system:  # the operator's own: they may be anywhere
+            return self.searches.http, {**self.searches.operators, **own}
+        if not own and self.searches.shared:
+            return self.searches.http, self.searches.operators
+        return self.searches.guarded_http, own
+
+
+def operators_sites(keys: Mapping[str, str], searxng_url: str) -> dict[str, SearchSite]:
+    """Return what the operator has set up, in the order of preference.
+
+    Args:
+        keys: By provider.
+        searxng_url: Where a SearXNG is; empty if there is none.
+    """
+    made = {
+        name: _site(name, searxng_url if name == "searxng" else "", keys.get(name, ""))
+        for name in PROVIDERS
+    }
+    return {name: site for name, site in made.items() if site is not None}
+
+
+def _site(name: str, url: str, key: str) -> SearchSite | None:
+    """Return where a provider is; None if too little is set up.
+
+    Raises:
+        ToolError: The address is none.
+    """
+    if name != "searxng" and not key:
+        return None
+    try:
+        address = server_address(url) if url else _URLS.get(name, "")
+    except ValueError as error:
+        raise ToolError(f"{CONFIGURATION_ERROR} providers.{name}.base_url {error}") from None
+    return SearchSite(address, key) if address else None

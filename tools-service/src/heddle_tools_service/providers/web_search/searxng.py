@@ -1,0 +1,39 @@
+"""SearXNG, a search engine that one runs oneself and that asks others."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from heddle_tools_service.providers.web_search.sites import (
+    SearchSite,
+    ask,
+    entries,
+    plain,
+    results,
+)
+from heddle_tools_service.sdk import WebAnswer
+
+WHO = "SearXNG"
+
+
+async def search(http: httpx.AsyncClient, site: SearchSite, query: str, most: int) -> WebAnswer:
+    """Search as `SearchBy` says. It needs no key; if one is set, a proxy in front may want it."""
+    request = http.build_request(
+        "GET",
+        f"{site.url}/search",
+        params={"q": query, "format": "json"},
+        headers={"Authorization": f"Bearer {site.key}"} if site.key else {},
+    )
+    found = await ask(http, site, request, WHO)
+    listed = results(
+        entries(found, "results", WHO), most, snippet="content", published="publishedDate"
+    )
+    return WebAnswer("searxng", _answer(found), listed, tuple(result.url for result in listed))
+
+
+def _answer(found: Mapping[str, Any]) -> str:
+    """Return the first instant answer: a text, or in newer versions an object with one."""
+    answers = found.get("answers")
+    first = answers[0] if isinstance(answers, list) and answers else ""
+    return plain(first.get("answer") if isinstance(first, dict) else first)

@@ -1,0 +1,106 @@
+"""What all search providers have in common: where they are, and how their answers are read."""
+
+import html
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from heddle_tools_service.providers.remote import fetch, reason_in
+from heddle_tools_service.sdk import ToolError, WebAnswer, WebResult
+
+_LONGEST_SNIPPET = 2_000
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+_REFUSED_KEYS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.FORBIDDEN}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSite:
+    """Where a provider is, and what opens it."""
+
+    url: str
+    """Without a slash at the end."""
+    key: str = field(default="", repr=False)
+    """Sent there and nowhere else."""
+
+
+SearchBy = Callable[[httpx.AsyncClient, SearchSite, str, int], Awaitable[WebAnswer]]
+"""Searches with a client that follows no redirects, at a site, for a query, for so many results.
+
+Raises ToolError or ToolUnavailableError; no message holds the key.
+"""
+
+
+async def ask(
+    http: httpx.AsyncClient, site: SearchSite, request: httpx.Request, who: str
+) -> Mapping[str, Any]:
+    """Return the object that a provider answers.
+
+    Raises:
+        ToolError: It refuses, or answers nonsense.
+        ToolUnavailableError: It does not answer, is broken or busy.
+    """
+    status, found = await fetch(http, request, who)
+    if status in _REFUSED_KEYS:
+        raise ToolError(f"{who} refuses the key ({status}).", kind="key_refused")
+    if status >= HTTPStatus.BAD_REQUEST:
+        reason = reason_in(found, site.key) or "no reason told"
+        raise ToolError(f"{who} refuses the search ({status}): {reason}.", kind="refused")
+    if not isinstance(found, Mapping):
+        raise ToolError(f"The answer of {who} cannot be read: it is no object.")
+    return found
+
+
+def entries(found: Mapping[str, Any], name: str, who: str) -> list[Mapping[str, Any]]:
+    """Return the objects in a list; none if there is no list, as where nothing was found.
+
+    Raises:
+        ToolError: It is something else.
+    """
+    listed = found.get(name) or []
+    if not isinstance(listed, list):
+        raise ToolError(f"The answer of {who} cannot be read: its {name} are no list.")
+    return [each for each in listed if isinstance(each, Mapping)]
+
+
+def results(
+    listed: Iterable[Mapping[str, Any]], most: int, *, snippet: str, published: str
+) -> tuple[WebResult, ...]:
+    """Return what people can open, each address once; the names are the provider's own."""
+    found: dict[str, WebResult] = {}
+    for each in listed:
+        url = text(each.get("url"))
+        if is_link(url) and url not in found:
+            title = plain(each.get("title")) or url
+            found[url] = WebResult(title, url, plain(each.get(snippet)), text(each.get(published)))
+    return tuple(found.values())[:most]
+
+
+def links(values: object) -> Iterator[str]:
+    """Yield the addresses in a list that people can open."""
+    if isinstance(values, list):
+        yield from (value for value in map(text, values) if is_link(value))
+
+
+def is_link(url: str) -> bool:
+    """Return whether a text is an address on the web: nothing that runs."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+
+
+def text(value: object) -> str:
+    """Return a text, and nothing for what is none."""
+    return value if isinstance(value, str) else ""
+
+
+def plain(value: object) -> str:
+    """Return a text without the tags that mark words in it, on one line."""
+    bare = html.unescape(_TAG.sub("", text(value)[:_LONGEST_SNIPPET]))
+    return " ".join(bare.split())

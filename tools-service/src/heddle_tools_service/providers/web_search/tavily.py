@@ -1,0 +1,24 @@
+"""Tavily, which finds passages of pages and can sum them up."""
+
+import httpx
+
+from heddle_tools_service.providers.web_search.sites import SearchSite, ask, entries, results, text
+from heddle_tools_service.sdk import WebAnswer
+
+WHO = "Tavily"
+URL = "https://api.tavily.com"
+
+
+async def search(http: httpx.AsyncClient, site: SearchSite, query: str, most: int) -> WebAnswer:
+    """Search as `SearchBy` says."""
+    request = http.build_request(
+        "POST",
+        f"{site.url}/search",
+        headers={"Authorization": f"Bearer {site.key}"},
+        json={"query": query, "max_results": most, "include_answer": True},
+    )
+    found = await ask(http, site, request, WHO)
+    listed = results(
+        entries(found, "results", WHO), most, snippet="content", published="published_date"
+    )
+    return WebAnswer("tavily", text(found.get("answer")), listed, tuple(r.url for r in listed))

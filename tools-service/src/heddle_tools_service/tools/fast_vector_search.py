@@ -1,0 +1,117 @@
+"""Finds passages of one collection, by meaning and words alike."""
+
+import json
+import time
+from typing import Any
+
+from pydantic import Field
+
+from heddle_tools_service.sdk import (
+    FailedSearch,
+    Passage,
+    SearchOptions,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    ToolUnavailableError,
+    tool,
+)
+from heddle_tools_service.tools.retrieved import (
+    ASSET_MANUAL,
+    ManualConfig,
+    WantedText,
+    passage_object,
+    wanted,
+)
+from heddle_tools_service.tools.simple_rag import source_of
+
+_MOST = 50
+_BALANCED = SearchOptions(vector_weight=0.5)
+
+
+class FastVectorSearchConfig(ManualConfig):
+    """Where to look, and how much to bring."""
+
+    limit: int = Field(
+        default=5, ge=1, le=_MOST, description="Maximum results where it fills a slot"
+    )
+
+
+class FastVectorSearchArguments(WantedText):
+    """What to look for, and where."""
+
+    limit: int = Field(default=5, ge=1, le=_MOST, description="Maximum results")
+    collection: str = Field(default=ASSET_MANUAL, description="The collection to search")
+
+
+@tool(
+    "fast_vector_search",
+    title="Fast Vector Search",
+    config=FastVectorSearchConfig,
+    arguments=FastVectorSearchArguments,
+    slot="context",
+    category="rag",
+    modes=("augment", "function"),
+)
+async def fast_vector_search(
+    call: ToolCall[FastVectorSearchConfig, FastVectorSearchArguments],
+) -> ToolResult:
+    """Search a collection fast, best for definitions, specifications and simple facts."""
+    started = time.perf_counter()
+    query, collection = wanted(call), _collection(call)
+    if not query:
+        raise ToolError("No user message found for query")
+    limit = call.arguments.limit if call.called else call.config.limit
+    call.status("Embedding query...")
+    call.status(f"Searching {collection}...")
+    findings = await call.knowledge.search([collection], query, top_k=limit, options=_BALANCED)
+    if findings.failures:
+        raise failed(findings.failures[0])
+    metadata = {
+        "query": query,
+        "count": len(findings.passages),
+        "time_ms": round((time.perf_counter() - started) * 1000, 1),
+    }
+    told = {
+        "name": collection,
+        "objects": [passage_object(each) for each in findings.passages],
+        "metadata": metadata,
+        "llm_message": f"Found {len(findings.passages)} text results for '{query}'",
+    }
+    return ToolResult(
+        json.dumps(told, ensure_ascii=False) if call.called else _text(findings.passages),
+        [source_of(each) for each in findings.passages],
+        metadata,
+        findings.warnings,
+    )
+
+
+def failed(failure: FailedSearch) -> ToolError:
+    """Return how a search that found nothing out is told: whether to try again, and what else."""
+    kind = ToolUnavailableError if failure.unavailable else ToolError
+    suggestion = (
+        "Try a different query or check service availability"
+        if failure.unavailable
+        else "Search another collection, or answer without"
+    )
+    details: dict[str, Any] = {"recoverable": failure.unavailable, "suggestion": suggestion}
+    return kind(f"Search failed: {failure.message}", kind="search_failed", details=details)
+
+
+def _collection(call: ToolCall[FastVectorSearchConfig, FastVectorSearchArguments]) -> str:
+    """Return where to look: what the model names, if the assistant's author allows that."""
+    allowed, named = call.config.collections, call.arguments.collection
+    if named in allowed:
+        return named
+    # The default stands for the author's first, even where a model repeats it.
+    if named == ASSET_MANUAL:
+        return allowed[0]
+    raise ToolError(
+        f"The collection {named[:80]!r} may not be searched here. Choose among "
+        f"{', '.join(map(repr, allowed))}.",
+        kind="unknown_collection",
+    )
+
+
+def _text(passages: tuple[Passage, ...]) -> str:
+    return "\n\n".join(passage.text for passage in passages)

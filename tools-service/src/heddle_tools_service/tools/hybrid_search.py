@@ -1,0 +1,131 @@
+"""Finds passages and pages at once, and joins what both say."""
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import Field
+
+from heddle_tools_service.sdk import (
+    FailedSearch,
+    Findings,
+    FoundPage,
+    FoundPages,
+    Passage,
+    SearchOptions,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    tool,
+)
+from heddle_tools_service.tools.fast_vector_search import failed
+from heddle_tools_service.tools.passes import in_turn
+from heddle_tools_service.tools.retrieved import (
+    ManualConfig,
+    WantedText,
+    distinct,
+    page_object,
+    page_source,
+    passage_object,
+    wanted,
+)
+from heddle_tools_service.tools.simple_rag import source_of
+
+_MOST = 20
+_BALANCED = SearchOptions(vector_weight=0.5)
+
+
+class HybridSearchArguments(WantedText):
+    """What to look for, and how much to bring."""
+
+    text_limit: int = Field(default=3, ge=1, le=_MOST, description="Maximum text results")
+    visual_limit: int = Field(default=2, ge=0, le=_MOST, description="Maximum pages")
+
+
+@tool(
+    "hybrid_search",
+    title="Hybrid Search",
+    config=ManualConfig,
+    arguments=HybridSearchArguments,
+    slot="context",
+    category="rag",
+    modes=("augment", "function"),
+)
+async def hybrid_search(call: ToolCall[ManualConfig, HybridSearchArguments]) -> ToolResult:
+    """Search text and pages at once, best for tables, menus and questions that are not simple."""
+    started = time.perf_counter()
+    query = wanted(call)
+    if not query:
+        raise ToolError("No user message found for query")
+    call.status(f"Searching {', '.join(call.config.collections)}...")
+    findings, found = await asyncio.gather(_texts(call, query), _pages(call, query))
+    failures = [*findings.failures, *found.failures]
+    if failures and not findings.passages and not found.pages:
+        raise failed(failures[0])
+    passages = distinct(in_turn(findings.passages))[: call.arguments.text_limit]
+    rest, visual = merged(passages, found.pages)
+    metadata = {
+        "query": query,
+        "text_count": len(rest),
+        "visual_count": len(visual),
+        "time_ms": round((time.perf_counter() - started) * 1000, 1),
+        "model": found.model,
+        "visual": found.visual,
+    }
+    warnings = [*(failure.message for failure in failures), *findings.warnings]
+    told = {
+        "name": "hybrid_search",
+        "text_results": [passage_object(each) for each in rest],
+        "visual_results": visual,
+        "metadata": metadata,
+        "warnings": warnings,
+        "llm_message": f"Found {len(rest)} text results and {len(visual)} pages for '{query}'",
+    }
+    pages = (page.get("passage", page["text"]) for page in visual)
+    text = "\n\n".join([*(each.text for each in rest), *pages])
+    return ToolResult(
+        json.dumps(told, ensure_ascii=False) if call.called else text,
+        [*map(source_of, rest), *map(page_source, found.pages)],
+        metadata,
+        warnings,
+    )
+
+
+def merged(
+    passages: Sequence[Passage], pages: Sequence[FoundPage]
+) -> tuple[list[Passage], list[dict[str, Any]]]:
+    """Join what was found: a page that a passage is of comes once, with the passage in it.
+
+    Returns:
+        The passages of other pages, and the pages as models read them.
+    """
+    visual = {(page.document_id, page.page): page_object(page) for page in pages}
+    rest = []
+    for passage in passages:
+        page = visual.get((passage.document_id, passage.page))
+        if page is None:
+            rest.append(passage)
+        else:
+            page["passage"] = "\n\n".join(filter(None, (page.get("passage"), passage.text)))
+    return rest, list(visual.values())
+
+
+async def _texts(call: ToolCall[ManualConfig, HybridSearchArguments], query: str) -> Findings:
+    try:
+        return await call.knowledge.search(
+            call.config.collections, query, top_k=call.arguments.text_limit, options=_BALANCED
+        )
+    except ToolError as error:
+        return Findings(failures=(FailedSearch("", f"The text was not searched: {error}"),))
+
+
+async def _pages(call: ToolCall[ManualConfig, HybridSearchArguments], query: str) -> FoundPages:
+    most = call.arguments.visual_limit
+    if not most:
+        return FoundPages()
+    try:
+        return await call.pages.search(call.config.collections, query, top_k=most)
+    except ToolError as error:
+        return FoundPages(failures=(FailedSearch("", f"The pages were not searched: {error}"),))

@@ -1,0 +1,173 @@
+"""A bounded investigation of documents: searches, and a model that says what is still missing."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from heddle_tools_service.sdk import (
+    FailedSearch,
+    Findings,
+    Passage,
+    ToolCall,
+    ToolError,
+    ToolUnavailableError,
+)
+from heddle_tools_service.tools.passes import fused, in_turn
+from heddle_tools_service.tools.planning import Search, plan_prompt, planned, writing_prompt
+from heddle_tools_service.tools.retrieved import as_passage
+
+if TYPE_CHECKING:
+    from heddle_tools_service.tools.deep_analysis import DeepAnalysisConfig
+
+_PLAN_TOKENS = 200
+_WRITING_TOKENS = 500
+_FEWEST_TOKENS = 50
+_LEAST_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an investigation may spend."""
+
+    passes: int
+    """Searches."""
+    tokens: int
+    """That the model writes."""
+    seconds: float
+
+
+class Investigation:
+    """One investigation: what it has made and found, and what it may still spend."""
+
+    def __init__(
+        self, call: "ToolCall[DeepAnalysisConfig, Any]", task: str, limits: Limits
+    ) -> None:
+        self._call = call
+        self._task = task
+        self._limits = limits
+        self._ends = time.monotonic() + limits.seconds
+        self._tokens = limits.tokens
+        self._made: list[Search] = []
+        self._found: list[Sequence[Passage]] = []
+        self._refused = 0
+        self._rounds = 0
+        self._planned = 0
+        self.warnings: list[str] = []
+        """What went wrong, or could not be done, one sentence each."""
+
+    async def begin(self, queries: Sequence[str]) -> None:
+        """Search for `queries` by the first of the tools that are allowed.
+
+        Raises:
+            ToolError: All of them failed; the message is the first one's.
+        """
+        first = self._call.config.tools[0]
+        failures = await self.make([Search(first, query) for query in queries])
+        if failures and not any(self._found):
+            kind = ToolUnavailableError if failures[0].unavailable else ToolError
+            raise kind(failures[0].message)
+        if not self._call.can_generate:
+            self.warnings.append(
+                "No small fast model is set up: nothing but the question and its focus areas was "
+                "searched for."
+            )
+
+    async def make(self, searches: Sequence[Search]) -> list[FailedSearch]:
+        """Make searches at once, as many as may still be made; return what of them failed."""
+        self._rounds += 1
+        some = searches[: self._limits.passes - len(self._made)]
+        for number, each in enumerate(some, len(self._made) + 1):
+            self._call.status(f"pass {number}: {each.query}")
+        self._made += some
+        failures: list[FailedSearch] = []
+        for findings in await asyncio.gather(*map(self._search, some)):
+            self._found.append(in_turn(findings.passages))
+            failures += findings.failures
+            self.warnings += findings.warnings
+        self.warnings += [failure.message for failure in failures]
+        return failures
+
+    async def plan(self) -> list[Search]:
+        """Return the searches that the model finds missing; none if no more may be made."""
+        if len(self._made) >= self._limits.passes:
+            return []
+        tools = self._call.config.tools
+        prompt = plan_prompt(self._task, self._made, self.best(), tools)
+        wished, refused = planned(await self._ask(prompt, _PLAN_TOKENS, "planning searches"), tools)
+        self._refused += len(refused)
+        known = {each.key for each in self._made}
+        fresh = {each.key: each for each in wished if each.key not in known}
+        self._planned += len(fresh)
+        return list(fresh.values())
+
+    def best(self) -> list[Passage]:
+        """Return all that was found, each passage once, the best first."""
+        return fused(self._found, self._call.config.fusion)
+
+    async def write(self, passages: str) -> str:
+        """Return the model's analysis of the `passages`; empty if it cannot write one any more."""
+        return await self._ask(writing_prompt(self._task, passages), _WRITING_TOKENS, "writing")
+
+    def summary(self) -> str:
+        """Return in one sentence what was done, so that nobody takes it for more."""
+        how = "planned by a model" if self._planned else "for the question and its focus areas"
+        return f"Searches made, {how}: {len(self._made)}."
+
+    def facts(self) -> dict[str, Any]:
+        """Return figures for traces."""
+        return {
+            "passes": len(self._made),
+            "rounds": self._rounds,
+            "planned_passes": self._planned,
+            "refused_tools": self._refused,
+            "tokens_allowed": self._limits.tokens,
+            "tokens_left": self._tokens,
+        }
+
+    async def _search(self, search: Search) -> Findings:
+        try:
+            async with asyncio.timeout(max(self._left(), _LEAST_SECONDS)):
+                return await self._by_tool(search)
+        except TimeoutError:
+            message = "A pass of the analysis was stopped: its time was over."
+            return Findings(failures=(FailedSearch("", message, unavailable=True),))
+        except ToolError as error:
+            down = isinstance(error, ToolUnavailableError)
+            return Findings(failures=(FailedSearch("", str(error), down),))
+
+    async def _by_tool(self, search: Search) -> Findings:
+        config = self._call.config
+        collections = tuple(dict.fromkeys(filter(None, config.collections)))
+        texts = self._call.knowledge.search(
+            collections, search.query, top_k=config.top_k, threshold=config.threshold
+        )
+        if search.tool != "hybrid_search":
+            return await texts
+        pages = self._call.pages.search(collections, search.query, top_k=config.top_k)
+        findings, found = await asyncio.gather(texts, pages)
+        return Findings(
+            (*findings.passages, *map(as_passage, found.pages)),
+            (*findings.failures, *found.failures),
+            findings.warnings,
+        )
+
+    async def _ask(self, prompt: str, most: int, doing: str) -> str:
+        """Return the model's answer; empty if there is none, or no time or tokens for one."""
+        tokens = min(most, self._tokens)
+        if not self._call.can_generate or tokens < _FEWEST_TOKENS or self._left() <= 0:
+            return ""
+        self._call.status(doing)
+        self._tokens -= tokens  # what it may write: nobody tells what it wrote
+        try:
+            async with asyncio.timeout(self._left()):
+                return (await self._call.generate(prompt, max_tokens=tokens)).strip()
+        except ToolError as error:
+            self.warnings.append(str(error))
+        except TimeoutError:
+            self.warnings.append("The small fast model took too long for the analysis.")
+        return ""
+
+    def _left(self) -> float:
+        return self._ends - time.monotonic()

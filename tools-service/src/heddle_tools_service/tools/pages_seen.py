@@ -1,0 +1,51 @@
+"""Which pages earlier tools of a run have found."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heddle_tools_service.sdk import EarlierResult
+
+FINDERS = ("colqwen_search", "hybrid_search")
+_LISTS = ("objects", "visual_results")
+_URI = re.compile(r"/v1/vector_stores/\w+/files/\w+/pages/\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPage:
+    """A page that was found."""
+
+    picture_uri: str
+    score: float
+
+
+def pages_seen(earlier: Iterable[EarlierResult]) -> list[SeenPage]:
+    """Return the pages that were found, the best first; with none there is nothing to look at."""
+    found = [page for each in earlier if each.tool in FINDERS for page in _pages(each.text)]
+    return sorted(found, key=lambda page: -page.score)
+
+
+def _pages(text: str) -> Iterator[SeenPage]:
+    """Read a result as models read it, or as it fills a slot, where the best comes first."""
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, Mapping):
+        for place, uri in enumerate(_URI.findall(text)):
+            yield SeenPage(uri, -float(place))
+        return
+    for name in _LISTS:
+        listed = told.get(name)
+        for each in listed if isinstance(listed, list) else ():
+            yield from _page(each)
+
+
+def _page(told: Any) -> Iterator[SeenPage]:  # noqa: ANN401 - any JSON value
+    if not isinstance(told, Mapping):
+        return
+    uri, score = told.get("preview_url"), told.get("score")
+    if isinstance(uri, str) and uri:
+        yield SeenPage(uri, float(score) if isinstance(score, int | float) else 0.0)

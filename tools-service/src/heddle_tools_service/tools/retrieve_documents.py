@@ -1,0 +1,119 @@
+"""Looks through documents, by time if that is asked for, and cites each passage."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from heddle_tools_service.sdk import (
+    NO_OPTIONS,
+    Passage,
+    Query,
+    SearchOptions,
+    ToolCall,
+    ToolResult,
+    tool,
+)
+from heddle_tools_service.tools.simple_rag import (
+    KnowledgeBaseConfig,
+    check,
+    look_up,
+    told,
+)
+
+_LONGEST_PREVIEW = 200
+_UNTITLED = "Untitled"
+# Some models write an empty text for what they leave out.
+Day = Annotated[date | None, BeforeValidator(lambda given: given or None)]
+
+
+class RetrieveDocumentsArguments(Query):
+    """What to look for, and of when."""
+
+    query: str = Field(
+        min_length=1,
+        max_length=10_000,
+        description="The search query to find relevant document chunks.",
+    )
+    date_from: Day = Field(default=None, description="Optional start date filter (YYYY-MM-DD).")
+    date_to: Day = Field(
+        default=None, description="Optional end date filter (YYYY-MM-DD), this day included."
+    )
+    recency_weight: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Weight 0-1 for recency bias. 0 = pure similarity.",
+    )
+
+
+@tool(
+    "retrieve_documents",
+    title="Retrieve Documents",
+    config=KnowledgeBaseConfig,
+    arguments=RetrieveDocumentsArguments,
+    slot="context",
+    category="rag",
+    modes=("augment", "function"),
+    enabled=lambda occasion: any(occasion.config.collections),
+)
+async def retrieve_documents(
+    call: ToolCall[KnowledgeBaseConfig, RetrieveDocumentsArguments | None],
+) -> ToolResult:
+    """Search the user's uploaded documents for information relevant to their query."""
+    check(call)
+    findings = await look_up(call, call.query, options=options_of(call.arguments))
+    formatted = format_passages(findings.passages)
+    made = told(call, findings, [formatted])
+    if not call.called:
+        return made
+    answer = {
+        "formatted_text": formatted,
+        "citation_sources": [citation(each) for each in findings.passages],
+    }
+    return ToolResult.json(
+        answer, sources=made.sources, metadata=made.metadata, warnings=made.warnings
+    )
+
+
+def options_of(asked: RetrieveDocumentsArguments | None) -> SearchOptions:
+    """Return what a call chooses and orders by; only what it says."""
+    if asked is None:
+        return NO_OPTIONS
+    return SearchOptions(
+        time_from=_midnight(asked.date_from) if asked.date_from else None,
+        # Documents of the last day count; the store's end is exclusive.
+        time_to=_midnight(asked.date_to + timedelta(days=1)) if asked.date_to else None,
+        recency_weight=asked.recency_weight or 0.0,
+    )
+
+
+def format_passages(passages: Sequence[Passage]) -> str:
+    """Return passages as a model reads them, each under the number by which it can cite it."""
+    return "\n\n".join(
+        f"[{number}] {each.title or _UNTITLED}{_place(each)}\n{each.text}"
+        for number, each in enumerate(passages, 1)
+    )
+
+
+def citation(passage: Passage) -> dict[str, Any]:
+    """Return what an answer can cite a passage by."""
+    preview = passage.text[:_LONGEST_PREVIEW]
+    return {
+        "chunk_id": passage.chunk_id,
+        "document_id": passage.document_id,
+        "doc_title": passage.title or _UNTITLED,
+        "chunk_index": passage.chunk_index or 0,
+        "content_preview": preview if preview == passage.text else f"{preview}...",
+        # 0.0 is a rank, too.
+        "score": passage.score if passage.relevance is None else passage.relevance,
+    }
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _place(passage: Passage) -> str:
+    return f", page {passage.page}" if passage.page else ""

@@ -1,0 +1,80 @@
+"""Searches the web, where somebody has set up a provider for it."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from heddle_tools_service.sdk import (
+    Source,
+    ToolCall,
+    ToolConfig,
+    ToolError,
+    ToolResult,
+    WebAnswer,
+    WebResult,
+    tool,
+)
+
+
+class WebSearchConfig(ToolConfig):
+    """Whom to ask, and how much to bring."""
+
+    provider: Literal["", "perplexity", "tavily", "brave", "searxng"] = Field(
+        default="", description="Whom to ask; empty: the first that is set up"
+    )
+    limit: int = Field(default=5, ge=1, le=20, description="Maximum number of results")
+
+
+async def _available(call: ToolCall[WebSearchConfig]) -> bool:
+    known = await call.web.providers()
+    return call.config.provider in known if call.config.provider else bool(known)
+
+
+@tool(
+    "web_search",
+    title="Web Search",
+    config=WebSearchConfig,
+    slot="web",
+    category="utilities",
+    modes=("augment", "function"),
+    available=_available,
+)
+async def web_search(call: ToolCall[WebSearchConfig]) -> ToolResult:
+    """Search the web for current information, news or general knowledge."""
+    query = call.query.strip()
+    if not query:
+        raise ToolError("No user message found for query")
+    call.status("searching the web")
+    found = await call.web.search(query, most=call.config.limit, provider=call.config.provider)
+    sources = [
+        Source(each.title, each.url, each.snippet, kind="web", attributes=_attributes(each))
+        for each in found.results
+    ]
+    metadata = {"provider": found.provider, "count": len(found.results)}
+    if call.called:
+        return ToolResult.json(_told(found), sources=sources, metadata=metadata)
+    return ToolResult(_page(found), sources, metadata)
+
+
+def _attributes(each: WebResult) -> dict[str, str]:
+    return {"published": each.published} if each.published else {}
+
+
+def _told(found: WebAnswer) -> dict[str, Any]:
+    return {
+        "answer": found.answer,
+        "results": [
+            {"title": each.title, "url": each.url, "snippet": each.snippet, **_attributes(each)}
+            for each in found.results
+        ],
+        "citations": list(found.citations),
+    }
+
+
+def _page(found: WebAnswer) -> str:
+    """Return what was found as text for a prompt."""
+    listed = [
+        f"[{number}] {each.title}\n{each.url}\n{each.snippet}".rstrip()
+        for number, each in enumerate(found.results, 1)
+    ]
+    return "\n\n".join(filter(None, (found.answer, *listed)))
