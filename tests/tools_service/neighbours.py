@@ -170,7 +170,7 @@ async def run_tool(
             status=lambda message, _=None: statuses.append(message),
             http=http,
             knowledge=neighbours.get("knowledge") or KnownPassages(),
-            pages=neighbours.get("pages") or KnownPages(),
+            pages=cast("Any", neighbours.get("pages") or KnownPages()),
             seconds=seconds,
             build_request=dict,
             small_model=neighbours.get("model"),

@@ -147,3 +147,19 @@ async def ingest(service: Running) -> None:
         collection="notes", name="a.txt", data=b"A shed is the gap between threads."
     )
     assert [_ async for _ in knowledge.IngestDocument(request, **outgoing(60))]
+
+
+def test_the_environment_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "PROVIDERS": "local",
+        "LLM": "cloud",
+        "SMALL_FAST_MODEL": "local/a",
+        "SMALL_FAST_MODEL_CLOUD": "openai/b",
+        "WEB_SEARCH_KEYS": '{"tavily": "k"}',
+        "EMBEDDINGS": "",  # compose passes what nobody set as empty
+    }.items():
+        monkeypatch.setenv(f"HEDDLE_TOOLS_{name}", value)
+    settings = ToolsSettings()
+    assert small_model_name(settings) == "openai/b"
+    assert settings.place_of("embeddings") == "local"
+    assert settings.web_search_keys["tavily"].get_secret_value() == "k"
