@@ -59,11 +59,11 @@ async def test_two_processes_may_bring_an_older_store_up_to_date(tmp_path: Path)
         await store.create_collection("looms")
     await forget_details(tmp_path)
 
-    async def opened() -> object:
+    async def opened() -> str:
         async with open_store(tmp_path, HashingEmbedder()) as store:
             return (await store.get_collection("looms")).name
 
-    assert await asyncio.gather(opened(), opened()) == ["looms"] * 2
+    assert list(await asyncio.gather(opened(), opened())) == ["looms"] * 2
 
 
 async def forget_details(folder: Path) -> None:

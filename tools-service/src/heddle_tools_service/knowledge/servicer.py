@@ -56,8 +56,14 @@ _MODES: dict[pb.SearchMode.ValueType, Mode] = {
 class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
     """Translates between the contract and the engine."""
 
-    def __init__(self, store: "Callable[[], Awaitable[KnowledgeStore]]") -> None:
+    def __init__(
+        self,
+        store: "Callable[[], Awaitable[KnowledgeStore]]",
+        deleted: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
+        """Take the way to the store, and who wants to know the id of a deleted collection."""
         self._store = store
+        self._deleted = deleted
 
     async def CreateCollection(
         self, request: pb.CreateCollectionRequest, context: Context
@@ -144,6 +150,8 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         with known_failures():
             store, collection = await self._changeable(request.name)
             await store.delete_collection(collection.id)
+            if self._deleted is not None:
+                await self._deleted(collection.id)
             return pb.DeleteCollectionResponse()
 
     async def IngestDocument(
@@ -225,7 +233,9 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                 threshold=request.threshold,
                 mode=_MODES[request.mode],
             )
-            return pb.SearchCollectionResponse(passages=map(_passage, found))
+            return pb.SearchCollectionResponse(
+                passages=[_passage(collection, each) for each in found]
+            )
 
     async def _readable(self, reference: str) -> "tuple[KnowledgeStore, Collection]":
         """Return the store, and the collection that the caller means and may read."""
@@ -262,7 +272,8 @@ def _kept(collection: Collection, document: Document) -> pb.Document:
     return told
 
 
-def _passage(passage: Passage) -> pb.Passage:
+def _passage(collection: Collection, passage: Passage) -> pb.Passage:
+    document = document_id(collection.id, passage.document)
     return pb.Passage(
         text=passage.text,
         similarity=passage.score,
@@ -273,4 +284,8 @@ def _passage(passage: Passage) -> pb.Passage:
         page=passage.page or 0,
         ordinal=passage.ordinal,
         parent_text=passage.parent_text,
+        relevance=passage.relevance,
+        id=f"{document}:{passage.ordinal}",
+        document_id=document,
+        metadata=passage.metadata,
     )
