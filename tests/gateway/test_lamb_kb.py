@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,24 @@ async def test_a_file_is_ingested_found_and_deleted(shelf: Shelves) -> None:
     assert "It opens." in whole.json()["results"][0]["metadata"]["parent_text"]
     assert (await shelf["ana"].delete(f"{path}/files/{file['id']}")).status_code == 200
     assert (await shelf["ana"].post(f"{path}/query", json=asked)).json()["results"] == []
+
+
+async def test_no_file_is_left_over(shelf: Shelves) -> None:
+    files = shelf.openai["ana"].files
+    path = await made(shelf)
+    file = await ingested(shelf, path, "a.txt", "A shed.")
+    await ingested(shelf, path, "b.txt", "A reed.")
+    await shelf["ana"].delete(f"{path}/files/{file['id']}")
+    assert len([each async for each in files.list()]) == 1
+    await shelf["ana"].delete(path)
+    assert [each async for each in files.list()] == []
+    theirs = await shelf["root"].post("/v1/vector_stores", json={"name": "Looms"})
+    shared = await shelf.store.get_collection(theirs.json()["id"][3:])
+    await shelf.store.change_collection(replace(shared, sharing="everyone"))
+    upload = {"file": ("a.md", b"x")}
+    refused = await shelf["ana"].post("/collections/Looms/ingest-file", files=upload)
+    assert refused.status_code == 403, refused.text
+    assert [each async for each in files.list()] == []
 
 
 async def test_the_plugins_own_parameters_come_first(shelf: Shelves) -> None:

@@ -6,9 +6,11 @@ belongs to whom the key belongs.
 """
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle.knowledge.v1.files_pb2 import DeleteFileRequest
 from heddle_runtime.errors import NotFoundError
 
 from heddle_gateway import fields, queries
@@ -17,7 +19,7 @@ from heddle_gateway.exchange import Exchange, Reply
 from heddle_gateway.files import TIMEOUT
 from heddle_gateway.json_text import Place
 from heddle_gateway.peers import ask, every
-from heddle_gateway.vector_stores import named
+from heddle_gateway.vector_stores import attached, named
 
 if TYPE_CHECKING:
     from heddle_gateway.state import State
@@ -83,8 +85,11 @@ async def update(state: "State", exchange: Exchange) -> Reply:
 async def delete(state: "State", exchange: Exchange) -> Reply:
     """Answer `DELETE /collections/{id}`."""
     found = await collection(state, exchange)
+    files = await attached(state, found.id)
     request = pb.DeleteCollectionRequest(name=found.id)
     await ask(state.peers.knowledge.DeleteCollection, request, TIMEOUT)
+    for each in files:
+        await forget(state, each.file_id)
     return Reply.json({"id": found.id, "name": found.title or found.name, "deleted": True})
 
 
@@ -128,6 +133,16 @@ async def collection(state: "State", exchange: Exchange) -> pb.Collection:
     """
     request = pb.GetCollectionRequest(name=exchange.parameter)
     return (await ask(state.peers.knowledge.GetCollection, request, TIMEOUT)).collection
+
+
+async def forget(state: "State", file: str) -> None:
+    """Delete an uploaded file, if it is the caller's: LAMB knows no files outside collections.
+
+    Raises:
+        HeddleError: It cannot be deleted.
+    """
+    with suppress(NotFoundError):
+        await ask(state.peers.files.DeleteFile, DeleteFileRequest(id=file), TIMEOUT)
 
 
 def view(found: pb.Collection) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_runtime.errors import HeddleError
 
 from heddle_gateway import fields
 from heddle_gateway.bodies import read_object
 from heddle_gateway.exchange import Exchange, Reply
 from heddle_gateway.files import TIMEOUT, kept
 from heddle_gateway.forms import read_form, wrong
-from heddle_gateway.lamb_kb import QUERY_PLUGINS, collection
+from heddle_gateway.lamb_kb import QUERY_PLUGINS, collection, forget
 from heddle_gateway.peers import ask
 from heddle_gateway.vector_stores import attached, status
 
@@ -29,7 +30,11 @@ async def ingest(state: "State", exchange: Exchange) -> Reply:
     found = await collection(state, exchange)
     file = await kept(state, form, "assistants")
     request = pb.AttachFileRequest(collection=found.id, file_id=file.id)
-    await ask(state.peers.files.AttachFile, request, TIMEOUT)
+    try:
+        await ask(state.peers.files.AttachFile, request, TIMEOUT)
+    except HeddleError:
+        await forget(state, file.id)
+        raise
     told = {
         "collection_id": found.id,
         "collection_name": found.title or found.name,
@@ -56,6 +61,7 @@ async def delete(state: "State", exchange: Exchange) -> Reply:
     store, identifier = exchange.parameters
     request = pb.DetachFileRequest(collection=store, file_id=identifier)
     await ask(state.peers.files.DetachFile, request, TIMEOUT)
+    await forget(state, identifier)
     return Reply.json({"id": identifier, "collection_id": store, "deleted": True})
 
 

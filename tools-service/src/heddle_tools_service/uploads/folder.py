@@ -11,8 +11,8 @@ from heddle_tools_service.knowledge.access import Person
 from heddle_tools_service.uploads.records import Upload, is_id
 from heddle_tools_service.uploads.writing import sync, write
 
-MOST_FILES = 1_000
-MOST_BYTES = 1024**3
+MOST_FILES = 5_000
+MOST_BYTES = 5 * 1024**3
 _decode = msgspec.json.Decoder(Upload).decode
 
 
