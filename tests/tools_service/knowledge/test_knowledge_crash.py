@@ -4,22 +4,23 @@ import asyncio
 import random
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections import defaultdict
 from pathlib import Path
 
 import psutil
 from heddle_tools_service.knowledge.embedding import Embedder, MiniLmEmbedder
 from heddle_tools_service.knowledge.records import CollectionSize
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
+from tools_service.knowledge.places import Place
+from tools_service.knowledge.reading import versions_in
 
 SCRIPT = Path(__file__).with_name("ingest_until_killed.py")
+READER = Path(__file__).with_name("reading.py")
 
 
-async def started(folder: Path, kind: str, first: int) -> tuple[Process, list[bytes]]:
+async def started(place: Place, kind: str, first: int) -> tuple[Process, list[bytes]]:
     """Run the script until its first acknowledgement; return it with what it printed."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(SCRIPT), str(folder), kind, str(first), stdout=PIPE
+        sys.executable, str(SCRIPT), place.argument, kind, str(first), stdout=PIPE
     )
     assert process.stdout
     return process, [await process.stdout.readline()]
@@ -41,33 +42,18 @@ async def killed(process: Process, lines: list[bytes]) -> dict[str, int]:
     assert process.stdout
     lines += (await process.stdout.read()).splitlines(keepends=True)
     await process.wait()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while any(runs(worker) for worker in workers):
             await asyncio.sleep(0.01)
     whole_lines = (line.decode().split() for line in lines if line.endswith(b"\n"))
     return {name: int(version) for name, version in whole_lines}
 
 
-async def versions_in(store: KnowledgeStore) -> dict[str, int]:
-    """Return the version of every document, after checking that each is of one piece."""
-    found: dict[str, dict[int, int]] = defaultdict(dict)
-    for passage in await store.search("docs", "passage words", top_k=1_000, mode="text"):
-        version = int(passage.text.split()[0].removeprefix("v"))
-        assert passage.ordinal not in found[passage.document]
-        found[passage.document][passage.ordinal] = version
-    versions: dict[str, int] = {}
-    for name, passages in found.items():
-        (version,) = set(passages.values())
-        assert sorted(passages) == list(range(1 + version % 9))
-        versions[name] = version
-    return versions
-
-
 async def reopened(
-    folder: Path, embedder: Embedder, acknowledged: dict[str, int]
+    place: Place, embedder: Embedder, acknowledged: dict[str, int]
 ) -> dict[str, int]:
     """Open the store again; every list agrees, and nothing acknowledged is older than it was."""
-    async with open_store(folder, embedder) as store:
+    async with place.store(embedder) as store:
         versions = await versions_in(store)
         documents = {d.name: d.chunks for d in await store.list_documents("docs")}
         assert documents == {name: 1 + version % 9 for name, version in versions.items()}
@@ -79,14 +65,15 @@ async def reopened(
 
 
 async def test_kills_at_random_moments_lose_nothing_acknowledged(tmp_path: Path) -> None:
+    place = Place(str(tmp_path))
     seed = random.randrange(10**6)  # noqa: S311 (a test's dice)
     moments = random.Random(seed)  # noqa: S311 (a test's dice)
     acknowledged: dict[str, int] = {}
     for attempt in range(4):
-        process, lines = await started(tmp_path, "hashed", 1_000 * attempt)
+        process, lines = await started(place, "hashed", 1_000 * attempt)
         await asyncio.sleep(moments.uniform(0, 0.6))
         acknowledged |= await killed(process, lines)
-        versions = await reopened(tmp_path, HashingEmbedder(), acknowledged)
+        versions = await reopened(place, HashingEmbedder(), acknowledged)
         # Of each document one more version may be in whose acknowledgement did not get out.
         for name, version in versions.items():
             if name in acknowledged and version // 1_000 == acknowledged[name] // 1_000:
@@ -96,14 +83,49 @@ async def test_kills_at_random_moments_lose_nothing_acknowledged(tmp_path: Path)
 async def test_a_reader_sees_whole_versions_live_until_the_writer_is_killed(
     tmp_path: Path,
 ) -> None:
+    place = Place(str(tmp_path))
     async with MiniLmEmbedder() as embedder:
-        process, lines = await started(tmp_path, "minilm", 0)
-        async with open_store(tmp_path, embedder) as store:
+        process, lines = await started(place, "minilm", 0)
+        async with place.store(embedder) as store:
             first = await versions_in(store)
             assert first
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while sum((await versions_in(store)).values()) < sum(first.values()) + 4:
                     await asyncio.sleep(0.01)
             acknowledged = await killed(process, lines)
             assert (await versions_in(store)).keys() >= acknowledged.keys()
-        await reopened(tmp_path, embedder, acknowledged)
+        await reopened(place, embedder, acknowledged)
+
+
+async def reader(place: Place) -> Process:
+    """Run a process that reads until its input ends."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(READER), place.argument, stdin=PIPE, stdout=PIPE
+    )
+    await more(process, 1)
+    return process
+
+
+async def more(process: Process, times: int) -> int:
+    """Wait until a reader has read so often again; return the sum of the versions it saw last."""
+    assert process.stdout
+    async with asyncio.timeout(60):
+        lines = [await process.stdout.readline() for _ in range(times)]
+    return int(lines[-1])
+
+
+async def test_two_processes_read_on_while_the_one_that_ingests_is_killed(place: Place) -> None:
+    writer, lines = await started(place, "hashed", 0)
+    readers = [await reader(place) for _ in range(2)]
+    first = [await more(each, 1) for each in readers]
+    seen = [await more(each, 10) for each in readers]
+    assert all(later > earlier for earlier, later in zip(first, seen, strict=True))
+    acknowledged = await killed(writer, lines)
+    for each in readers:
+        assert await more(each, 10) >= sum(acknowledged.values())
+        assert each.stdin
+        each.stdin.close()
+    for each in readers:
+        await each.communicate()
+        assert each.returncode == 0
+    await reopened(place, HashingEmbedder(), acknowledged)

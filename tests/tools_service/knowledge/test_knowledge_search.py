@@ -4,15 +4,15 @@ from collections.abc import AsyncIterator
 from importlib.util import find_spec
 from pathlib import Path
 
-import lancedb
 import numpy as np
 import pytest
 from heddle_tools_service.knowledge.embedding import MiniLmEmbedder
 from heddle_tools_service.knowledge.errors import InvalidInputError
 from heddle_tools_service.knowledge.records import Mode
 from heddle_tools_service.knowledge.search import spread
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
+from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.knowledge.testing import HashingEmbedder
+from tools_service.knowledge.places import Place
 
 HELP = ("phases", "dates", "hgignore", "pager", "patterns", "urls", "diffs", "evolution")
 QUESTIONS = [
@@ -36,8 +36,8 @@ def help_folder() -> Path:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
-    async with open_store(tmp_path, HashingEmbedder()) as opened:
+async def store(place: Place) -> AsyncIterator[KnowledgeStore]:
+    async with place.store(HashingEmbedder()) as opened:
         await opened.create_collection("docs")
         yield opened
 
@@ -47,12 +47,8 @@ async def put(store: KnowledgeStore, name: str, text: str, collection: str = "do
         pass
 
 
-def tables_in(folder: Path) -> list[Path]:
-    return list(folder.glob("chunks_*"))
-
-
-async def test_questions_find_their_page_in_real_text(tmp_path: Path, help_folder: Path) -> None:
-    async with MiniLmEmbedder() as embedder, open_store(tmp_path, embedder) as store:
+async def test_questions_find_their_page_in_real_text(place: Place, help_folder: Path) -> None:
+    async with MiniLmEmbedder() as embedder, place.store(embedder) as store:
         await store.create_collection("hg")
         for name in HELP:
             await put(store, f"{name}.txt", (help_folder / f"{name}.txt").read_text(), "hg")
@@ -149,17 +145,16 @@ async def test_an_unknown_mode_is_refused(store: KnowledgeStore) -> None:
 
 
 async def test_large_collections_get_an_approximate_index_that_misses_little(
-    tmp_path: Path,
+    place: Place,
 ) -> None:
-    async with open_store(tmp_path, HashingEmbedder(), ann_rows=300) as store:
+    async with place.store(HashingEmbedder(), ann_rows=300) as store:
         await store.create_collection("docs")
         text = "\n\n".join(f"word{n} word{n // 7} word{n // 3} " + "x " * 150 for n in range(400))
         await put(store, "a", text)
         exact = await store.search("docs", "word7 word21", top_k=20, mode="vector")
+        assert not await store.has_vector_index("docs")
         await store.tidy("docs")
-        database = await lancedb.connect_async(str(tmp_path))
-        table = await database.open_table(tables_in(tmp_path)[0].stem)
-        assert "vector" in {c for index in await table.list_indices() for c in index.columns}
+        assert await store.has_vector_index("docs")
         near = await store.search("docs", "word7 word21", top_k=20, mode="vector")
         assert len({p.ordinal for p in near} & {p.ordinal for p in exact}) >= 18
         await put(store, "b", "word7 word21 new")

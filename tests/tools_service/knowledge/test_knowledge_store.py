@@ -26,6 +26,7 @@ from heddle_tools_service.knowledge.records import (
 )
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
+from tools_service.knowledge.places import Place
 
 ODD_NAMES = [
     "it's",
@@ -45,8 +46,15 @@ def embedder() -> HashingEmbedder:
 
 
 @pytest.fixture
-async def store(tmp_path: Path, embedder: HashingEmbedder) -> AsyncIterator[KnowledgeStore]:
-    async with open_store(tmp_path / "store", embedder, quiet_seconds=0.05) as opened:
+async def store(place: Place, embedder: HashingEmbedder) -> AsyncIterator[KnowledgeStore]:
+    async with place.store(embedder, quiet_seconds=0.05) as opened:
+        await opened.create_collection("docs", title="Documents")
+        yield opened
+
+
+@pytest.fixture
+async def folder_store(tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
+    async with open_store(tmp_path / "store", HashingEmbedder(), quiet_seconds=0.05) as opened:
         await opened.create_collection("docs", title="Documents")
         yield opened
 
@@ -120,17 +128,19 @@ async def test_bad_collection_names_are_refused(store: KnowledgeStore) -> None:
             await store.get_collection(name)
 
 
-async def test_a_foreign_collection_is_a_record_only(store: KnowledgeStore, tmp_path: Path) -> None:
+async def test_a_foreign_collection_is_a_record_only(
+    folder_store: KnowledgeStore, tmp_path: Path
+) -> None:
     settings = {"url": "http://127.0.0.1:9090", "collection_id": "7"}
-    await store.create_collection("lamb", backend="lamb-kb", settings=settings)
-    assert dict((await store.get_collection("lamb")).settings) == settings
+    await folder_store.create_collection("lamb", backend="lamb-kb", settings=settings)
+    assert dict((await folder_store.get_collection("lamb")).settings) == settings
     with pytest.raises(ForeignBackendError, match="lamb-kb"):
-        await store.search("lamb", "x", top_k=1)
+        await folder_store.search("lamb", "x", top_k=1)
     with pytest.raises(ForeignBackendError, match="lamb-kb"):
-        await put(store, "a", "text", collection="lamb")
+        await put(folder_store, "a", "text", collection="lamb")
     assert len(tables_in(tmp_path / "store")) == 1
-    await store.delete_collection("lamb")
-    assert [c.name for c in await store.list_collections()] == ["docs"]
+    await folder_store.delete_collection("lamb")
+    assert [c.name for c in await folder_store.list_collections()] == ["docs"]
 
 
 async def test_progress_counts_up_to_one_acknowledgement(store: KnowledgeStore) -> None:
@@ -268,11 +278,11 @@ async def test_a_collection_deleted_during_an_ingestion_is_told(store: Knowledge
                 pass
 
 
-async def test_another_embedder_is_refused_by_name(tmp_path: Path) -> None:
-    async with open_store(tmp_path, HashingEmbedder()) as store:
+async def test_another_embedder_is_refused_by_name(place: Place) -> None:
+    async with place.store(HashingEmbedder()) as store:
         await store.create_collection("docs")
         await put(store, "a", "text")
-    async with open_store(tmp_path, HashingEmbedder(revision="2")) as store:
+    async with place.store(HashingEmbedder(revision="2")) as store:
         with pytest.raises(EmbedderMismatchError, match="ingest its documents again"):
             await store.search("docs", "text", top_k=1)
         with pytest.raises(EmbedderMismatchError):
@@ -281,10 +291,10 @@ async def test_another_embedder_is_refused_by_name(tmp_path: Path) -> None:
         await store.delete_collection("docs")
 
 
-async def test_two_open_stores_see_each_other_and_exclude_each_other(tmp_path: Path) -> None:
+async def test_two_open_stores_see_each_other_and_exclude_each_other(place: Place) -> None:
     async with (
-        open_store(tmp_path, HashingEmbedder(), quiet_seconds=0.01) as one,
-        open_store(tmp_path, HashingEmbedder(), quiet_seconds=0.01) as two,
+        place.store(HashingEmbedder(), quiet_seconds=0.01) as one,
+        place.store(HashingEmbedder(), quiet_seconds=0.01) as two,
     ):
         await one.create_collection("docs")
         with pytest.raises(CollectionExistsError):
@@ -300,11 +310,11 @@ async def test_two_open_stores_see_each_other_and_exclude_each_other(tmp_path: P
             await two.search("docs", "text", top_k=1)
 
 
-async def test_a_store_reopened_has_everything(tmp_path: Path) -> None:
-    async with open_store(tmp_path, HashingEmbedder()) as store:
+async def test_a_store_reopened_has_everything(place: Place) -> None:
+    async with place.store(HashingEmbedder()) as store:
         before = await store.create_collection("docs", title="T", settings={"a": "b"})
         await put(store, "a", "first text")
-    async with open_store(tmp_path, HashingEmbedder()) as store:
+    async with place.store(HashingEmbedder()) as store:
         assert await store.get_collection("docs") == before
         assert await contents(store, "text") == [("a", "first")]
 
@@ -323,19 +333,19 @@ async def test_what_a_crash_left_without_a_record_is_swept_at_opening(tmp_path: 
 
 
 async def test_upkeep_merges_fragments_in_the_background(
-    store: KnowledgeStore, tmp_path: Path
+    folder_store: KnowledgeStore, tmp_path: Path
 ) -> None:
     for n in range(12):
-        await put(store, f"d{n}", f"text number{n}")
+        await put(folder_store, f"d{n}", f"text number{n}")
     (table,) = tables_in(tmp_path / "store")
     database = await lancedb.connect_async(str(tmp_path / "store"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             stats: Any = await (await database.open_table(table.stem)).stats()
             if stats["fragment_stats"]["num_fragments"] == 1:
                 break
             await asyncio.sleep(0.1)
-    assert len(await contents(store, "text")) == 12
+    assert len(await contents(folder_store, "text")) == 12
 
 
 async def test_upkeep_of_a_collection_that_is_gone_is_nothing(store: KnowledgeStore) -> None:
@@ -350,9 +360,9 @@ async def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 
 async def test_an_ingestion_that_outlives_the_store_is_not_blamed_on_the_document(
-    tmp_path: Path,
+    place: Place,
 ) -> None:
-    async with open_store(tmp_path, HashingEmbedder()) as store:
+    async with place.store(HashingEmbedder()) as store:
         await store.create_collection("docs")
         events = store.ingest("docs", "a", long_text("word", 3_000).encode())
         await anext(events)
@@ -375,11 +385,11 @@ async def test_limits_are_checked(store: KnowledgeStore) -> None:
 
 
 async def test_every_error_is_a_knowledge_error_without_paths(
-    store: KnowledgeStore, tmp_path: Path
+    folder_store: KnowledgeStore, tmp_path: Path
 ) -> None:
     (table,) = tables_in(tmp_path / "store")
     (table / "_versions").rename(table / "elsewhere")
     with pytest.raises(KnowledgeError) as caught:
-        await put(store, "a", "text")
+        await put(folder_store, "a", "text")
     assert str(tmp_path) not in str(caught.value)
     assert "chunks_" not in str(caught.value)

@@ -73,6 +73,17 @@ class ToolsSettings(EgressSettings):
         default=Path(".heddle/knowledge"),
         description="Folder of the knowledge store, on a local disk.",
     )
+    knowledge_url: SecretStr = Field(
+        default=SecretStr(""),
+        description="Where the knowledge store is instead: s3://BUCKET/PREFIX, or "
+        "postgresql://USER:PASSWORD@HOST:PORT/DATABASE of a server with pgvector.",
+    )
+    knowledge_storage: dict[str, SecretStr] = Field(
+        default={},
+        description="What the store at an s3:// address needs besides, as a JSON object: endpoint, "
+        "region, aws_access_key_id, aws_secret_access_key, allow_http. What is missing is taken "
+        "from the variables AWS_*.",
+    )
     files_dir: Path = Field(
         default=Path(".heddle/files"), description="Folder that the tool single_file reads from."
     )
@@ -173,7 +184,7 @@ async def app(
         guarded_http = await resources.enter_async_context(
             _http(settings, GuardedTransport(Egress(settings.private_networks), _LIMITS))
         )
-        store = await resources.enter_async_context(EmbeddedStore(settings.data_dir))
+        store = await resources.enter_async_context(_store(settings))
         bringing = await resources.enter_async_context(
             Bringing(settings.data_dir / "uploads", store.get)
         )
@@ -242,6 +253,12 @@ def _http(
         limits=_LIMITS,
         transport=transport,
     )
+
+
+def _store(settings: ToolsSettings) -> EmbeddedStore:
+    place = settings.knowledge_url.get_secret_value()
+    options = {key: value.get_secret_value() for key, value in settings.knowledge_storage.items()}
+    return EmbeddedStore(place or settings.data_dir, options)
 
 
 def _small_model(settings: ToolsSettings, connector: Channel | None) -> SmallModel | None:

@@ -1,29 +1,23 @@
 """The list of the collections: one small table, read anew when another process has changed it."""
 
-import asyncio
 import json
-import time
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
-from lancedb.db import AsyncConnection
-from lancedb.table import AsyncTable
 
 from heddle_tools_service.knowledge.details import read, written
-from heddle_tools_service.knowledge.durability import sync_since
 from heddle_tools_service.knowledge.embedding import EmbedderInfo
+from heddle_tools_service.knowledge.engines.conditions import Compare
+from heddle_tools_service.knowledge.engines.interface import Engine, Layout, Table
 from heddle_tools_service.knowledge.errors import (
     CollectionExistsError,
     StorageError,
     no_collection,
 )
-from heddle_tools_service.knowledge.locks import unbroken
-from heddle_tools_service.knowledge.names import quoted
 from heddle_tools_service.knowledge.records import EMBEDDED, Collection
 
 TABLE = "collections"
@@ -45,26 +39,28 @@ _SCHEMA = pa.schema(
 )
 
 
+_LAYOUT = Layout(TABLE, _SCHEMA, keys=("id",))
+
+
 class Catalogue:
     """Knows every collection of the store. Callers hold the store's lock around changes."""
 
-    def __init__(self, table: AsyncTable, folder: Path) -> None:
-        """Work on an open table whose files are in the folder."""
+    def __init__(self, engine: Engine, table: Table) -> None:
+        """Work on an open table."""
+        self._engine = engine
         self._table = table
-        self._folder = folder
         self._seen_version = -1
         self._collections: dict[str, Collection] = {}
 
     @classmethod
-    async def opened(cls, database: AsyncConnection, root: Path) -> "Catalogue":
-        """Open the table of a store, and make it in a new one."""
+    async def opened(cls, engine: Engine) -> "Catalogue":
+        """Open the table of a store, and make it in a new one. The store's lock must be held."""
+        if TABLE in await engine.names():
+            return cls(engine, await engine.open(TABLE, _LAYOUT))
         try:
-            table = await database.open_table(TABLE)
-        except ValueError:  # there is none
-            table = await database.create_table(TABLE, schema=_SCHEMA)
-        if DETAILS not in (await table.schema()).names:  # the store of an older version
-            await table.add_columns([_SCHEMA.field(DETAILS)])
-        return cls(table, root / f"{TABLE}.lance")
+            return cls(engine, await engine.make(TABLE, _LAYOUT))
+        except engine.failures:  # an engine without locks, and somebody was faster
+            return cls(engine, await engine.open(TABLE, _LAYOUT))
 
     async def all(self) -> Mapping[str, Collection]:
         """Return the collections by id, as of now.
@@ -76,11 +72,11 @@ class Catalogue:
             version = await self._table.version()
             if version == self._seen_version:
                 return self._collections
-            rows = await self._table.query().to_list()
-        except (RuntimeError, ValueError, OSError) as error:
+            rows = (await self._table.rows(_SCHEMA.names)).to_pylist()
+        except self._engine.failures as error:
             raise StorageError(
-                "The list of collections could not be read. Check the store's directory, and the "
-                "log of the tools service."
+                "The list of collections could not be read. Check where the knowledge store is "
+                "kept, and the log of the tools service."
             ) from error
         self._collections = {row["id"]: _collection(row) for row in rows}
         self._seen_version = version
@@ -110,13 +106,14 @@ class Catalogue:
             CollectionExistsError: The name is taken.
         """
         if await self.taken(collection):
-            raise CollectionExistsError(
-                f"There is a collection {collection.name!r} already. Use it, delete it, or choose "
-                "another name."
-            )
-        started = time.time_ns()
-        await unbroken(self._table.add(pa.Table.from_pylist([_row(collection)], schema=_SCHEMA)))
-        await asyncio.to_thread(sync_since, self._folder, started)
+            raise _exists(collection)
+        async with self._engine.committing(TABLE):
+            await self._table.append(pa.Table.from_pylist([_row(collection)], schema=_SCHEMA))
+        # Without locks two may get this far: then the first row has the name, and all agree.
+        first = _named(await self.all(), collection.organization, collection.name)
+        if first is not None and first.id != collection.id:
+            await self.remove(collection)
+            raise _exists(collection)
 
     async def change(self, collection: Collection) -> None:
         """Record a collection anew, on disk.
@@ -124,19 +121,15 @@ class Catalogue:
         Raises:
             CollectionNotFoundError: It was deleted meanwhile.
         """
-        started = time.time_ns()
         values = {"title": collection.title, DETAILS: written(collection)}
-        where = f"id = {quoted(collection.id)}"
-        result = await unbroken(self._table.update(values, where=where))
-        if not result.rows_updated:
-            raise no_collection(collection.name)
-        await asyncio.to_thread(sync_since, self._folder, started)
+        async with self._engine.committing(TABLE):
+            if not await self._table.update(values, Compare("id", "=", collection.id)):
+                raise no_collection(collection.name)
 
     async def remove(self, collection: Collection) -> None:
         """Forget a collection, on disk."""
-        started = time.time_ns()
-        await unbroken(self._table.delete(f"id = {quoted(collection.id)}"))
-        await asyncio.to_thread(sync_since, self._folder, started)
+        async with self._engine.committing(TABLE):
+            await self._table.delete(Compare("id", "=", collection.id))
 
 
 def new_collection(
@@ -160,6 +153,13 @@ def new_collection(
         created_at=datetime.now(UTC),
         id=uuid.uuid4().hex,
         **more,
+    )
+
+
+def _exists(collection: Collection) -> CollectionExistsError:
+    return CollectionExistsError(
+        f"There is a collection {collection.name!r} already. Use it, delete it, or choose "
+        "another name."
     )
 
 

@@ -13,7 +13,6 @@ from heddle_tools_service.knowledge.chunks import Chunk
 from heddle_tools_service.knowledge.documents import LARGEST_DOCUMENT, media_type_of
 from heddle_tools_service.knowledge.embedding import Embedder, Vectors
 from heddle_tools_service.knowledge.errors import InvalidInputError, UnreadableDocumentError
-from heddle_tools_service.knowledge.locks import unbroken
 from heddle_tools_service.knowledge.names import check_document_name
 from heddle_tools_service.knowledge.parsing import Parser
 from heddle_tools_service.knowledge.records import Document, Ingested, IngestProgress
@@ -95,7 +94,7 @@ async def ingest(
             yield Ingested(source.name, old.chunks, replaced=False, unchanged=True)
             return
         async with shelf.writing():
-            relabelled = await unbroken(update_labels(shelf.table, version))
+            relabelled = await update_labels(shelf.table, version)
         if relabelled:
             yield Ingested(source.name, old.chunks, replaced=True, unchanged=False)
             return
@@ -116,8 +115,8 @@ async def ingest(
             version.document, title=title, chunks=len(chunks), ingested_at=datetime.now(UTC)
         )
         whole = Version(document, version.fingerprint)
-        rows = await asyncio.to_thread(document_rows, whole, chunks, vectors)
-        replaced = await unbroken(replace_document(shelf.table, source.name, rows))
+        rows = await asyncio.to_thread(document_rows, whole, chunks, vectors, shelf.collection.id)
+        replaced = await replace_document(shelf.table, source.name, rows)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
 
 

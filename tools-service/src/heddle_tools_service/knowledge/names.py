@@ -1,4 +1,4 @@
-"""Which names collections and documents may have, and how a text enters a filter."""
+"""Which names collections and documents may have."""
 
 import hashlib
 import re
@@ -55,11 +55,6 @@ def is_document_id(reference: str) -> bool:
 def is_printable(text: str) -> bool:
     """Say whether a text has no control characters and no lone surrogates."""
     return all(unicodedata.category(character) not in {"Cc", "Cs"} for character in text)
-
-
-def quoted(text: str) -> str:
-    """Write a text as an SQL string literal, the only form in which one may enter a filter."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _shown(name: str) -> str:

@@ -193,3 +193,50 @@ class Ingested:
     chunks: int
     replaced: bool
     unchanged: bool
+
+
+Operator = Literal[
+    "equal",
+    "not_equal",
+    "less",
+    "less_or_equal",
+    "greater",
+    "greater_or_equal",
+    "in",
+    "not_in",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A condition on one attribute of a document.
+
+    Attributes:
+        key: A key of its metadata, or `document`, `document_id`, `title`, `media_type`, `uri`.
+            A document without the key matches nothing but `not_equal` and `not_in`.
+        operator: For an order both sides are read as numbers if both can be, else compared as
+            text.
+        values: One, or several for `in` and `not_in`.
+    """
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """All of these hold."""
+
+    filters: "tuple[Filter, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one of these holds."""
+
+    filters: "tuple[Filter, ...]"
+
+
+Filter = Comparison | AllOf | AnyOf
+"""A condition on documents."""

@@ -6,34 +6,35 @@ rank fusion. Cosine is computed here for every candidate, so that one found by i
 judged by its meaning too, and an approximate index below changes no score.
 """
 
-import asyncio
 import json
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from lancedb.query import MatchQuery
-from lancedb.table import AsyncTable
 from numpy.typing import NDArray
 
+from heddle_tools_service.knowledge.candidates import Candidates, find_candidates, read
 from heddle_tools_service.knowledge.embedding import Vectors
+from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Condition
+from heddle_tools_service.knowledge.engines.interface import Table
 from heddle_tools_service.knowledge.records import Mode, Passage
 
-_COLUMNS = [
-    "document", "title", "uri", "metadata", "ingested_at", "ordinal", "text", "heading", "page",
-    "parent_text", "vector",
-]  # fmt: skip
+_COLUMNS = (
+    "document", "title", "uri", "metadata", "ordinal", "text", "heading", "page", "parent_text",
+)  # fmt: skip
 _FEWEST_CANDIDATES = 50
 _CANDIDATES_PER_RESULT = 4
-_LONGEST_TEXT_QUERY = 2_000  # characters; every word of it is a list to merge
-# Of an approximate index: recall 0.996 at 100,000 vectors. Without one they change nothing.
-_EF = 200
-_REFINE = 2
 
 
 async def find(
-    table: AsyncTable, query: str, vector: Vectors, *, top_k: int, threshold: float, mode: Mode
+    table: Table,
+    query: str,
+    vector: Vectors,
+    *,
+    top_k: int,
+    threshold: float,
+    mode: Mode,
+    where: Condition = EVERYTHING,
 ) -> list[Passage]:
     """Search one table.
 
@@ -44,33 +45,43 @@ async def find(
         top_k: At most so many passages.
         threshold: Leave out passages whose cosine similarity is lower; 0 leaves out none.
         mode: How candidates are found and ordered.
+        where: Which passages may be found.
 
     Returns:
         Passages, the most relevant first.
     """
     count = max(_FEWEST_CANDIDATES, top_k * _CANDIDATES_PER_RESULT)
-    searches = []
-    if mode != "text":
-        searches.append(_by_meaning(table, vector, count))
-    if mode != "vector":
-        searches.append(_by_words(table, query, count))
-    found = pa.concat_tables(await asyncio.gather(*searches), promote_options="default")
-    vectors = _vectors(found, vector.shape[0])
-    candidates = _distinct(found.drop_columns("vector").to_pylist(), vectors)
-    if not candidates:
-        return []
-    rows = [row for row, _ in candidates]
-    cosine = np.clip(np.stack([stored for _, stored in candidates]) @ vector, -1.0, 1.0)
-    words = np.array([row["_score"] or 0.0 for row in rows], dtype=np.float32)
-    relevance = {"vector": cosine, "text": words}.get(mode)
-    if relevance is None:
-        relevance = (spread(cosine) + spread(words, floor=0.0)) / 2
-    best = sorted(
-        range(len(rows)),
-        key=lambda at: (-relevance[at], rows[at]["document"], rows[at]["ordinal"]),
-    )
-    passing = [at for at in best if not threshold or cosine[at] >= threshold]
-    return [_passage(rows[at], cosine[at], relevance[at]) for at in passing[:top_k]]
+    found = await find_candidates(table, query, vector, count=count, mode=mode, where=where)
+    relevance, chosen = _chosen(found, top_k, threshold, mode)
+    rows = await read(table, found, chosen, _COLUMNS)
+    if rows is None:  # now with all columns at once
+        found = await find_candidates(
+            table, query, vector, count=count, mode=mode, where=where, columns=_COLUMNS
+        )
+        relevance, chosen = _chosen(found, top_k, threshold, mode)
+        rows = [found.columns[at] for at in chosen]
+    return [
+        _passage(row, found.cosine[at], relevance[at]) for row, at in zip(rows, chosen, strict=True)
+    ]
+
+
+def _chosen(
+    found: Candidates, top_k: int, threshold: float, mode: Mode
+) -> tuple[NDArray[np.float32], list[int]]:
+    """Return the relevance of all candidates, and those that are shown, the best first."""
+    relevance = _relevance(found, mode)
+    best = sorted(range(len(found)), key=lambda at: (-relevance[at], found.identities[at]))
+    passing = [at for at in best if not threshold or found.cosine[at] >= threshold]
+    return relevance, passing[:top_k]
+
+
+def _relevance(found: Candidates, mode: Mode) -> NDArray[np.float32]:
+    if mode == "vector" or not len(found):
+        return found.cosine
+    if mode == "text":
+        return found.words
+    fused = (spread(found.cosine) + spread(found.words, floor=0.0)) / 2
+    return fused.astype(np.float32)
 
 
 def spread(scores: NDArray[np.float32], *, floor: float | None = None) -> NDArray[np.float32]:
@@ -81,46 +92,6 @@ def spread(scores: NDArray[np.float32], *, floor: float | None = None) -> NDArra
         return np.full_like(scores, 0.0 if floor is not None else 1.0)
     scaled: NDArray[np.float32] = (scores - low) / width
     return scaled
-
-
-async def _by_meaning(table: AsyncTable, vector: Vectors, count: int) -> pa.Table:
-    nearest = table.query().nearest_to(vector).column("vector").distance_type("cosine")
-    chosen = nearest.ef(_EF).refine_factor(_REFINE).select([*_COLUMNS, "_distance"]).limit(count)
-    found = await chosen.to_arrow()
-    missing = pa.nulls(found.num_rows, pa.float32())
-    return found.drop_columns("_distance").append_column("_score", missing)
-
-
-async def _by_words(table: AsyncTable, query: str, count: int) -> pa.Table:
-    words = MatchQuery(query[:_LONGEST_TEXT_QUERY], "indexed")  # type: ignore[call-arg]  # the others have defaults
-    matching = table.query().nearest_to_text(words).select([*_COLUMNS, "_score"]).limit(count)
-    return await matching.to_arrow()
-
-
-def _vectors(found: pa.Table, dim: int) -> Vectors:
-    column = found.column("vector").combine_chunks()
-    flat: Vectors = column.flatten().to_numpy(zero_copy_only=False)
-    return flat.reshape(-1, dim)
-
-
-def _distinct(rows: list[dict[str, Any]], vectors: Vectors) -> list[tuple[dict[str, Any], Vectors]]:
-    """Merge what the searches found, each passage once.
-
-    The two searches may have seen the table at two moments. A document that was replaced between
-    them is taken as it is now, so that no answer mixes its versions.
-    """
-    newest: dict[str, int] = {}
-    for row in rows:
-        name = row["document"]
-        newest[name] = max(newest.get(name, 0), row["ingested_at"])
-    merged: dict[tuple[str, int], tuple[dict[str, Any], Vectors]] = {}
-    for row, vector in zip(rows, vectors, strict=True):
-        if row["ingested_at"] < newest[row["document"]]:
-            continue
-        key = (row["document"], row["ordinal"])
-        if key not in merged or merged[key][0]["_score"] is None:
-            merged[key] = (row, vector)
-    return list(merged.values())
 
 
 def _passage(row: dict[str, Any], score: float, relevance: float) -> Passage:

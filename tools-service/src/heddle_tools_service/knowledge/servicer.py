@@ -21,6 +21,7 @@ from heddle_tools_service.knowledge.access import (
     meant,
 )
 from heddle_tools_service.knowledge.failures import known_failures
+from heddle_tools_service.knowledge.filtering import wanted
 from heddle_tools_service.knowledge.limits import check_collection, check_search, check_update
 from heddle_tools_service.knowledge.messages import (
     SHARINGS,
@@ -224,6 +225,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
     ) -> pb.SearchCollectionResponse:
         """Find passages."""
         check_search(request)
+        where = wanted(request)
         with known_failures():
             store, collection = await self._readable(request.collection)
             found = await store.search(
@@ -232,6 +234,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                 top_k=request.top_k or _DEFAULT_TOP_K,
                 threshold=request.threshold,
                 mode=_MODES[request.mode],
+                where=where,
             )
             return pb.SearchCollectionResponse(
                 passages=[_passage(collection, each) for each in found]

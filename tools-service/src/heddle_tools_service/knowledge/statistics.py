@@ -1,9 +1,6 @@
 """Counts what a collection holds."""
 
-import asyncio
-import os
 from collections import Counter
-from pathlib import Path
 
 from heddle_tools_service.knowledge.records import Document, Statistics
 from heddle_tools_service.knowledge.shelf import Shelf
@@ -25,17 +22,12 @@ async def counted(shelf: Shelf) -> Statistics:
             shelf.table, documents[-1].name if documents else "", _PAGE
         ):
             documents += page
+        stored = await shelf.table.size()
     return Statistics(
         documents=len(documents),
         chunks=sum(each.chunks for each in documents),
         document_bytes=sum(each.size for each in documents),
-        stored_bytes=await asyncio.to_thread(_size, shelf.folder),
+        stored_bytes=stored,
         by_media_type=Counter(each.media_type for each in documents),
         last_ingested_at=max((each.ingested_at for each in documents), default=None),
     )
-
-
-def _size(folder: Path) -> int:
-    """Return the bytes of the files below a folder; what is deleted meanwhile has none."""
-    found = (os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names)  # noqa: PTH118 (thousands of files; Path is slow)
-    return sum(os.path.getsize(path) for path in found if os.path.exists(path))  # noqa: PTH110, PTH202 (as above)

@@ -1,6 +1,6 @@
-"""The knowledge store: collections of documents in one directory, searched by meaning and words.
+"""The knowledge store: collections of documents in one place, searched by meaning and words.
 
-Several processes may open the same directory; each sees at once what the others commit. Writers
+Several processes may open the same place; each sees at once what the others commit. Writers
 exclude each other per collection, and only for the moment of a commit.
 """
 
@@ -13,6 +13,8 @@ from typing import Any
 from heddle_tools_service.knowledge import ingestion
 from heddle_tools_service.knowledge.catalogue import new_collection
 from heddle_tools_service.knowledge.embedding import Embedder
+from heddle_tools_service.knowledge.engines.address import open_engine
+from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Compare, Condition
 from heddle_tools_service.knowledge.errors import (
     CollectionNotFoundError,
     DocumentNotFoundError,
@@ -20,14 +22,12 @@ from heddle_tools_service.knowledge.errors import (
     ForeignBackendError,
     InvalidInputError,
 )
-from heddle_tools_service.knowledge.locks import unbroken
 from heddle_tools_service.knowledge.maintenance import Maintenance
 from heddle_tools_service.knowledge.names import (
     check_collection_name,
     check_document_name,
     document_id,
     is_document_id,
-    quoted,
 )
 from heddle_tools_service.knowledge.parsing import Parser
 from heddle_tools_service.knowledge.records import (
@@ -42,10 +42,11 @@ from heddle_tools_service.knowledge.records import (
     Statistics,
 )
 from heddle_tools_service.knowledge.search import find
-from heddle_tools_service.knowledge.shelf import Shelf, tidy
+from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.shelves import Shelves, open_shelves
 from heddle_tools_service.knowledge.statistics import counted
 from heddle_tools_service.knowledge.tables import find_document, list_documents
+from heddle_tools_service.knowledge.upkeep import Upkeep
 
 MOST_RESULTS = 1_000
 """Entries that one page of a list, or one search, may have."""
@@ -56,17 +57,20 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @asynccontextmanager
 async def open_store(
-    path: Path,
+    place: Path | str,
     embedder: Embedder,
     *,
+    options: Mapping[str, str] = _NOTHING,
     ann_rows: int = _ANN_ROWS,
     quiet_seconds: float = _QUIET_SECONDS,
 ) -> AsyncGenerator["KnowledgeStore"]:
-    """Open the store in a directory, which is made if it is missing.
+    """Open the store at a place; a directory is made if it is missing.
 
     Args:
-        path: The directory; on a local file system, for it holds locks.
+        place: A directory, on a local file system, for it holds locks; `s3://BUCKET/PREFIX`; or
+            `postgresql://…`.
         embedder: Makes the vectors. It stays the caller's to close.
+        options: What an object store needs besides.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
         quiet_seconds: How long a collection rests after a commit before it is put in order.
 
@@ -74,13 +78,16 @@ async def open_store(
         The store; leaving the block closes it, and ends ingestions that still run.
 
     Raises:
-        StorageError: The directory cannot be used.
+        StorageError: The place cannot be used.
     """
-    root = path.resolve()  # noqa: ASYNC240 (once, before anything is served)
     parser = Parser()
     try:
-        async with open_shelves(root) as shelves:
-            store = KnowledgeStore(shelves, embedder, parser, ann_rows, quiet_seconds)
+        async with (
+            open_engine(str(place), options) as engine,
+            open_shelves(engine) as shelves,
+        ):
+            upkeep = Upkeep(str(place), options, ann_rows)
+            store = KnowledgeStore(shelves, embedder, parser, upkeep, quiet_seconds)
             try:
                 yield store
             finally:
@@ -97,14 +104,14 @@ class KnowledgeStore:
         shelves: Shelves,
         embedder: Embedder,
         parser: Parser,
-        ann_rows: int,
+        upkeep: Upkeep,
         quiet_seconds: float,
     ) -> None:
         self._shelves = shelves
         self._embedder = embedder
         self._parser = parser
-        self._ann_rows = ann_rows
-        self._maintenance = Maintenance(self.tidy, quiet_seconds=quiet_seconds)
+        self._upkeep = upkeep
+        self._maintenance = Maintenance(upkeep.tidy, quiet_seconds=quiet_seconds)
 
     async def create_collection(
         self,
@@ -177,8 +184,8 @@ class KnowledgeStore:
         """
         shelf = await self._shelf(name)
         async with shelf.using():
-            documents = await shelf.table.count_rows("ordinal = 0")
-            return CollectionSize(documents, await shelf.table.count_rows())
+            documents = await shelf.table.count(Compare("ordinal", "=", 0))
+            return CollectionSize(documents, await shelf.table.count())
 
     async def statistics(self, name: str) -> Statistics:
         """Return what an embedded collection holds.
@@ -302,7 +309,7 @@ class KnowledgeStore:
         shelf = await self._shelf(collection)
         async with shelf.writing():
             await _present(shelf, name)
-            await unbroken(shelf.table.delete(f"document = {quoted(name)}"))
+            await shelf.table.delete(Compare("document", "=", name))
         self._maintenance.committed(collection)
 
     async def search(
@@ -313,6 +320,7 @@ class KnowledgeStore:
         top_k: int,
         threshold: float = 0.0,
         mode: Mode = "hybrid",
+        where: Condition = EVERYTHING,
     ) -> list[Passage]:
         """Find passages for a question.
 
@@ -323,6 +331,7 @@ class KnowledgeStore:
             threshold: Leave out passages whose `score`, the cosine similarity, is lower. 0 leaves
                 out none, so that a match by words alone is not lost unasked.
             mode: `hybrid` by meaning and words, `vector` by meaning, `text` by words (BM25).
+            where: Which passages may be found, see `filters.matching`.
 
         Returns:
             Passages of documents as they are now, the most relevant first; none for a blank query.
@@ -346,7 +355,13 @@ class KnowledgeStore:
         (vector,) = await self._embedder.embed([query], "query")
         async with shelf.using():
             return await find(
-                shelf.table, query, vector, top_k=top_k, threshold=threshold, mode=mode
+                shelf.table,
+                query,
+                vector,
+                top_k=top_k,
+                threshold=threshold,
+                mode=mode,
+                where=where,
             )
 
     async def tidy(self, collection: str) -> None:
@@ -357,11 +372,24 @@ class KnowledgeStore:
             StorageError: It failed; nothing is lost.
         """
         with suppress(CollectionNotFoundError):
-            await tidy(await self._shelf(collection), ann_rows=self._ann_rows)
+            await self._shelf(collection)
+            await self._upkeep.tidy(collection)
+
+    async def has_vector_index(self, collection: str) -> bool:
+        """Say whether a collection's vectors are searched through an approximate index.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+        """
+        shelf = await self._shelf(collection)
+        async with shelf.using():
+            return await shelf.table.has_vector_index()
 
     async def aclose(self) -> None:
         """Stop background work. `open_store` calls this."""
         await self._maintenance.aclose()
+        await self._upkeep.aclose()
 
     async def _shelf(self, name: str) -> Shelf:
         """Open an embedded collection."""

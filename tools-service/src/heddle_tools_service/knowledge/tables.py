@@ -1,8 +1,8 @@
 """The table of a collection: a row per chunk, and a document's replacement in one commit.
 
-Every commit of a Lance table shows a reader all of its rows or none. `replace_document` puts a
-document's rows in with one commit that also takes the old ones out, so there is no moment, and no
-crash, at which a document is missing, mixed or partly there.
+Every commit shows a reader all of its rows or none. `replace_document` puts a document's rows in
+with one commit that also takes the old ones out, so there is no moment, and no crash, at which a
+document is missing, mixed or partly there.
 """
 
 import json
@@ -13,17 +13,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from lancedb.db import AsyncConnection
-from lancedb.index import FTS, BTree
-from lancedb.query import ColumnOrdering
-from lancedb.table import AsyncTable
 
 from heddle_tools_service.knowledge.chunks import Chunk
 from heddle_tools_service.knowledge.embedding import Vectors
-from heddle_tools_service.knowledge.names import quoted
+from heddle_tools_service.knowledge.engines.conditions import (
+    LABELS,
+    Compare,
+    Condition,
+    Every,
+    Missing,
+    labels,
+)
+from heddle_tools_service.knowledge.engines.interface import Layout, Table
+from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.knowledge.records import Document
 
-PREFIX = "chunks_"
+KIND = "chunks"
 """Before a collection's id, the name of its table."""
 
 DOCUMENT_COLUMNS = [
@@ -40,16 +45,17 @@ class Version:
     fingerprint: str
 
 
-async def create_table(database: AsyncConnection, name: str, dim: int) -> AsyncTable:
-    """Make an empty table with its full-text index.
-
-    The index exists from the start: rows that it does not hold yet are searched all the same,
-    but without any index there is no full-text search.
-    """
-    table = await database.create_table(name, schema=_schema(dim))
-    await table.create_index("indexed", config=FTS())
-    await table.create_index("document", config=BTree())
-    return table
+async def complete(table: Table, collection: str) -> None:
+    """Fill in what conditions need in the rows of a collection that are older than its columns."""
+    older = Every((Missing(LABELS), Compare("ordinal", "=", 0)))
+    heads = await table.rows(["document", "metadata", "ingested_at"], older)
+    for head in heads.to_pylist():
+        filled = {
+            LABELS: labels(json.loads(head["metadata"])),
+            "document_id": document_id(collection, head["document"]),
+            "document_time": head["ingested_at"],
+        }
+        await table.update(filled, Compare("document", "=", head["document"]))
 
 
 def indexed_text(chunk: Chunk) -> str:
@@ -57,7 +63,9 @@ def indexed_text(chunk: Chunk) -> str:
     return f"{chunk.heading[-1]}\n{chunk.text}" if chunk.heading else chunk.text
 
 
-def document_rows(version: Version, chunks: list[Chunk], groups: list[Vectors]) -> pa.Table:
+def document_rows(
+    version: Version, chunks: list[Chunk], groups: list[Vectors], collection: str
+) -> pa.Table:
     """Lay out a document's chunks as rows; the vectors come in groups, in the same order."""
     document, count = version.document, len(chunks)
     vectors = np.concatenate(groups)
@@ -73,6 +81,11 @@ def document_rows(version: Version, chunks: list[Chunk], groups: list[Vectors]) 
         "ingested_at": int(document.ingested_at.timestamp() * 1_000_000),
         "metadata": json.dumps(dict(document.metadata), ensure_ascii=False),
         "fingerprint": version.fingerprint,
+        LABELS: labels(document.metadata),
+        "document_id": document_id(collection, document.name),
+        "document_time": int(document.ingested_at.timestamp() * 1_000_000),
+        "start_offset": None,
+        "end_offset": None,
     }
     flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
     columns = {key: [value] * count for key, value in same.items()} | {
@@ -84,47 +97,44 @@ def document_rows(version: Version, chunks: list[Chunk], groups: list[Vectors]) 
         "parent_text": [chunk.parent_text for chunk in chunks],
         "vector": pa.FixedSizeListArray.from_arrays(flat, dim),
     }
-    return pa.table(columns, schema=_schema(dim))
+    return pa.table(columns, schema=layout(dim).schema)
 
 
-async def replace_document(table: AsyncTable, name: str, rows: pa.Table) -> bool:
+async def replace_document(table: Table, name: str, rows: pa.Table) -> bool:
     """Put a document in, in one commit; say whether it took the place of an earlier version."""
-    merge = (
-        table.merge_insert(["document", "ordinal"])
-        .when_matched_update_all()
-        .when_not_matched_insert_all()
-        .when_not_matched_by_source_delete(f"document = {quoted(name)}")
-    )
-    result = await merge.execute(rows)
-    return bool(result.num_updated_rows or result.num_deleted_rows)
+    return await table.replace(Compare("document", "=", name), rows)
 
 
-async def find_document(table: AsyncTable, name: str) -> Version | None:
+async def find_document(table: Table, name: str) -> Version | None:
     """Return a document as it stands, or None."""
-    found = await _heads(table, f"document = {quoted(name)}", limit=1)
+    found = await _heads(table, Compare("document", "=", name), limit=1)
     return found[0] if found else None
 
 
-async def list_documents(table: AsyncTable, after: str, limit: int) -> list[Document]:
+async def list_documents(table: Table, after: str, limit: int) -> list[Document]:
     """Return the documents whose names sort after a name, in that order."""
-    where = f"document > {quoted(after)}"
-    return [version.document for version in await _heads(table, where, limit=limit)]
+    found = await _heads(table, Compare("document", ">", after), limit=limit)
+    return [version.document for version in found]
 
 
-async def update_labels(table: AsyncTable, version: Version) -> bool:
+async def update_labels(table: Table, version: Version) -> bool:
     """Change a document's URI and metadata in one commit, if it is still of this version."""
     document = version.document
-    where = f"document = {quoted(document.name)} AND fingerprint = {quoted(version.fingerprint)}"
-    metadata = json.dumps(dict(document.metadata), ensure_ascii=False)
-    result = await table.update({"uri": document.uri, "metadata": metadata}, where=where)
-    return bool(result.rows_updated)
+    unchanged = Compare("fingerprint", "=", version.fingerprint)
+    values = {
+        "uri": document.uri,
+        "metadata": json.dumps(dict(document.metadata), ensure_ascii=False),
+        LABELS: labels(document.metadata),
+    }
+    where = Every((Compare("document", "=", document.name), unchanged))
+    return bool(await table.update(values, where))
 
 
-async def _heads(table: AsyncTable, where: str, *, limit: int) -> list[Version]:
+async def _heads(table: Table, where: Condition, *, limit: int) -> list[Version]:
     """Read the first rows of documents; each carries all that is known of its document."""
-    query = table.query().where(f"ordinal = 0 AND {where}").select(DOCUMENT_COLUMNS)
-    ordered = query.order_by([ColumnOrdering(column_name="document")]).limit(limit)
-    return [_version(row) for row in await ordered.to_list()]
+    first = Every((Compare("ordinal", "=", 0), where))
+    rows = await table.rows(DOCUMENT_COLUMNS, first, order_by=["document"], limit=limit)
+    return [_version(row) for row in rows.to_pylist()]
 
 
 def _version(row: dict[str, Any]) -> Version:
@@ -142,6 +152,16 @@ def _version(row: dict[str, Any]) -> Version:
     return Version(document, row["fingerprint"])
 
 
+def layout(dim: int) -> Layout:
+    """Describe the table of chunks whose vectors have so many numbers.
+
+    Whoever adds a column makes it nullable and adds it at the end: tables made before have nulls
+    in it.
+    """
+    chosen = (LABELS, "document_id", "document_time")
+    return Layout(KIND, _schema(dim), ("document", "ordinal"), "indexed", "vector", chosen)
+
+
 def _schema(dim: int) -> pa.Schema:
     text = ("document", "title", "uri", "media_type", "sha256", "metadata", "fingerprint")
     return pa.schema(
@@ -157,5 +177,10 @@ def _schema(dim: int) -> pa.Schema:
             pa.field("page", pa.int32()),
             pa.field("parent_text", pa.string(), nullable=False),
             pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
+            pa.field(LABELS, pa.list_(pa.string())),
+            pa.field("document_id", pa.string()),
+            pa.field("document_time", pa.int64()),  # microseconds since 1970, UTC
+            pa.field("start_offset", pa.int32()),
+            pa.field("end_offset", pa.int32()),
         ]
     )

@@ -1,9 +1,10 @@
-"""Opens the embedded knowledge store when it is first needed."""
+"""Opens the knowledge store when it is first needed."""
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Self
 
 import structlog
@@ -11,26 +12,34 @@ import structlog
 if TYPE_CHECKING:  # loads the engine
     from heddle_tools_service.knowledge.store import KnowledgeStore
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 log = structlog.get_logger(__name__)
 
 
 class EmbeddedStore:
-    """The knowledge store of a folder.
+    """The knowledge store of a folder, an object store or a database.
 
     Loading its engine takes seconds, and a service that keeps no knowledge needs none. So the
-    store is opened by the first call; or, if the folder is there already, soon after the start,
-    while other calls are answered.
+    store is opened by the first call; or, if the folder is there already or the store is on a
+    server, soon after the start, while other calls are answered.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, place: Path | str, options: Mapping[str, str] = _NOTHING) -> None:
+        """Prepare.
+
+        Args:
+            place: A folder, or the address of a server.
+            options: What an object store needs besides.
+        """
+        self._place = place
+        self._options = options
         self._opening = asyncio.Lock()
         self._store: KnowledgeStore | None = None
         self._resources = AsyncExitStack()
         self._warming: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        if await asyncio.to_thread(self._folder.is_dir):
+        if isinstance(self._place, str) or await asyncio.to_thread(self._place.is_dir):
             self._warming = asyncio.create_task(self._warm())
         return self
 
@@ -44,7 +53,7 @@ class EmbeddedStore:
         """Return the open store.
 
         Raises:
-            StorageError: The folder cannot be made, read or written.
+            StorageError: The place cannot be made, read or written.
         """
         if self._store is None:
             async with self._opening:
@@ -55,14 +64,15 @@ class EmbeddedStore:
     async def _opened(self) -> "KnowledgeStore":
         embedding, store = await asyncio.to_thread(_engine)
         embedder = await self._resources.enter_async_context(embedding.MiniLmEmbedder())
-        return await self._resources.enter_async_context(store.open_store(self._folder, embedder))
+        opening = store.open_store(self._place, embedder, options=self._options)
+        return await self._resources.enter_async_context(opening)
 
     async def _warm(self) -> None:
         try:
             await self.get()
         except Exception:
             # The service has other work; whoever needs the store is told.
-            log.exception("knowledge store not opened", folder=str(self._folder))
+            log.exception("knowledge store not opened")
 
 
 def _engine() -> tuple[ModuleType, ModuleType]:

@@ -1,0 +1,124 @@
+"""`python -m benchmarks.retrieval.scale_fill PLACE CHUNKS FOLDER`: fills a store, by the engine.
+
+A process of its own, so that what measures holds none of it. Leaves what the exact search finds in
+`FOLDER/truth-CHUNKS.json`.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from heddle_tools_service.knowledge import tables
+from heddle_tools_service.knowledge.embedding import Vectors
+from heddle_tools_service.knowledge.engines.address import open_engine
+from heddle_tools_service.knowledge.engines.conditions import labels
+from heddle_tools_service.knowledge.names import document_id
+from heddle_tools_service.knowledge.shelves import open_shelves
+from heddle_tools_service.knowledge.store import open_store
+
+from benchmarks.retrieval.scale_texts import Text, read
+from benchmarks.retrieval.scale_vectors import TokenMeans
+
+COLLECTION = "debian"
+KEY, VALUE = "initial", "g"
+"""What filtered searches ask for: one passage of about twenty."""
+TOP = 10
+_QUESTIONS = 200
+_BATCH = 20_000
+
+
+class Truth(msgspec.Struct):
+    """Questions, and the cosine of the tenth best passage of all, and of those that match."""
+
+    questions: list[str]
+    tenth: list[float]
+    tenth_filtered: list[float]
+    fill_seconds: float
+
+
+async def fill(place: str, count: int, folder: Path) -> None:
+    """Make the collection, write its rows in batches, and search exactly."""
+    embedder = TokenMeans()
+    texts, questions = read(folder, count, _QUESTIONS)
+    asked = embedder.vectors(questions)
+    best, best_filtered = (np.full((_QUESTIONS, TOP), -2.0, np.float32) for _ in range(2))
+    async with open_store(place, embedder) as store:
+        made = await store.create_collection(COLLECTION)
+    spent = 0.0
+    async with open_engine(place, {}) as engine, open_shelves(engine) as shelves:
+        shelf = await shelves.open(made)
+        for start in range(0, count, _BATCH):
+            batch = texts[start : start + _BATCH]
+            vectors = embedder.vectors([each.text for each in batch])
+            rows = _rows(batch, vectors, start, made.id)
+            began = time.perf_counter()
+            async with shelf.writing():
+                await shelf.table.append(rows)
+            spent += time.perf_counter() - began
+            matching = np.array([_initial(each) == VALUE for each in batch])
+            best = _better(best, asked @ vectors.T)
+            best_filtered = _better(best_filtered, asked @ vectors[matching].T)
+    truth = Truth(questions, best[:, 0].tolist(), best_filtered[:, 0].tolist(), spent)
+    (folder / f"truth-{count}.json").write_bytes(msgspec.json.encode(truth))
+
+
+def _rows(batch: list[Text], vectors: Vectors, start: int, collection: str) -> pa.Table:
+    """Lay rows out: all passages of a package in a batch are a document."""
+    flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+    rows: list[dict[str, Any]] = []
+    for package, group in groupby(batch, key=lambda each: each.package):
+        members, name = list(group), f"{package}@{start}"
+        metadata = {KEY: _initial(members[0])}
+        rows += (
+            {
+                "document": name,
+                "title": package,
+                "uri": f"https://packages.debian.org/{package}",
+                "media_type": "text/plain",
+                "sha256": "0" * 64,
+                "metadata": json.dumps(metadata),
+                "fingerprint": "0" * 64,
+                "size": sum(len(each.text) for each in members),
+                "chunks": len(members),
+                "ingested_at": 1,
+                "ordinal": ordinal,
+                "text": each.text,
+                "indexed": each.text,
+                "heading": [package],
+                "parent_text": " ".join(each.text for each in members)[:2_000],
+                "labels": labels(metadata),
+                "document_id": document_id(collection, name),
+                "document_time": 1_600_000_000_000_000,
+            }
+            for ordinal, each in enumerate(members)
+        )
+    schema = tables.layout(vectors.shape[1]).schema
+    columns = [
+        flat
+        if field.name == "vector"
+        else pa.array([row.get(field.name) for row in rows], field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _initial(text: Text) -> str:
+    return text.package[0]
+
+
+def _better(best: Vectors, found: Vectors) -> Vectors:
+    """Keep the best cosines of each question, in ascending order."""
+    both = np.concatenate([best, found], axis=1)
+    top: Vectors = np.sort(np.partition(both, -TOP, axis=1)[:, -TOP:], axis=1)
+    return top
+
+
+if __name__ == "__main__":
+    asyncio.run(fill(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))

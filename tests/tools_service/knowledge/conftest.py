@@ -1,0 +1,69 @@
+"""The engines, a place of each for a test: a folder, an object store and a database."""
+
+import contextlib
+import logging
+import secrets
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from migration.postgres import Postgres, postgres
+from moto.server import ThreadedMotoServer
+from tools_service.knowledge.places import Place
+
+ENGINES = ("folder", "s3", "postgresql")
+
+
+@pytest.fixture(scope="session")
+def vector_server() -> Iterator[Postgres]:
+    """A PostgreSQL with pgvector."""
+    with postgres(wheel="pgserver") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def object_store() -> Iterator[str]:
+    """The address of a server that speaks S3, with the bucket `knowledge`."""
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer("127.0.0.1", port, verbose=False)
+    server.start()
+    address = f"http://127.0.0.1:{port}"
+    client = boto3.client(
+        "s3",
+        endpoint_url=address,
+        aws_access_key_id="tester",
+        aws_secret_access_key="secret",
+        region_name="us-east-1",
+    )
+    client.create_bucket(Bucket="knowledge")
+    yield address
+    server.stop()
+
+
+@pytest.fixture(params=ENGINES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Where a test's store is, in each engine in turn."""
+    if request.param == "folder":
+        yield Place(str(tmp_path / "store"), {})
+    elif request.param == "s3":
+        address = request.getfixturevalue("object_store")
+        yield Place(f"s3://knowledge/{secrets.token_hex(8)}", _options(address))
+    else:
+        server: Postgres = request.getfixturevalue("vector_server")
+        with server.database() as url:
+            yield Place(url, {})
+
+
+def _options(address: str) -> dict[str, str]:
+    """Return what LanceDB needs to reach the server of the tests."""
+    return {
+        "aws_access_key_id": "tester",
+        "aws_secret_access_key": "secret",
+        "region": "us-east-1",
+        "endpoint": address,
+        "allow_http": "true",
+    }

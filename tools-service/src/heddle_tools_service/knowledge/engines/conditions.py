@@ -1,0 +1,117 @@
+"""Which rows are meant, whatever the engine: small trees that each engine writes in its own SQL.
+
+Texts of users enter them as values only. `labels` is the column that holds a document's metadata,
+see `label`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+How = Literal["=", "!=", "<", "<=", ">", ">="]
+Scalar = str | int
+
+LABELS = "labels"
+"""The column of metadata: a list of one text for each entry, and a first one that is empty."""
+BETWEEN_ENTRIES = "\x1e"
+BETWEEN_KEY_AND_VALUE = "\x1f"
+NUMBER = "^[+-]?[0-9]{1,15}([.][0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$"
+"""What is read as a number, for every engine alike; a double holds it."""
+
+_RESERVED = str.maketrans({"\0": "\x1a", BETWEEN_ENTRIES: "\x1a", BETWEEN_KEY_AND_VALUE: "\x1a"})
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A column beside a value of its own type; texts by their UTF-8 bytes."""
+
+    column: str
+    how: How
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """A column has one of these values, of which there is at least one."""
+
+    column: str
+    values: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A column has no value: the row is older than the column."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """The metadata has one of these values under a key; there is at least one."""
+
+    key: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A text beside another: as numbers if both are (see `NUMBER`), else by their UTF-8 bytes.
+
+    Attributes:
+        column: A column of texts, or `labels` for an entry of the metadata.
+        key: Which entry; rows without it do not match.
+        how: Not `=` or `!=`.
+        value: The other text.
+    """
+
+    column: str
+    key: str
+    how: How
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The condition does not hold."""
+
+    condition: "Condition"
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All of the conditions hold; with none, every row matches."""
+
+    conditions: "tuple[Condition, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """At least one of the conditions holds; there is at least one."""
+
+    conditions: "tuple[Condition, ...]"
+
+
+Condition = Compare | Among | Missing | Labelled | Ordered | Not | Every | Some
+EVERYTHING = Every(())
+
+
+def both(one: Condition, other: Condition) -> Condition:
+    """Return that both hold."""
+    if one == EVERYTHING:
+        return other
+    return one if other == EVERYTHING else Every((one, other))
+
+
+def labels(metadata: Mapping[str, str]) -> list[str]:
+    """Write metadata for the column `labels`; never empty, which engines do not like."""
+    return ["", *(label(key, value) for key, value in sorted(metadata.items()))]
+
+
+def label(key: str, value: str) -> str:
+    """Write one entry; the two marks that divide are no part of a key or value that is kept."""
+    return key.translate(_RESERVED) + BETWEEN_KEY_AND_VALUE + value.translate(_RESERVED)
+
+
+def label_start(key: str) -> str:
+    """Write what the entry of a key begins with."""
+    return key.translate(_RESERVED) + BETWEEN_KEY_AND_VALUE
