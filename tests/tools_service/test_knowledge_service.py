@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import grpc
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_runtime.calls import outgoing
@@ -86,13 +87,19 @@ async def test_a_document_is_ingested_with_progress_and_found(
     found = await answered(stub.SearchCollection(request, **outgoing(10)))
     got = await answered(stub.GetCollection(pb.GetCollectionRequest(name="looms"), **outgoing(10)))
 
-    assert [event.progress.done for event in progress] == sorted(e.progress.done for e in progress)
-    assert progress[-1].progress.done == progress[-1].progress.total
+    told = [(event.progress.stage, event.progress.done, event.progress.total) for event in progress]
+    assert told == [
+        ("parsing", 0, 1),
+        ("parsing", 1, 1),
+        ("embedding", 0, 2),
+        ("embedding", 2, 2),
+        ("saving", 0, 1),
+    ]
     document = last.ingested.document
     assert (document.name, document.title) == ("guides/loom.md", "Looms")
     assert (document.uri, document.media_type) == ("http://w/loom", "text/markdown")
     assert len(document.sha256) == 64
-    assert document.passage_count == progress[-1].progress.total
+    assert document.passage_count == 2
     assert again[-1].ingested.unchanged
     assert again[-1].ingested.document == document
     [passage] = found.passages
@@ -234,3 +241,95 @@ async def test_what_is_there_or_not_is_told(stub: "pb_grpc.KnowledgeServiceAsync
     await create(stub, "looms")
     with pytest.raises(AlreadyExistsError):
         await create(stub, "looms")
+
+
+async def test_what_belongs_to_a_document_comes_back_with_it_and_its_passages(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    await create(stub, "looms")
+    time = Timestamp(seconds=1_600_000_000)
+    *_, last = await ingest(stub, "a.md", metadata={"course": "2"}, document_time=time)
+    search = pb.SearchCollectionRequest(collection="looms", query="shed", top_k=1)
+    (found,) = (await answered(stub.SearchCollection(search, **outgoing(10)))).passages
+
+    document = last.ingested.document
+    assert (dict(document.metadata), document.document_time) == ({"course": "2"}, time)
+    assert (dict(found.metadata), found.document_time) == ({"course": "2"}, time)
+    assert (found.document_id, found.id) == (document.id, f"{document.id}:{found.ordinal}")
+    assert found.relevance > 0
+
+
+async def test_a_document_without_a_date_is_of_the_time_of_its_ingestion(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    await create(stub, "looms")
+    *_, last = await ingest(stub, "a.md")
+    assert last.ingested.document.document_time == last.ingested.document.ingest_time
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"metadata": {str(n): "" for n in range(65)}}, "metadata"),
+        ({"metadata": {"k" * 65: ""}}, "metadata." + "k" * 65),
+        ({"metadata": {"": "v"}}, "metadata."),
+        ({"metadata": {"k": "v" * 1_025}}, "metadata.k"),
+        ({"uri": "u" * 2_049}, "uri"),
+        ({"document_time": Timestamp(seconds=1 << 60)}, "document_time"),
+    ],
+)
+async def test_what_cannot_belong_to_a_document_is_told_by_its_place(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub", fields: dict[str, Any], path: str
+) -> None:
+    await create(stub, "looms")
+    with pytest.raises(InvalidRequestError) as caught:
+        await ingest(stub, "a.md", **fields)
+    assert [violation.field for violation in caught.value.violations] == [path]
+
+
+async def test_the_passages_of_a_document_are_listed_in_pages_with_their_places(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    await create(stub, "looms")
+    *_, last = await ingest(stub, "a.md")
+    request = pb.ListPassagesRequest(
+        collection="looms", document=last.ingested.document.id, page_size=1
+    )
+
+    first = await answered(stub.ListPassages(request, **outgoing(10)))
+    request.page_token = first.next_page_token
+    second = await answered(stub.ListPassages(request, **outgoing(10)))
+
+    assert second.next_page_token == ""
+    passages = [*first.passages, *second.passages]
+    text = "Looms\n\nSheds\n\nA shed is the gap between the threads.\n\nHeddles\n\nA loop."
+    assert [text[p.start_offset : p.end_offset] for p in passages] == [p.text for p in passages]
+    assert [(p.ordinal, list(p.headings)) for p in passages] == [
+        (0, ["Looms", "Sheds"]),
+        (1, ["Looms", "Heddles"]),
+    ]
+    assert {p.similarity for p in passages} == {0.0}
+
+
+async def test_pages_of_passages_do_not_mix_versions_of_a_document(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    await create(stub, "looms")
+    await ingest(stub, "a.md")
+    request = pb.ListPassagesRequest(collection="looms", document="a.md", page_size=1)
+    request.page_token = (
+        await answered(stub.ListPassages(request, **outgoing(10)))
+    ).next_page_token
+    await ingest(stub, "a.md", b"# Other\n\none\n\n# Text\n\ntwo")
+    with pytest.raises(InvalidRequestError, match="ingested again"):
+        await answered(stub.ListPassages(request, **outgoing(10)))
+
+
+async def test_passages_of_a_document_that_is_not_there_are_not_found(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    await create(stub, "looms")
+    for document in ("a.md", "doc_" + "0" * 32):
+        request = pb.ListPassagesRequest(collection="looms", document=document)
+        with pytest.raises(NotFoundError):
+            await answered(stub.ListPassages(request, **outgoing(10)))

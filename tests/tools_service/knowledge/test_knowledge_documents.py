@@ -5,6 +5,8 @@ import re
 import pytest
 from heddle_tools_service.knowledge.documents import (
     LARGEST_DOCUMENT,
+    PDF,
+    WORD,
     UnreadableDocumentError,
     media_type_of,
     parse,
@@ -12,38 +14,11 @@ from heddle_tools_service.knowledge.documents import (
 from hypothesis import given
 from hypothesis import strategies as st
 from runtime.examples import examples
+from tools_service.knowledge.making import docx_of, pdf, zipped
 
 PLAIN = st.text(alphabet="ab1 \n#-=*`|~>.:_+", max_size=300)
 # Without the marks that vanish from headings inside of words.
 MARKDOWN = st.text(alphabet="ab1 \n#-=|~>.:+", max_size=300)
-
-
-def pdf(*pages: str, extra: bytes = b"", trailer: bytes = b"") -> bytes:
-    """Write a PDF by hand, a line of text on each page."""
-    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        f"<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>".encode(),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-    ]
-    for number, text in enumerate(pages):
-        stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
-        objects.append(
-            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F1 3 0 R>>>>"
-            b"/Contents %d 0 R>>" % (5 + 2 * number)
-        )
-        objects.append(b"<</Length %d>>stream\n%b\nendstream" % (len(stream), stream))
-    if extra:
-        objects.append(extra)
-    out, places = b"%PDF-1.4\n", []
-    for number, body in enumerate(objects, 1):
-        places.append(len(out))
-        out += b"%d 0 obj%b\nendobj\n" % (number, body)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    return out + (
-        b"xref\n0 %d\n0000000000 65535 f \n%btrailer<</Size %d/Root 1 0 R%b>>\n"
-        b"startxref\n%d\n%%%%EOF" % (len(objects) + 1, table, len(objects) + 1, trailer, len(out))
-    )
 
 
 def words(text: str) -> list[str]:
@@ -138,8 +113,7 @@ def test_a_web_page_gives_its_main_text_with_headings_tables_lists_and_code() ->
     assert document.title == "Site & page"
     assert [(block.heading, block.text) for block in document.blocks] == [
         (("Guide",), "First bold text.\nSecond line"),
-        (("Guide", "List"), "- one"),
-        (("Guide", "List"), "two"),
+        (("Guide", "List"), "- one\n- two"),
         (("Guide", "List"), "a | b\n1 | 2"),
         (("Guide", "List"), "x = 1\n  y"),
     ]
@@ -188,6 +162,14 @@ ENCRYPTED = pdf(
         ("latin.txt", b"Gr\xfc\xdfe", "UTF-8"),
         ("program", b"\x7fELF\0\0", "binary"),
         ("picture.png", b"\x89PNG", "Convert it"),
+        ("broken.docx", b"PK\3\4 nothing", "save it again"),
+        ("locked.docx", b"\xd0\xcf\x11\xe0" + b"\0" * 600, "remove its password"),
+        ("table.docx", zipped({"xl/workbook.xml": b"<x/>"}), "save it again"),
+        ("picture.docx", docx_of("<w:p/>"), "no text"),
+        ("bomb.docx", zipped({"word/document.xml": b" " * 200_000_001}), "unpacks to more"),
+        ("xml.docx", docx_of(" " * 60_000_001), "unpacks to more"),
+        ("crowd.docx", zipped({f"{n}.xml": b"" for n in range(10_001)}), "unpacks to more"),
+        ("deep.docx", docx_of("<w:p>" * 2_000 + "</w:p>" * 2_000), "damaged"),
         ("large.txt", b"x" * (LARGEST_DOCUMENT + 1), "Split it"),
         ("long.txt", b"x" * 10_000_001, "Split it"),
     ],
@@ -210,8 +192,8 @@ def test_the_charset_of_the_media_type_is_honoured() -> None:
 @examples(200)
 @given(
     st.binary(max_size=200),
-    st.sampled_from(["text/plain", "text/markdown", "text/html", "application/pdf"]),
-    st.sampled_from([b"", b"%PDF-1.4\n", b"<table><tr>", b"\xff\xfe", b"---\n"]),
+    st.sampled_from(["text/plain", "text/markdown", "text/html", "text/csv", PDF, WORD]),
+    st.sampled_from([b"", b"%PDF-1.4\n", b"PK\3\4", b"<table><tr>", b"\xff\xfe", b"---\n"]),
 )
 def test_any_bytes_are_read_or_refused(data: bytes, media_type: str, start: bytes) -> None:
     try:
@@ -228,3 +210,31 @@ def test_names_suggest_media_types() -> None:
         "text/plain",
         "application/octet-stream",
     ]
+
+
+@pytest.mark.parametrize(
+    ("entities", "use", "outcome"),
+    [
+        ('<!ENTITY e SYSTEM "file:///etc/passwd">', "&e;", "before"),
+        ('<!ENTITY e0 "boom">', "&e0;", "before"),
+        ("".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12)), "&e11;", ""),
+    ],
+)
+def test_entities_of_a_word_document_are_not_unfolded(
+    entities: str, use: str, outcome: str
+) -> None:
+    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    bomb = docx_of(
+        f'<?xml version="1.0"?><!DOCTYPE d [{entities}]><w:document {space}><w:body><w:p><w:r>'
+        f"<w:t>before</w:t><w:t>{use}</w:t></w:r></w:p></w:body></w:document>"
+    )
+    if outcome:
+        assert [b.text for b in parse(bomb, media_type=WORD, name="x").blocks] == [outcome]
+    else:
+        with pytest.raises(UnreadableDocumentError, match="damaged"):
+            parse(bomb, media_type=WORD, name="x")
+
+
+def test_a_word_document_that_is_no_word_document_of_its_name_is_told() -> None:
+    with pytest.raises(UnreadableDocumentError, match="no Word document"):
+        parse(docx_of('<?xml version="1.0"?><other/>'), media_type=WORD, name="x")

@@ -3,10 +3,13 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 import pytest
+from heddle_tools_service.knowledge.chunking import Chunking
 from heddle_tools_service.knowledge.errors import UnreadableDocumentError
 from heddle_tools_service.knowledge.parsing import Parser
+from tools_service.knowledge.making import pdf
 
 
 @pytest.fixture
@@ -17,9 +20,20 @@ async def parser() -> AsyncIterator[Parser]:
 
 
 async def test_title_and_chunks_come_back(parser: Parser) -> None:
-    title, chunks = await parser.parse(b"# T\n\ntext", media_type="", name="a.md")
-    assert title == "T"
-    assert [(c.text, c.heading, c.page, c.ordinal) for c in chunks] == [("text", ("T",), None, 0)]
+    found = await parser.parse(b"# T\n\ntext", media_type="", name="a.md")
+    assert found.title == "T"
+    assert [(c.text, c.heading, c.page, c.ordinal, c.start) for c in found.chunks] == [
+        ("text", ("T",), None, 0, 3)
+    ]
+
+
+async def test_what_a_document_says_of_itself_comes_back_and_its_chunks_are_as_asked(
+    parser: Parser,
+) -> None:
+    data = pdf("A sentence of prose. " * 40, info=b"/CreationDate(D:20200102)")
+    found = await parser.parse(data, media_type="", name="a.pdf", chunking=Chunking(100))
+    assert (found.pages, found.time) == (1, datetime(2020, 1, 2, tzinfo=UTC))
+    assert all(len(piece.text) <= 200 for piece in found.chunks)
 
 
 async def test_refusals_come_back_as_they_are(parser: Parser) -> None:
@@ -34,7 +48,7 @@ async def test_a_file_that_hangs_its_reader_is_refused_and_the_next_is_read(
     with pytest.raises(UnreadableDocumentError, match=r"'bomb\.html' makes its reader hang"):
         await parser.parse(b"<div>" * 300_000 + b"x", media_type="", name="bomb.html")
     assert time.monotonic() - started < 20
-    assert (await parser.parse(b"text", media_type="", name="a.txt"))[0] == "a.txt"
+    assert (await parser.parse(b"text", media_type="", name="a.txt")).title == "a.txt"
 
 
 async def test_documents_take_turns(parser: Parser) -> None:
@@ -42,4 +56,4 @@ async def test_documents_take_turns(parser: Parser) -> None:
     results = await asyncio.gather(
         *(parser.parse(name.encode(), media_type="", name=name) for name in names)
     )
-    assert [(title, chunks[0].text) for title, chunks in results] == [(n, n) for n in names]
+    assert [(found.title, found.chunks[0].text) for found in results] == [(n, n) for n in names]

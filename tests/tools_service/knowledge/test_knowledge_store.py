@@ -379,7 +379,7 @@ async def test_limits_are_checked(store: KnowledgeStore) -> None:
         with pytest.raises(InvalidInputError, match="top_k"):
             await store.search("docs", "x", top_k=limit)
     with pytest.raises(InvalidInputError, match="metadata"):
-        await put(store, "a", "text", metadata={"k": "v" * 70_000})
+        await put(store, "a", "text", metadata={"k": "v" * 600_000})
     with pytest.raises(InvalidInputError, match="Unicode"):
         await put(store, "a", "text", uri="\ud800")
 

@@ -1,29 +1,42 @@
 """The form that every document takes once it is read: blocks of text under headings."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One paragraph, list, table, code fence or page.
+    """One paragraph, list, table, code fence, or part of a page.
 
     Attributes:
         text: Its text, line breaks and indentation as in the source.
         heading: The titles of the sections around it, the outermost first.
         page: Its page, counted from 1; None where the format has no pages.
+        header: Of a table with a line for each row, the lines at its beginning that name the
+            columns, maybe none; None where the block is no table.
     """
 
     text: str
     heading: tuple[str, ...] = ()
     page: int | None = None
+    header: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """A document's title and its text in reading order."""
+    """A document's text in reading order, and what it says of itself.
+
+    Attributes:
+        title: For people; a reader leaves it empty where the document has none.
+        blocks: The text.
+        time: When the document was last changed or else made, as it says, in UTC; or None.
+        pages: How many pages it has, with or without text; 0 where the format has none.
+    """
 
     title: str
     blocks: tuple[Block, ...]
+    time: datetime | None = None
+    pages: int = 0
 
 
 @dataclass(slots=True)
@@ -36,8 +49,14 @@ class _Section:
 class Outline:
     """Collects blocks while a reader walks through a document, and keeps track of the headings."""
 
-    def __init__(self) -> None:
-        """Begin outside of every section."""
+    def __init__(self, *, titled_text: bool = False) -> None:
+        """Begin outside of every section.
+
+        Args:
+            titled_text: The titles of sections stand in the blocks too, as on pages, so that a
+                section without text is nothing.
+        """
+        self._titled_text = titled_text
         self._open: list[_Section] = []
         self._blocks: list[Block] = []
 
@@ -53,14 +72,14 @@ class Outline:
         if title.strip():
             self._open.append(_Section(level, " ".join(title.split())))
 
-    def add(self, text: str, page: int | None = None) -> None:
-        """Add a block to the current section; blank text is nothing."""
+    def add(self, text: str, page: int | None = None, header: str | None = None) -> None:
+        """Add a block to the current section; blank text is nothing. See `Block`."""
         if not text.strip():
             return
         for section in self._open:
             section.used = True
         heading = tuple(section.title for section in self._open)
-        self._blocks.append(Block(text.strip("\n").rstrip(), heading, page))
+        self._blocks.append(Block(text.strip("\n").rstrip(), heading, page, header))
 
     def finish(self) -> tuple[Block, ...]:
         """End every section and return the blocks."""
@@ -70,5 +89,7 @@ class Outline:
 
     def _leave(self) -> None:
         section = self._open.pop()
-        if not section.used:  # a heading with nothing under it would be lost otherwise
+        if (
+            not section.used and not self._titled_text
+        ):  # a heading with nothing under it would be lost otherwise
             self.add(section.title)

@@ -5,7 +5,8 @@ import json
 from types import MappingProxyType
 from typing import Any
 
-from heddle_tools_service.knowledge.records import Chunking, Collection
+from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.records import Collection
 
 _PLAIN = ("organization", "owner", "sharing", "page_handling", "late_interaction", "graph")
 

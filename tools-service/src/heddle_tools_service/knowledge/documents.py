@@ -6,6 +6,8 @@ strangers and their parsers are C code; `parse` itself is plain and synchronous.
 
 import codecs
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
@@ -14,7 +16,9 @@ from heddle_tools_service.knowledge.errors import UnreadableDocumentError
 from heddle_tools_service.knowledge.formats.markdown import read_markdown
 from heddle_tools_service.knowledge.formats.pdf import read_pdf
 from heddle_tools_service.knowledge.formats.plain import read_plain
+from heddle_tools_service.knowledge.formats.rows import read_rows
 from heddle_tools_service.knowledge.formats.webpage import declared_charset, read_webpage
+from heddle_tools_service.knowledge.formats.word import read_word
 
 __all__ = [
     "LARGEST_DOCUMENT",
@@ -30,17 +34,20 @@ LARGEST_DOCUMENT = 32 * 1024 * 1024
 LARGEST_TEXT = 10_000_000
 """Characters that one document may have: at about 15 chunks a second, half an hour of embedding."""
 
+PDF = "application/pdf"
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 UNKNOWN = "application/octet-stream"
 _BY_SUFFIX = MappingProxyType({
     "": "text/plain",
     ".csv": "text/csv",
+    ".docx": WORD,
     ".htm": "text/html",
     ".html": "text/html",
     ".json": "application/json",
     ".log": "text/plain",
     ".markdown": "text/markdown",
     ".md": "text/markdown",
-    ".pdf": "application/pdf",
+    ".pdf": PDF,
     ".rst": "text/x-rst",
     ".text": "text/plain",
     ".toml": "application/toml",
@@ -53,6 +60,8 @@ _BY_SUFFIX = MappingProxyType({
 })  # fmt: skip
 _WEB = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN = frozenset({"application/json", "application/toml", "application/xml", "application/yaml"})
+_SEPARATORS = MappingProxyType({"text/csv": "", "text/tab-separated-values": "\t"})
+_BINARY = MappingProxyType({PDF: read_pdf, WORD: read_word})
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is how this one begins
@@ -76,8 +85,8 @@ def parse(data: bytes, *, media_type: str, name: str) -> ParsedDocument:
         name: The document's name, for messages and as the title of last resort.
 
     Returns:
-        The title and at least one block; no text of the document is left out except what its
-        format calls invisible or navigation.
+        The title, the document's own time if it tells one, and at least one block; no text of the
+        document is left out except what its format calls invisible or navigation.
 
     Raises:
         UnreadableDocumentError: The type is not supported, or the file is empty, too large,
@@ -90,12 +99,12 @@ def parse(data: bytes, *, media_type: str, name: str) -> ParsedDocument:
         )
     kind, _, parameters = (media_type or media_type_of(name)).partition(";")
     kind = kind.strip().lower()
-    if kind == "application/pdf":
-        title, blocks = read_pdf(data, name)
+    if kind in _BINARY:
+        document = _BINARY[kind](data, name)
     else:
         read, charset = _text_reader(kind, data, name)
-        title, blocks = read(_decoded(data, name, _parameter(parameters, "charset") or charset))
-    length = sum(len(block.text) for block in blocks)
+        document = read(_decoded(data, name, _parameter(parameters, "charset") or charset))
+    length = sum(len(block.text) for block in document.blocks)
     if not length:
         raise UnreadableDocumentError(
             f"{name!r} holds no text. If it is a scan, recognise its text (OCR) and ingest it "
@@ -106,22 +115,22 @@ def parse(data: bytes, *, media_type: str, name: str) -> ParsedDocument:
             f"{name!r} has {length:,} characters; at most {LARGEST_TEXT:,} can be kept. "
             "Split it into smaller documents."
         )
-    return ParsedDocument(title or PurePosixPath(name).name or name, blocks)
+    return replace(document, title=document.title or PurePosixPath(name).name or name)
 
 
-def _text_reader(
-    kind: str, data: bytes, name: str
-) -> tuple[Callable[[str], tuple[str, tuple[Block, ...]]], str]:
+def _text_reader(kind: str, data: bytes, name: str) -> tuple[Callable[[str], ParsedDocument], str]:
     """Choose the reader of a textual type, and the encoding that the file itself declares."""
     if kind in _WEB:
         return read_webpage, declared_charset(data)
     if kind in {"text/markdown", "text/x-markdown"}:
         return read_markdown, ""
+    if kind in _SEPARATORS:
+        return partial(read_rows, separator=_SEPARATORS[kind]), ""
     if kind.startswith("text/") or kind in _PLAIN:
         return read_plain, ""
     raise UnreadableDocumentError(
         f"{name!r} is of type {kind!r}, which cannot be read. Convert it to Markdown, plain text, "
-        "HTML or PDF, or state its real type."
+        "HTML, CSV, Word's .docx or PDF, or state its real type."
     )
 
 

@@ -10,10 +10,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import BinaryIO
 
 import msgspec
 
+from heddle_tools_service.knowledge.chunking import DEFAULT, Chunking
 from heddle_tools_service.knowledge.chunks import Chunk
 
 HEADER = struct.Struct(">II")
@@ -40,12 +42,15 @@ class ParseRequest(msgspec.Struct, frozen=True):
     data: bytes
     media_type: str
     name: str
+    chunking: Chunking = DEFAULT
 
 
 class ParseReply(msgspec.Struct, frozen=True):
-    """Its title and chunks; or, for the user, why it cannot be read."""
+    """What it says of itself and its chunks; or, for the user, why it cannot be read."""
 
     title: str = ""
+    time: datetime | None = None
+    pages: int = 0
     chunks: list[Chunk] = []
     unreadable: str = ""
 

@@ -1,6 +1,7 @@
 """How a document gets into a collection: read, cut, embed, then one commit."""
 
 import asyncio
+import dataclasses
 import hashlib
 import json
 from collections.abc import AsyncGenerator, Mapping
@@ -8,14 +9,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 
+import numpy as np
+
 from heddle_tools_service.knowledge import chunks as cutting
-from heddle_tools_service.knowledge.chunks import Chunk
 from heddle_tools_service.knowledge.documents import LARGEST_DOCUMENT, media_type_of
-from heddle_tools_service.knowledge.embedding import Embedder, Vectors
+from heddle_tools_service.knowledge.embedding import Embedder
 from heddle_tools_service.knowledge.errors import InvalidInputError, UnreadableDocumentError
 from heddle_tools_service.knowledge.names import check_document_name
 from heddle_tools_service.knowledge.parsing import Parser
 from heddle_tools_service.knowledge.records import Document, Ingested, IngestProgress
+from heddle_tools_service.knowledge.reuse import known_vectors
 from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.tables import (
     Version,
@@ -28,19 +31,29 @@ from heddle_tools_service.knowledge.tables import (
 
 _GROUP = 32
 """Chunks per request to the embedder: a progress report every two seconds or so."""
-_LARGEST_METADATA = 64 * 1024
+_LARGEST_METADATA = 512 * 1024
 _LONGEST_URI = 2_048
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A document as it arrives."""
+    """A document as it arrives.
+
+    Attributes:
+        name: Unique in its collection.
+        data: The file.
+        media_type: Its type; empty: by the name.
+        uri: Where people can find it; may be empty.
+        metadata: What belongs to it.
+        time: The time that it is of, with a zone; None: as the document says.
+    """
 
     name: str
     data: bytes
     media_type: str
     uri: str
     metadata: Mapping[str, str]
+    time: datetime | None = None
 
     def check(self) -> None:
         """Refuse what could not be stored.
@@ -75,7 +88,8 @@ async def ingest(
     """Bring a document into a collection, new or in place of the one of its name.
 
     Until the last event nothing has changed; with it, the document is on disk and found. Work of
-    different documents overlaps; only the commits take turns.
+    different documents overlaps; only the commits take turns. A passage whose text an earlier
+    version has is not embedded again.
 
     Raises:
         InvalidInputError: See `Source.check`.
@@ -99,29 +113,46 @@ async def ingest(
             yield Ingested(source.name, old.chunks, replaced=True, unchanged=False)
             return
     yield IngestProgress("parsing", 0, 1)
-    title, chunks = await parser.parse(
-        source.data, media_type=version.document.media_type, name=source.name
+    parsed = await parser.parse(
+        source.data,
+        media_type=version.document.media_type,
+        name=source.name,
+        chunking=shelf.collection.chunking,
     )
+    chunks = parsed.chunks
     yield IngestProgress("parsing", 1, 1)
-    vectors: list[Vectors] = []
-    for start in range(0, len(chunks), _GROUP):
-        yield IngestProgress("embedding", start, len(chunks))
-        vectors.append(await _embed(embedder, chunks[start : start + _GROUP]))
-    yield IngestProgress("embedding", len(chunks), len(chunks))
+    texts = [indexed_text(chunk) for chunk in chunks]
+    async with shelf.using():
+        vectors = await known_vectors(shelf.table, source.name) if present else {}
+    changed = [text for text in dict.fromkeys(texts) if text not in vectors]
+    kept = len(texts) - len(changed)
+    for start in range(0, len(changed), _GROUP):
+        yield IngestProgress("embedding", kept + start, len(texts))
+        group = changed[start : start + _GROUP]
+        vectors |= zip(group, await embedder.embed(group, "passage"), strict=True)
+    yield IngestProgress("embedding", len(texts), len(texts))
     yield IngestProgress("saving", 0, 1)
     async with shelf.writing():
         # Stamped under the lock: of two versions the later commit has the later time.
+        now = datetime.now(UTC)
         document = replace(
-            version.document, title=title, chunks=len(chunks), ingested_at=datetime.now(UTC)
+            version.document,
+            title=parsed.title,
+            chunks=len(chunks),
+            pages=parsed.pages,
+            ingested_at=now,
+            document_time=source.time or parsed.time or now,
         )
         whole = Version(document, version.fingerprint)
-        rows = await asyncio.to_thread(document_rows, whole, chunks, vectors, shelf.collection.id)
+        rows = await asyncio.to_thread(
+            document_rows,
+            whole,
+            chunks,
+            np.stack([vectors[text] for text in texts]),
+            shelf.collection.id,
+        )
         replaced = await replace_document(shelf.table, source.name, rows)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
-
-
-async def _embed(embedder: Embedder, chunks: list[Chunk]) -> Vectors:
-    return await embedder.embed([indexed_text(chunk) for chunk in chunks], "passage")
 
 
 def _version(shelf: Shelf, source: Source) -> Version:
@@ -136,6 +167,8 @@ def _version(shelf: Shelf, source: Source) -> Version:
         collection.model,
         str(collection.dim),
         collection.revision,
+        *map(str, dataclasses.astuple(collection.chunking)),
+        source.time.isoformat() if source.time else "",
     )
     document = Document(
         name=source.name,

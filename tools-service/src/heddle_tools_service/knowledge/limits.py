@@ -6,7 +6,8 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_tools_service.knowledge.access import is_id
-from heddle_tools_service.knowledge.records import EMBEDDED, Chunking
+from heddle_tools_service.knowledge.messages import chunking_of
+from heddle_tools_service.knowledge.records import EMBEDDED
 
 LAMB = "lamb-kb"
 _SETTINGS: dict[str, frozenset[str]] = {
@@ -16,12 +17,10 @@ _SETTINGS: dict[str, frozenset[str]] = {
 _MOST_PASSAGES = 100
 _LONGEST_TITLE = 300
 _LONGEST_SETTING = 256
-_MOST_ENTRIES = 16
+_MOST_ENTRIES, _LONGEST_VALUE = 16, 512
+_MOST_ENTRIES_OF_DOCUMENT, _LONGEST_VALUE_OF_DOCUMENT = 64, 1_024
 _LONGEST_KEY = 64
-_LONGEST_VALUE = 512
-_SHORTEST_PASSAGE = 100
-_LONGEST_PASSAGE = 4_000
-_LONGEST_PARENT = 16_000
+_LONGEST_URI = 2_048
 
 
 def check_collection(collection: pb.Collection) -> None:
@@ -36,6 +35,11 @@ def check_update(request: pb.UpdateCollectionRequest) -> None:
         *_metadata(request.metadata.entries, "metadata.entries"),
     ]
     _refuse(found, "The collection cannot be changed so.")
+
+
+def check_ingestion(request: pb.IngestDocumentRequest) -> None:
+    """Refuse metadata, an address or a time that no document can have."""
+    _refuse(list(_ingestion(request)), "The document cannot be ingested.")
 
 
 def check_search(request: pb.SearchCollectionRequest) -> None:
@@ -53,7 +57,8 @@ def _collection(collection: pb.Collection) -> Iterator[Violation]:
         yield Violation("collection.name", "has the form of an identifier; choose another")
     yield from _labels(collection.title, collection.sharing, "collection.")
     yield from _metadata(collection.metadata, "collection.metadata")
-    yield from _chunking(collection.chunking)
+    for name, rule in chunking_of(collection.chunking).problems():
+        yield Violation(f"collection.chunking.{name}", rule)
     if collection.page_handling not in pb.PageHandling.values():
         yield Violation("collection.page_handling", "must be one of this contract")
     for name, value in sorted(collection.settings.items()):
@@ -71,28 +76,26 @@ def _labels(title: str, sharing: int, prefix: str) -> Iterator[Violation]:
         yield Violation(f"{prefix}sharing", "must be one of this contract")
 
 
-def _metadata(entries: Mapping[str, str], path: str) -> Iterator[Violation]:
-    if len(entries) > _MOST_ENTRIES:
-        yield Violation(path, f"must have at most {_MOST_ENTRIES} entries")
+def _metadata(
+    entries: Mapping[str, str], path: str, most: int = _MOST_ENTRIES, longest: int = _LONGEST_VALUE
+) -> Iterator[Violation]:
+    if len(entries) > most:
+        yield Violation(path, f"must have at most {most} entries")
     for key, value in sorted(entries.items()):
-        if not 1 <= len(key) <= _LONGEST_KEY or len(value) > _LONGEST_VALUE:
-            what = f"must have 1 to {_LONGEST_KEY} characters, its value at most {_LONGEST_VALUE}"
+        if not 1 <= len(key) <= _LONGEST_KEY or len(value) > longest:
+            what = f"must have 1 to {_LONGEST_KEY} characters, its value at most {longest:,}"
             yield Violation(f"{path}.{key[:80]}", what)
 
 
-def _chunking(chunking: pb.Chunking) -> Iterator[Violation]:
-    path = "collection.chunking"
-    target = chunking.target_characters or Chunking().target
-    parent = chunking.parent_characters
-    if not _SHORTEST_PASSAGE <= target <= _LONGEST_PASSAGE:
-        what = f"must be {_SHORTEST_PASSAGE} to {_LONGEST_PASSAGE}"
-        yield Violation(f"{path}.target_characters", what)
-    if not 0 <= chunking.overlap_characters * 2 < target:
-        what = "must be less than half of target_characters"
-        yield Violation(f"{path}.overlap_characters", what)
-    if parent and not target <= parent <= _LONGEST_PARENT:
-        what = f"must be target_characters to {_LONGEST_PARENT}"
-        yield Violation(f"{path}.parent_characters", what)
+def _ingestion(request: pb.IngestDocumentRequest) -> Iterator[Violation]:
+    most, longest = _MOST_ENTRIES_OF_DOCUMENT, _LONGEST_VALUE_OF_DOCUMENT
+    yield from _metadata(request.metadata, "metadata", most, longest)
+    if len(request.uri) > _LONGEST_URI:
+        yield Violation("uri", f"must have at most {_LONGEST_URI:,} characters")
+    try:
+        request.document_time.ToDatetime()
+    except ValueError:
+        yield Violation("document_time", "must be a time of the years 1 to 9999")
 
 
 def _search(request: pb.SearchCollectionRequest) -> Iterator[Violation]:

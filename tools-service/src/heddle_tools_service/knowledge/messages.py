@@ -5,11 +5,14 @@ from typing import Any
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
+from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.knowledge.records import (
-    Chunking,
     Collection,
     CollectionSize,
+    Document,
     PageHandling,
+    Passage,
     Sharing,
     Statistics,
 )
@@ -32,19 +35,19 @@ _TOLD_PAGES = {name: number for number, name in _PAGES.items()}
 
 def treatment(asked: pb.Collection) -> dict[str, Any]:
     """Return the fields of a record that say how the documents of a new collection are treated."""
-    default, given = Chunking(), asked.chunking
     return {
         "sharing": SHARINGS[asked.sharing],
-        "chunking": Chunking(
-            given.target_characters or default.target,
-            given.overlap_characters,
-            given.parent_characters or max(default.parent, given.target_characters),
-        ),
+        "chunking": chunking_of(asked.chunking),
         "page_handling": _PAGES[asked.page_handling],
         "late_interaction": asked.late_interaction,
         "graph": asked.graph,
         "metadata": MappingProxyType(dict(asked.metadata)),
     }
+
+
+def chunking_of(asked: pb.Chunking) -> Chunking:
+    """Return how documents are cut, with the defaults for what is not said."""
+    return Chunking.of(asked.target_characters, asked.overlap_characters, asked.parent_characters)
 
 
 def collection_message(collection: Collection, size: CollectionSize | None) -> pb.Collection:
@@ -83,4 +86,48 @@ def statistics_message(counted: Statistics) -> pb.GetCollectionStatisticsRespons
     )
     if counted.last_ingested_at is not None:
         told.last_ingest_time.FromDatetime(counted.last_ingested_at)
+    return told
+
+
+def document_message(collection: Collection, document: Document) -> pb.Document:
+    """Return a document as callers see it."""
+    told = pb.Document(
+        id=document_id(collection.id, document.name),
+        name=document.name,
+        title=document.title,
+        uri=document.uri,
+        media_type=document.media_type,
+        sha256=document.sha256,
+        passage_count=document.chunks,
+        page_count=document.pages,
+        size=document.size,
+        metadata=document.metadata,
+    )
+    told.ingest_time.FromDatetime(document.ingested_at)
+    told.document_time.FromDatetime(document.document_time or document.ingested_at)
+    return told
+
+
+def passage_message(collection: Collection, passage: Passage) -> pb.Passage:
+    """Return a passage as callers see it."""
+    document = document_id(collection.id, passage.document)
+    told = pb.Passage(
+        id=f"{document}:{passage.ordinal}",
+        document_id=document,
+        text=passage.text,
+        similarity=passage.score,
+        relevance=passage.relevance,
+        document=passage.document,
+        title=passage.title,
+        uri=passage.uri,
+        headings=passage.heading,
+        page=passage.page or 0,
+        ordinal=passage.ordinal,
+        parent_text=passage.parent_text,
+        start_offset=passage.start,
+        end_offset=passage.end,
+        metadata=passage.metadata,
+    )
+    if passage.document_time is not None:
+        told.document_time.FromDatetime(passage.document_time)
     return told

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from heddle_tools_service.knowledge.chunks import Chunk
+from heddle_tools_service.knowledge.chunking import DEFAULT, Chunking
 from heddle_tools_service.knowledge.errors import StorageError, UnreadableDocumentError
 from heddle_tools_service.knowledge.frames import ParseReply, ParseRequest
 from heddle_tools_service.knowledge.worker import (
@@ -22,22 +22,25 @@ class Parser:
         """Prepare, without starting anything; `seconds` bound one document."""
         self._worker = WorkerProcess(_WORKER, seconds=seconds)
 
-    async def parse(self, data: bytes, *, media_type: str, name: str) -> tuple[str, list[Chunk]]:
+    async def parse(
+        self, data: bytes, *, media_type: str, name: str, chunking: Chunking = DEFAULT
+    ) -> ParseReply:
         """Read a document and cut it.
 
         Args:
             data: The file.
             media_type: Its type; empty: by the name.
             name: The document's name.
+            chunking: How large its chunks are.
 
         Returns:
-            Its title and its chunks, at least one.
+            What it says of itself, and its chunks, at least one.
 
         Raises:
             UnreadableDocumentError: As `documents.parse` says, or its reader hung or crashed.
             StorageError: The store is being closed.
         """
-        request = ParseRequest(data, media_type, name)
+        request = ParseRequest(data, media_type, name, chunking)
         try:
             payload = await self._worker.call(msgspec.msgpack.encode(request))
         except WorkerClosedError as error:
@@ -52,7 +55,7 @@ class Parser:
         reply = msgspec.msgpack.decode(payload, type=ParseReply)
         if reply.unreadable:
             raise UnreadableDocumentError(reply.unreadable)
-        return reply.title, reply.chunks
+        return reply
 
     async def aclose(self) -> None:
         """End the worker."""

@@ -24,7 +24,12 @@ def _handle(payload: bytes) -> bytes:
     request = msgspec.msgpack.decode(payload, type=ParseRequest)
     try:
         document = parse(request.data, media_type=request.media_type, name=request.name)
-        reply = ParseReply(title=document.title, chunks=chunk(document))
+        reply = ParseReply(
+            title=document.title,
+            time=document.time,
+            pages=document.pages,
+            chunks=chunk(document, request.chunking),
+        )
     except UnreadableDocumentError as error:
         reply = ParseReply(unreadable=str(error))
     except (MemoryError, RecursionError):

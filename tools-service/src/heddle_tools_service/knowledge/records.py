@@ -6,28 +6,15 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
 
+from heddle_tools_service.knowledge.chunking import Chunking
+
 EMBEDDED = "embedded"
 """The backend of the collections whose documents are kept here."""
 
 Mode = Literal["hybrid", "vector", "text"]
-Stage = Literal["parsing", "embedding", "saving"]
+Stage = Literal["parsing", "drawing", "recognising", "embedding", "relating", "saving"]
 Sharing = Literal["private", "organization", "everyone"]
 PageHandling = Literal["text", "pictures", "search"]
-
-
-@dataclass(frozen=True, slots=True)
-class Chunking:
-    """How documents are cut into passages, in characters.
-
-    Attributes:
-        target: What a passage aims at, 100 to 4,000.
-        overlap: What a passage repeats of the one before it, less than half of `target`.
-        parent: What the section around a passage has at most, `target` to 16,000.
-    """
-
-    target: int = 450
-    overlap: int = 0
-    parent: int = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +54,7 @@ class Collection:
     organization: str = ""
     owner: str = ""
     sharing: Sharing = "private"
-    chunking: Chunking = Chunking()
+    chunking: Chunking = field(default_factory=Chunking)
     page_handling: PageHandling = "pictures"
     late_interaction: bool = False
     graph: bool = False
@@ -122,6 +109,9 @@ class Document:
         chunks: How many passages it was cut into.
         ingested_at: In UTC.
         metadata: What came with it.
+        pages: How many it has; 0 if it has none.
+        document_time: The time that it is of, in UTC: as it came, else as it says, else that of
+            the ingestion; None before it was read.
     """
 
     name: str
@@ -133,6 +123,8 @@ class Document:
     chunks: int
     ingested_at: datetime
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    pages: int = 0
+    document_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +144,12 @@ class Passage:
         heading: The titles of the sections around it, the outermost first.
         page: Its page, counted from 1, or None.
         ordinal: Its place in the document, counted from 0.
-        parent_text: The passage with its surroundings, at most 2,000 characters.
+        parent_text: The passage with its surroundings.
         metadata: What came with its document.
+        start: Where it begins in the text that was taken from the document, in characters.
+        end: Where it ends, exclusive. `text` is what stands there; a later part of a table has
+            the table's header above it. Both are 0 in what an older version ingested.
+        document_time: The time that its document is of, in UTC.
     """
 
     text: str
@@ -167,6 +163,9 @@ class Passage:
     ordinal: int
     parent_text: str
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    start: int = 0
+    end: int = 0
+    document_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,6 @@ rank fusion. Cosine is computed here for every candidate, so that one found by i
 judged by its meaning too, and an approximate index below changes no score.
 """
 
-import json
-from types import MappingProxyType
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,11 +13,9 @@ from heddle_tools_service.knowledge.candidates import Candidates, find_candidate
 from heddle_tools_service.knowledge.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_tools_service.knowledge.engines.interface import Table
+from heddle_tools_service.knowledge.passages import COLUMNS, passage
 from heddle_tools_service.knowledge.records import Mode, Passage
 
-_COLUMNS = (
-    "document", "title", "uri", "metadata", "ordinal", "text", "heading", "page", "parent_text",
-)  # fmt: skip
 _FEWEST_CANDIDATES = 50
 _CANDIDATES_PER_RESULT = 4
 
@@ -53,15 +47,15 @@ async def find(
     count = max(_FEWEST_CANDIDATES, top_k * _CANDIDATES_PER_RESULT)
     found = await find_candidates(table, query, vector, count=count, mode=mode, where=where)
     relevance, chosen = _chosen(found, top_k, threshold, mode)
-    rows = await read(table, found, chosen, _COLUMNS)
+    rows = await read(table, found, chosen, COLUMNS)
     if rows is None:  # now with all columns at once
         found = await find_candidates(
-            table, query, vector, count=count, mode=mode, where=where, columns=_COLUMNS
+            table, query, vector, count=count, mode=mode, where=where, columns=COLUMNS
         )
         relevance, chosen = _chosen(found, top_k, threshold, mode)
         rows = [found.columns[at] for at in chosen]
     return [
-        _passage(row, found.cosine[at], relevance[at]) for row, at in zip(rows, chosen, strict=True)
+        passage(row, found.cosine[at], relevance[at]) for row, at in zip(rows, chosen, strict=True)
     ]
 
 
@@ -92,19 +86,3 @@ def spread(scores: NDArray[np.float32], *, floor: float | None = None) -> NDArra
         return np.full_like(scores, 0.0 if floor is not None else 1.0)
     scaled: NDArray[np.float32] = (scores - low) / width
     return scaled
-
-
-def _passage(row: dict[str, Any], score: float, relevance: float) -> Passage:
-    return Passage(
-        text=row["text"],
-        score=float(score),
-        relevance=float(relevance),
-        document=row["document"],
-        title=row["title"],
-        uri=row["uri"],
-        heading=tuple(row["heading"]),
-        page=row["page"],
-        ordinal=row["ordinal"],
-        parent_text=row["parent_text"],
-        metadata=MappingProxyType(json.loads(row["metadata"])),
-    )

@@ -1,9 +1,11 @@
 """`heddle.knowledge.v1.KnowledgeService`."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import UTC
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
 from heddle_runtime.calls import caller
+from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_tools_service.knowledge.access import (
@@ -22,21 +25,25 @@ from heddle_tools_service.knowledge.access import (
 )
 from heddle_tools_service.knowledge.failures import known_failures
 from heddle_tools_service.knowledge.filtering import wanted
-from heddle_tools_service.knowledge.limits import check_collection, check_search, check_update
+from heddle_tools_service.knowledge.limits import (
+    check_collection,
+    check_ingestion,
+    check_search,
+    check_update,
+)
 from heddle_tools_service.knowledge.messages import (
     SHARINGS,
     collection_message,
+    document_message,
+    passage_message,
     statistics_message,
     treatment,
 )
-from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.knowledge.records import (
     EMBEDDED,
     Collection,
-    Document,
     IngestProgress,
     Mode,
-    Passage,
 )
 
 if TYPE_CHECKING:  # loads the engine
@@ -45,6 +52,7 @@ if TYPE_CHECKING:  # loads the engine
 _MOST_COLLECTIONS = 200
 _MOST_DOCUMENTS = 1_000
 _DEFAULT_TOP_K = 5
+_ORDINAL = re.compile(r"[0-9]{1,9}")
 _LONGEST_QUERY = 8_000
 _MODES: dict[pb.SearchMode.ValueType, Mode] = {
     pb.SEARCH_MODE_UNSPECIFIED: "hybrid",
@@ -159,6 +167,8 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         self, request: pb.IngestDocumentRequest, context: Context
     ) -> AsyncGenerator[pb.IngestDocumentResponse]:
         """Stream how far the ingestion is, then the document as it is kept."""
+        check_ingestion(request)
+        time = request.document_time
         with known_failures():
             store, collection = await self._changeable(request.collection)
             events = store.ingest(
@@ -168,20 +178,24 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                 media_type=request.media_type,
                 uri=request.uri,
                 metadata=dict(request.metadata),
+                document_time=time.ToDatetime(UTC) if request.HasField("document_time") else None,
             )
             async with aclosing(events):
                 async for event in events:
                     if not isinstance(event, IngestProgress):
                         kept = await store.get_document(collection.id, request.name)
                         ingested = pb.Ingested(
-                            document=_kept(collection, kept),
+                            document=document_message(collection, kept),
                             replaced=event.replaced,
                             unchanged=event.unchanged,
                         )
                         yield pb.IngestDocumentResponse(ingested=ingested)
-                    elif event.stage == "embedding":  # the other stages do not count passages
-                        progress = pb.IngestProgress(done=event.done, total=event.total)
-                        yield pb.IngestDocumentResponse(progress=progress)
+                    else:
+                        yield pb.IngestDocumentResponse(
+                            progress=pb.IngestProgress(
+                                stage=event.stage, done=event.done, total=event.total
+                            )
+                        )
 
     async def GetDocument(
         self, request: pb.GetDocumentRequest, context: Context
@@ -191,7 +205,30 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
             store, collection = await self._readable(request.collection)
             name = await store.document_name(collection.id, request.name)
             found = await store.get_document(collection.id, name)
-            return pb.GetDocumentResponse(document=_kept(collection, found))
+            return pb.GetDocumentResponse(document=document_message(collection, found))
+
+    async def ListPassages(
+        self, request: pb.ListPassagesRequest, context: Context
+    ) -> pb.ListPassagesResponse:
+        """List one page of the passages of a document, all of one version of it."""
+        size = page_size(request.page_size, 100, _MOST_DOCUMENTS)
+        with known_failures():
+            store, collection = await self._readable(request.collection)
+            name = await store.document_name(collection.id, request.document)
+            document = await store.get_document(collection.id, name)
+            version = document.ingested_at.isoformat()
+            begun, _, first = read_token(request.page_token).partition("/")
+            at = int(first) if _ORDINAL.fullmatch(first) else 0
+            found = await store.list_passages(collection.id, document, at, size)
+            if begun not in {"", version} or not found:
+                raise InvalidRequestError(
+                    f"{name!r} was ingested again meanwhile. List its passages from the first."
+                )
+            more = at + size < document.chunks
+            return pb.ListPassagesResponse(
+                passages=[passage_message(collection, each) for each in found],
+                next_page_token=write_token(f"{version}/{at + size}") if more else "",
+            )
 
     async def ListDocuments(
         self, request: pb.ListDocumentsRequest, context: Context
@@ -206,7 +243,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                 collection.id, found[-1].name, 1
             )
             return pb.ListDocumentsResponse(
-                documents=[_kept(collection, each) for each in found],
+                documents=[document_message(collection, each) for each in found],
                 next_page_token=write_token(found[-1].name) if more else "",
             )
 
@@ -237,7 +274,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                 where=where,
             )
             return pb.SearchCollectionResponse(
-                passages=[_passage(collection, each) for each in found]
+                passages=[passage_message(collection, each) for each in found]
             )
 
     async def _readable(self, reference: str) -> "tuple[KnowledgeStore, Collection]":
@@ -257,38 +294,3 @@ async def _counted(store: "KnowledgeStore", collection: Collection) -> pb.Collec
     here = collection.backend == EMBEDDED
     size = await store.collection_size(collection.id) if here else None
     return collection_message(collection, size)
-
-
-def _kept(collection: Collection, document: Document) -> pb.Document:
-    told = pb.Document(
-        id=document_id(collection.id, document.name),
-        name=document.name,
-        title=document.title,
-        uri=document.uri,
-        media_type=document.media_type,
-        sha256=document.sha256,
-        passage_count=document.chunks,
-        size=document.size,
-        metadata=document.metadata,
-    )
-    told.ingest_time.FromDatetime(document.ingested_at)
-    return told
-
-
-def _passage(collection: Collection, passage: Passage) -> pb.Passage:
-    document = document_id(collection.id, passage.document)
-    return pb.Passage(
-        text=passage.text,
-        similarity=passage.score,
-        document=passage.document,
-        title=passage.title,
-        uri=passage.uri,
-        headings=passage.heading,
-        page=passage.page or 0,
-        ordinal=passage.ordinal,
-        parent_text=passage.parent_text,
-        relevance=passage.relevance,
-        id=f"{document}:{passage.ordinal}",
-        document_id=document,
-        metadata=passage.metadata,
-    )

@@ -6,6 +6,7 @@ exclude each other per collection, and only for the moment of a commit.
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -30,6 +31,7 @@ from heddle_tools_service.knowledge.names import (
     is_document_id,
 )
 from heddle_tools_service.knowledge.parsing import Parser
+from heddle_tools_service.knowledge.passages import list_passages
 from heddle_tools_service.knowledge.records import (
     EMBEDDED,
     Collection,
@@ -138,6 +140,7 @@ class KnowledgeStore:
         check_collection_name(name)
         check_collection_name(backend)
         made = new_collection(name, title, backend, settings, self._embedder.info(), **more)
+        made.chunking.check()
         await self._shelves.add(made)
         return made
 
@@ -213,6 +216,7 @@ class KnowledgeStore:
         media_type: str = "",
         uri: str = "",
         metadata: Mapping[str, str] = _NOTHING,
+        document_time: datetime | None = None,
     ) -> AsyncGenerator[IngestProgress | Ingested]:
         """Bring a document in, new or in place of the one of its name.
 
@@ -223,11 +227,14 @@ class KnowledgeStore:
             media_type: Its type, with or without a charset; empty: by the name.
             uri: Where it can be found, for sources.
             metadata: Whatever belongs to it; comes back with every passage.
+            document_time: The time that it is of, with a zone; None: as the document says, else
+                that of the ingestion.
 
         Yields:
             Progress, and last, exactly once, the acknowledgement. Until that nothing has changed,
             whoever crashes; from then on the document is on disk and found. The same content
-            again is acknowledged as unchanged and costs nothing.
+            again is acknowledged as unchanged and costs nothing; of a document that changed only
+            what changed is embedded.
 
         Raises:
             CollectionNotFoundError: There is no such collection, or it was deleted meanwhile.
@@ -239,7 +246,7 @@ class KnowledgeStore:
             StorageError: The commit failed.
         """
         shelf = await self._searchable(collection)
-        source = ingestion.Source(name, data, media_type, uri, metadata)
+        source = ingestion.Source(name, data, media_type, uri, metadata, document_time)
         events = ingestion.ingest(shelf, source, parser=self._parser, embedder=self._embedder)
         async with aclosing(events):
             async for event in events:
@@ -296,6 +303,27 @@ class KnowledgeStore:
         shelf = await self._shelf(collection)
         async with shelf.using():
             return await list_documents(shelf.table, after, limit)
+
+    async def list_passages(
+        self, collection: str, document: Document, first: int = 0, limit: int = 100
+    ) -> list[Passage]:
+        """Return the passages of a document from an ordinal on; their scores are 0.
+
+        Args:
+            collection: Where it is.
+            document: As `get_document` returned it; of another version there are none.
+            first: The ordinal of the first passage.
+            limit: At most so many, 1 to 1,000.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            InvalidInputError: The limit is another.
+        """
+        _check_count("limit", limit)
+        shelf = await self._shelf(collection)
+        async with shelf.using():
+            return await list_passages(shelf.table, document, first, limit)
 
     async def delete_document(self, collection: str, name: str) -> None:
         """Delete a document.

@@ -7,7 +7,6 @@ document is missing, mixed or partly there.
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -25,6 +24,7 @@ from heddle_tools_service.knowledge.engines.conditions import (
     labels,
 )
 from heddle_tools_service.knowledge.engines.interface import Layout, Table
+from heddle_tools_service.knowledge.moments import microseconds, moment
 from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.knowledge.records import Document
 
@@ -33,7 +33,7 @@ KIND = "chunks"
 
 DOCUMENT_COLUMNS = [
     "document", "title", "uri", "media_type", "sha256", "size", "chunks", "ingested_at",
-    "metadata", "fingerprint",
+    "metadata", "fingerprint", "document_time", "pages",
 ]  # fmt: skip
 
 
@@ -64,11 +64,12 @@ def indexed_text(chunk: Chunk) -> str:
 
 
 def document_rows(
-    version: Version, chunks: list[Chunk], groups: list[Vectors], collection: str
+    version: Version, chunks: list[Chunk], vectors: Vectors, collection: str
 ) -> pa.Table:
-    """Lay out a document's chunks as rows; the vectors come in groups, in the same order."""
+    """Lay out a document's chunks as rows; the vectors, shape [n, dim], in the same order."""
     document, count = version.document, len(chunks)
-    vectors = np.concatenate(groups)
+    ingested_at = microseconds(document.ingested_at)
+    time = document.document_time
     dim = vectors.shape[1]
     same = {
         "document": document.name,
@@ -78,14 +79,13 @@ def document_rows(
         "sha256": document.sha256,
         "size": document.size,
         "chunks": count,
-        "ingested_at": int(document.ingested_at.timestamp() * 1_000_000),
+        "ingested_at": ingested_at,
         "metadata": json.dumps(dict(document.metadata), ensure_ascii=False),
         "fingerprint": version.fingerprint,
         LABELS: labels(document.metadata),
         "document_id": document_id(collection, document.name),
-        "document_time": int(document.ingested_at.timestamp() * 1_000_000),
-        "start_offset": None,
-        "end_offset": None,
+        "document_time": ingested_at if time is None else microseconds(time),
+        "pages": document.pages,
     }
     flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
     columns = {key: [value] * count for key, value in same.items()} | {
@@ -94,6 +94,8 @@ def document_rows(
         "indexed": [indexed_text(chunk) for chunk in chunks],
         "heading": [list(chunk.heading) for chunk in chunks],
         "page": [chunk.page for chunk in chunks],
+        "start_offset": [chunk.start for chunk in chunks],
+        "end_offset": [chunk.end for chunk in chunks],
         "parent_text": [chunk.parent_text for chunk in chunks],
         "vector": pa.FixedSizeListArray.from_arrays(flat, dim),
     }
@@ -138,6 +140,7 @@ async def _heads(table: Table, where: Condition, *, limit: int) -> list[Version]
 
 
 def _version(row: dict[str, Any]) -> Version:
+    time = row["document_time"]
     document = Document(
         name=row["document"],
         title=row["title"],
@@ -146,8 +149,10 @@ def _version(row: dict[str, Any]) -> Version:
         sha256=row["sha256"],
         size=row["size"],
         chunks=row["chunks"],
-        ingested_at=datetime.fromtimestamp(row["ingested_at"] / 1_000_000, UTC),
+        ingested_at=moment(row["ingested_at"]),
         metadata=MappingProxyType(json.loads(row["metadata"])),
+        pages=row["pages"] or 0,
+        document_time=moment(row["ingested_at"] if time is None else time),
     )
     return Version(document, row["fingerprint"])
 
@@ -182,5 +187,6 @@ def _schema(dim: int) -> pa.Schema:
             pa.field("document_time", pa.int64()),  # microseconds since 1970, UTC
             pa.field("start_offset", pa.int32()),
             pa.field("end_offset", pa.int32()),
+            pa.field("pages", pa.int32()),
         ]
     )

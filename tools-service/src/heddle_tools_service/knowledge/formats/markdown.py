@@ -1,28 +1,34 @@
 """Markdown: headings become the path, every other top-level element one block of source text."""
 
 import re
+from collections.abc import Mapping
 
+import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from heddle_tools_service.knowledge.blocks import Block, Outline
+from heddle_tools_service.knowledge.blocks import Outline, ParsedDocument
+from heddle_tools_service.knowledge.formats.dates import first_date
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_TITLE = re.compile(r"^title:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_LONGEST_FRONT_MATTER = 65_536
+_TABLE_HEADER = 2  # the names of the columns, and the dashes below them
+# When a document was last changed, else when it was made, as generators of sites call it.
+_DATES = ("lastmod", "last_modified", "modified", "updated", "date", "created")
 
 
-def read_markdown(text: str) -> tuple[str, tuple[Block, ...]]:
+def read_markdown(text: str) -> ParsedDocument:
     """Read Markdown; code fences, tables and lists stay whole and keep their markup.
 
     Returns:
-        The title of the front matter or the first heading, or an empty text, and the blocks.
+        Its text; the title is that of the front matter or the first heading, the time that of
+        the front matter.
     """
     outline = Outline()
-    title = ""
     front = _FRONT_MATTER.match(text)
+    told = _read_front_matter(front[1]) if front else {}
+    title = told.get("title", "")
     if front:
-        named = _TITLE.search(front[1])
-        title = named[1].strip("\"'") if named else ""
         outline.add(front[1])
         text = text[front.end() :]
     lines = text.split("\n")
@@ -40,9 +46,29 @@ def read_markdown(text: str) -> tuple[str, tuple[Block, ...]]:
             title = title or words
             outline.enter(int(token.tag[1:]), words)
         elif token.nesting >= 0:
-            outline.add("\n".join(lines[start:end]))
+            header = None
+            if token.type == "table_open":
+                header = "\n".join(lines[start : start + _TABLE_HEADER])
+            outline.add("\n".join(lines[start:end]), header=header)
     outline.add("\n".join(lines[done:]))
-    return title, outline.finish()
+    time = first_date(*(told.get(key, "") for key in _DATES))
+    return ParsedDocument(title, outline.finish(), time)
+
+
+def _read_front_matter(text: str) -> Mapping[str, str]:
+    """Return the simple entries of YAML, keys in small letters; nothing of what is no YAML."""
+    try:
+        # The base loader makes texts of everything, and resolves no tags.
+        told = yaml.load(text[:_LONGEST_FRONT_MATTER], yaml.BaseLoader)  # noqa: S506 (it is as safe as the safe one)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return {}
+    if not isinstance(told, dict):
+        return {}
+    return {
+        key.lower(): " ".join(value.split())
+        for key, value in told.items()
+        if isinstance(key, str) and isinstance(value, str)
+    }
 
 
 def _words(inline: Token) -> str:

@@ -1,27 +1,33 @@
-"""PDF: the text layer, one block per page."""
+"""PDF: the text layer, page by page, under the titles of the document's bookmarks."""
 
 import re
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 
-from heddle_tools_service.knowledge.blocks import Block, Outline
+from heddle_tools_service.knowledge.blocks import Outline, ParsedDocument
 from heddle_tools_service.knowledge.errors import UnreadableDocumentError
+from heddle_tools_service.knowledge.formats.bookmarks import Bookmark, bookmarks_by_page
+from heddle_tools_service.knowledge.formats.dates import first_date
 
 MOST_PAGES = 5_000
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
 # PDFium marks a word that is broken at the end of a line with one of these in place of the hyphen.
 _BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
+_SIGNS = re.compile(r"[\W_]+")
+_NUMBERING = 12
+"""Letters and digits that may stand before a title, as the number of its section does."""
 
 
-def read_pdf(data: bytes, name: str) -> tuple[str, tuple[Block, ...]]:
-    """Read the text layer of a PDF, page by page.
+def read_pdf(data: bytes, name: str) -> ParsedDocument:
+    """Read the text layer of a PDF.
 
     Args:
         data: The file.
         name: The document's name, for messages.
 
     Returns:
-        The title of its metadata, or an empty text, and a block for each page that has text.
+        Its text, a block for each part of a page that is of one section; title and time are those
+        of its properties.
 
     Raises:
         UnreadableDocumentError: It is damaged, needs a password, or has too many pages.
@@ -33,10 +39,7 @@ def read_pdf(data: bytes, name: str) -> tuple[str, tuple[Block, ...]]:
                     f"{name!r} has {len(document):,} pages; at most {MOST_PAGES:,} can be read. "
                     "Split it into smaller documents."
                 )
-            title = " ".join(str(document.get_metadata_dict().get("Title", "")).split())
-            outline = Outline()
-            for number in range(len(document)):
-                outline.add(_page_text(document, number), page=number + 1)
+            return _read(document)
     except pypdfium2.PdfiumError as error:
         if error.err_code == _PASSWORD:
             raise UnreadableDocumentError(
@@ -45,7 +48,20 @@ def read_pdf(data: bytes, name: str) -> tuple[str, tuple[Block, ...]]:
         raise UnreadableDocumentError(
             f"{name!r} is damaged or no PDF. Open it in a viewer and save it again as PDF."
         ) from error
-    return title, outline.finish()
+
+
+def _read(document: pypdfium2.PdfDocument) -> ParsedDocument:
+    told = document.get_metadata_dict()
+    sections = bookmarks_by_page(document)
+    outline = Outline(titled_text=True)
+    for number in range(len(document)):
+        _add_page(outline, _page_text(document, number), number + 1, sections.get(number, []))
+    return ParsedDocument(
+        title=" ".join(str(told.get("Title", "")).split()),
+        blocks=outline.finish(),
+        time=first_date(str(told.get("ModDate", "")), str(told.get("CreationDate", ""))),
+        pages=len(document),
+    )
 
 
 def _page_text(document: pypdfium2.PdfDocument, number: int) -> str:
@@ -59,3 +75,38 @@ def _page_text(document: pypdfium2.PdfDocument, number: int) -> str:
     finally:
         page.close()
     return _BROKEN_WORD.sub("", text.replace("\r\n", "\n").replace("\0", ""))
+
+
+def _add_page(outline: Outline, text: str, page: int, sections: list[Bookmark]) -> None:
+    """Add a page; a section begins at the line of its title, or where the one before it does."""
+    lines = text.split("\n")
+    bare = [_bare(line) for line in lines] if sections else []
+    done = 0
+    for section in sections:
+        at = _line_of(_bare(section.title), bare, done)
+        if at is not None:
+            outline.add("\n".join(lines[done:at]), page)
+            done = at
+        outline.enter(section.level, section.title)
+    outline.add("\n".join(lines[done:]), page)
+
+
+def _line_of(title: str, bare: list[str], start: int) -> int | None:
+    """Return the first line that shows a title, with its number or without, or begins it."""
+    if not title:
+        return None
+    for at in range(start, len(bare)):
+        below = bare[at + 1] if at + 1 < len(bare) else ""
+        if _shows(bare[at], title):
+            return at
+        if len(below) < len(title) and bare[at] and _shows(bare[at] + below, title):
+            return at  # a long title that goes on in the next line
+    return None
+
+
+def _shows(line: str, title: str) -> bool:
+    return line.endswith(title) and len(line) - len(title) <= _NUMBERING
+
+
+def _bare(text: str) -> str:
+    return _SIGNS.sub("", text).casefold()

@@ -2,16 +2,16 @@
 
 import re
 
-from heddle_tools_service.knowledge.blocks import Block, Outline
+from heddle_tools_service.knowledge.blocks import Outline, ParsedDocument
 
 _RULE = re.compile(r"([=\-~^\"'*+#.:_`])\1{2,}")
 
 
-def read_plain(text: str) -> tuple[str, tuple[Block, ...]]:
+def read_plain(text: str) -> ParsedDocument:
     """Read plain text; the level of a title follows from which underline came first.
 
     Returns:
-        The title that the text begins with, or an empty text, and the blocks.
+        Its text; the title is the one that the text begins with.
     """
     lines = text.split("\n")
     outline = Outline()
@@ -38,7 +38,7 @@ def read_plain(text: str) -> tuple[str, tuple[Block, ...]]:
             paragraph = []
         at += 1
     outline.add("\n".join(paragraph))
-    return first, outline.finish()
+    return ParsedDocument(first, outline.finish())
 
 
 def _title_at(lines: list[str], at: int) -> tuple[str, str, int] | None:

@@ -1,0 +1,16 @@
+"""Times as rows keep them: whole microseconds since 1970, in UTC."""
+
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def microseconds(time: datetime) -> int:
+    """Return what a row keeps of a time with a zone."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def moment(kept: int) -> datetime:
+    """Return the time that a row keeps, in UTC."""
+    return _EPOCH + kept * _MICROSECOND
