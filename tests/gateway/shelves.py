@@ -77,7 +77,8 @@ async def shelves(folder: Path, **settings: Any) -> AsyncIterator[Shelves]:
         behind = (await exits.enter_async_context(running(services(), theirs))).local
         peers = Peers.over(behind, behind, behind, behind)
         url = f"http://{await exits.enter_async_context(serving(app(own, peers), own))}"
-        people, clients = {}, {}
+        people: dict[str, httpx.AsyncClient] = {}
+        clients: dict[str, AsyncOpenAI] = {}
         for person in PEOPLE:
             people[person] = await exits.enter_async_context(browser(url, key_of(person)))
             clients[person] = AsyncOpenAI(

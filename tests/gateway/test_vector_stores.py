@@ -149,6 +149,59 @@ async def test_several_questions_find_each_passage_once(shelf: Shelves) -> None:
     assert len(some.data) <= 1
 
 
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"type": "eq", "key": "year", "value": 2025}, [0]),
+        ({"type": "gte", "key": "year", "value": 2025}, [0, 1]),
+        ({"type": "eq", "key": "open", "value": True}, [1]),
+        ({"type": "in", "key": "year", "value": [2026, 2027]}, [1]),
+        ({"type": "ne", "key": "course", "value": "Weaving"}, [1]),
+        (
+            {
+                "type": "and",
+                "filters": [
+                    {"type": "lt", "key": "year", "value": 2026},
+                    {
+                        "type": "or",
+                        "filters": [
+                            {"type": "eq", "key": "course", "value": "Weaving"},
+                            {"type": "eq", "key": "course", "value": "Sewing"},
+                        ],
+                    },
+                ],
+            },
+            [0],
+        ),
+    ],
+)
+async def test_filters_compare_the_attributes_of_files(
+    shelf: Shelves, filters: Any, expected: list[int]
+) -> None:
+    stores = shelf.openai["ana"].vector_stores
+    store = await stores.create(name="Looms")
+    files = await uploaded(shelf)
+    noted: list[dict[str, str | float | bool]] = [
+        {"year": 2025, "course": "Weaving"},
+        {"year": 2026, "open": True},
+    ]
+    for file, attributes in zip(files, noted, strict=True):
+        await stores.files.create_and_poll(
+            file, vector_store_id=store.id, attributes=attributes, poll_interval_ms=20
+        )
+    found = await stores.search(store.id, query="threads", filters=filters)
+    assert sorted(each.file_id for each in found.data) == sorted(files[n] for n in expected)
+
+
+async def test_the_text_of_a_file_comes_back(shelf: Shelves) -> None:
+    identifier, files = await filled(shelf)
+    stores = shelf.openai["ana"].vector_stores
+    told = await stores.files.content(files[0], vector_store_id=identifier)
+    assert [each.text for each in told.data] == [TEXTS["sheds.md"]]
+    with pytest.raises(openai.NotFoundError):
+        await shelf.openai["eve"].vector_stores.files.content(files[0], vector_store_id=identifier)
+
+
 async def test_a_document_that_came_another_way_is_found_by_its_identifier(
     shelf: Shelves,
 ) -> None:
