@@ -81,11 +81,12 @@ async def shelves(folder: Path, **settings: Any) -> AsyncIterator[Shelves]:
         clients: dict[str, AsyncOpenAI] = {}
         for person in PEOPLE:
             people[person] = await exits.enter_async_context(browser(url, key_of(person)))
-            clients[person] = AsyncOpenAI(
-                base_url=f"{url}/v1",
-                api_key=key_of(person),
-                max_retries=0,
-                _strict_response_validation=True,
-                http_client=await exits.enter_async_context(browser(url, key_of(person))),
+            clients[person] = await exits.enter_async_context(
+                AsyncOpenAI(
+                    base_url=f"{url}/v1",
+                    api_key=key_of(person),
+                    max_retries=0,
+                    _strict_response_validation=True,
+                )
             )
         yield Shelves(url, store, people, clients)

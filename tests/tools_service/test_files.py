@@ -291,6 +291,25 @@ async def test_what_a_stop_interrupts_goes_on_after_it(tmp_path: Path) -> None:
         assert [each.text for each in await desk.found("looms")] == ["Threads."]
 
 
+async def test_attaching_again_counts_however_far_the_first_time_is(desk: Desk) -> None:
+    await desk.collection("ana")
+    made = await desk.upload("ana")
+    desk.embedder.may.clear()
+    fields = {"collection": "looms", "file_id": made}
+    await desk("ana", "AttachFile", **fields)
+    await desk.embedder.asked.wait()
+    await asyncio.gather(
+        *(desk("ana", "AttachFile", **fields, attributes=to_struct({"n": n})) for n in range(9))
+    )
+    last = await desk("ana", "AttachFile", **fields, attributes=to_struct({"n": "last"}))
+    desk.embedder.may.set()
+    done = await desk.done("looms", made)
+    assert done.status == pb.ATTACHMENT_STATUS_COMPLETED
+    assert done.attributes == last.file.attributes
+    [passage] = await desk.found("looms")
+    assert passage.metadata["n"] == "last"
+
+
 async def test_a_file_can_be_taken_out_while_it_is_on_its_way(desk: Desk) -> None:
     await desk.collection("ana")
     made = await desk.upload("ana")

@@ -20,10 +20,13 @@ class Attachments:
         """Take the folder, which is made when something is kept."""
         self._root = root / "attached"
 
+    def prepare(self, collection: str) -> None:
+        """Make room for the files of a collection."""
+        (self._root / collection).mkdir(parents=True, exist_ok=True)
+
     def keep(self, attachment: Attachment) -> None:
-        """Keep what is known of a file in a collection."""
+        """Keep what is known of a file in a collection, for which `prepare` has made room."""
         folder = self._root / attachment.collection
-        folder.mkdir(parents=True, exist_ok=True)
         write(folder / f"{attachment.file_id}.json", msgspec.json.encode(attachment))
 
     def get(self, collection: str, identifier: str) -> Attachment:

@@ -43,7 +43,7 @@ class Bringing:
 
     async def __aenter__(self) -> Self:
         for attachment in await asyncio.to_thread(self.attachments.unfinished):
-            self.begin(attachment)
+            self._begin(attachment)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -52,13 +52,21 @@ class Bringing:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    def begin(self, attachment: Attachment) -> None:
-        """Bring a file in when it is its turn."""
-        key = attachment.collection, attachment.file_id
-        before = self._running.get(key)
-        task = asyncio.create_task(self._bring(*key, before))
-        self._running[key] = task
-        task.add_done_callback(lambda done: self._forget(key, done))
+    async def attach(self, attachment: Attachment) -> None:
+        """Keep what is known of a file and bring it in when it is its turn, anew if it was there.
+
+        Raises:
+            NotFoundError: The collection was deleted meanwhile.
+        """
+        collection, identifier = attachment.collection, attachment.file_id
+        await self._stop(collection, identifier)
+        try:
+            await asyncio.to_thread(self.attachments.prepare, collection)
+            async with exclusive(self.attachments.lock(collection, identifier)):
+                await asyncio.to_thread(self.attachments.keep, attachment)
+        except FileNotFoundError:
+            raise NotFoundError("The collection was just deleted. Create it again.") from None
+        self._begin(attachment)
 
     async def relabel(self, attachment: Attachment) -> None:
         """Give the document of a file that is in its collection other metadata.
@@ -79,9 +87,7 @@ class Bringing:
             KnowledgeError: Its document cannot be deleted.
         """
         collection, identifier = attachment.collection, attachment.file_id
-        if (task := self._running.get((collection, identifier))) is not None:
-            task.cancel()
-            await asyncio.wait([task])
+        await self._stop(collection, identifier)
         async with exclusive(self.attachments.lock(collection, identifier)):
             with suppress(DocumentNotFoundError):
                 await (await self._store()).delete_document(collection, attachment.document)
@@ -96,17 +102,24 @@ class Bringing:
             await asyncio.wait(running)
         await asyncio.to_thread(self.attachments.forget_all, collection)
 
+    def _begin(self, attachment: Attachment) -> None:
+        key = attachment.collection, attachment.file_id
+        task = asyncio.create_task(self._bring(*key))
+        self._running[key] = task
+        task.add_done_callback(lambda done: self._forget(key, done))
+
+    async def _stop(self, collection: str, identifier: str) -> None:
+        if (task := self._running.get((collection, identifier))) is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
     def _forget(self, key: tuple[str, str], done: "asyncio.Task[None]") -> None:
         if self._running.get(key) is done:
             del self._running[key]
         if not done.cancelled() and (error := done.exception()) is not None:
             log.error("attached file not kept", exc_info=error)
 
-    async def _bring(
-        self, collection: str, identifier: str, before: "asyncio.Task[None] | None"
-    ) -> None:
-        if before is not None:
-            await asyncio.wait([before])
+    async def _bring(self, collection: str, identifier: str) -> None:
         async with self._gate:
             lock = self.attachments.lock(collection, identifier)
             async with exclusive(lock):  # another process may be at it

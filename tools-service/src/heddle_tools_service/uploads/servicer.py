@@ -112,8 +112,7 @@ class FileServicer(pb_grpc.FileServiceServicer):
                     noted,
                     _now(),
                 )
-                await asyncio.to_thread(self._attachments.keep, attachment)
-            self._bringing.begin(attachment)
+                await self._bringing.attach(attachment)
             return pb.AttachFileResponse(file=attached_message(attachment))
 
     async def GetAttachedFile(

@@ -1,12 +1,13 @@
 """Puts files on the disk so that a crash leaves the old one or the new one, whole."""
 
 import os
+import uuid
 from pathlib import Path
 
 
 def write(path: Path, data: bytes) -> None:
     """Write a file in one step, and see it onto the disk; its folder must exist."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     with unfinished.open("wb") as file:
         file.write(data)
         file.flush()
