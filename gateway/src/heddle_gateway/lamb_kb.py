@@ -102,16 +102,13 @@ async def query(state: "State", exchange: Exchange) -> Reply:
         known = " and ".join(QUERY_PLUGINS)
         raise NotFoundError(f"There is no query plugin {plugin[:80]!r}, only {known}.")
     own = fields.mapping(given.get("plugin_params") or {}, place, "plugin_params")
-    inside = place / "plugin_params"
-    most, least = own.get("top_k", given.get("top_k", 5)), own.get("threshold")
-    least = given.get("threshold", 0.0) if least is None else least
+    most, at_most = _parameter("top_k", 5, given, own, place)
+    least, at_least = _parameter("threshold", 0.0, given, own, place)
     request = pb.SearchCollectionRequest(
         collection=exchange.parameter,
         query=fields.text(given.get("query_text"), place, "query_text", empty=False),
-        top_k=fields.whole(
-            most, inside if "top_k" in own else place, "top_k", low=1, high=_MOST_PASSAGES
-        ),
-        threshold=fields.number(least, place, "threshold", low=-1, high=1),
+        top_k=fields.whole(most, at_most, low=1, high=_MOST_PASSAGES),
+        threshold=fields.number(least, at_least, low=-1, high=1),
     )
     found = await ask(state.peers.knowledge.SearchCollection, request, TIMEOUT)
     results = [_result(each, sections=plugin != QUERY_PLUGINS[0]) for each in found.passages]
@@ -162,6 +159,15 @@ def view(found: pb.Collection) -> dict[str, Any]:
             "apikey_configured": False,
         },
     }
+
+
+def _parameter(
+    name: str, default: float, given: dict[str, Any], own: dict[str, Any], place: Place
+) -> tuple[object, Place]:
+    """Return a parameter of a query and its place: the plugin's own comes first."""
+    if name in own:
+        return own[name], place.at("plugin_params", name)
+    return given.get(name, default), place.at(name)
 
 
 def _result(passage: pb.Passage, *, sections: bool) -> dict[str, Any]:

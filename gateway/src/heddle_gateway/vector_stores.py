@@ -37,7 +37,8 @@ async def create(state: "State", exchange: Exchange) -> Reply:
     """Answer `POST /v1/vector_stores`."""
     given, place = await read_object(state, exchange)
     _refuse_unknown(given, place, _CREATED)
-    title = fields.text(given.get("name") or "", place, "name")
+    name = given.get("name")
+    title = "" if name is None else fields.text(name, place, "name")
     asked = knowledge_pb2.Collection(
         title=title,
         metadata=_metadata(given.get("metadata"), place.at("metadata")),
