@@ -29,7 +29,11 @@ class Knowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
 
     collections: dict[str, dict[str, str]] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
+    made: dict[str, knowledge_pb2.Collection] = field(default_factory=dict)
+    """The collections as they were asked for."""
     media_types: dict[str, str] = field(default_factory=dict)
+    belongings: list[tuple[dict[str, str], int]] = field(default_factory=list)
+    """The metadata of each ingestion, and its time in seconds."""
     failure: HeddleError | None = None
     """What every ingestion fails with."""
 
@@ -41,6 +45,7 @@ class Knowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
             raise AlreadyExistsError(f"There is a collection {wanted.name!r} already.")
         self.collections[wanted.name] = {}
         self.titles[wanted.name] = wanted.title
+        self.made[wanted.name] = wanted
         return knowledge_pb2.CreateCollectionResponse(collection=wanted)
 
     async def GetCollection(
@@ -74,9 +79,11 @@ class Knowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
         known = documents.get(request.name)
         documents[request.name] = digest
         self.media_types[request.name] = request.media_type
-        yield knowledge_pb2.IngestDocumentResponse(
-            progress=knowledge_pb2.IngestProgress(done=1, total=2)
-        )
+        self.belongings.append((dict(request.metadata), request.document_time.seconds))
+        for stage in ("parsing", "embedding"):
+            yield knowledge_pb2.IngestDocumentResponse(
+                progress=knowledge_pb2.IngestProgress(stage=stage, done=1, total=2)
+            )
         yield knowledge_pb2.IngestDocumentResponse(
             ingested=knowledge_pb2.Ingested(
                 document=knowledge_pb2.Document(name=request.name, passage_count=2),

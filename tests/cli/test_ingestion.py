@@ -14,6 +14,7 @@ from heddle_cli.ingestion import Outcome, ingest_document
 from heddle_runtime.errors import UnavailableError
 
 SERVICE = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
+COMMON = knowledge_pb2.IngestDocumentRequest(collection="kb", metadata={"k": "v"})
 METHOD = SERVICE.methods_by_name["IngestDocument"]
 
 
@@ -30,20 +31,20 @@ def exchange(
     code: grpc.StatusCode,
 ) -> tuple[
     Outcome | BaseException,
-    list[tuple[int, int]],
+    list[tuple[str, int, int]],
     dict[str, str],
     knowledge_pb2.IngestDocumentRequest,
 ]:
     """Ingest over a channel of grpcio-testing; answer with `responses` and then `code`."""
     channel = grpc_testing.channel([SERVICE], grpc_testing.strict_real_time())
-    seen: list[tuple[int, int]] = []
+    seen: list[tuple[str, int, int]] = []
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(
             ingest_document,
             Connection(channel, "there:1"),
-            "kb",
+            COMMON,
             document,
-            lambda done, total: seen.append((done, total)),
+            lambda *told: seen.append(told),
         )
         metadata, request, rpc = channel.take_unary_stream(METHOD)
         rpc.send_initial_metadata(())
@@ -57,7 +58,7 @@ def exchange(
 def test_progress_is_handed_on_until_the_document_is_whole(document: Document) -> None:
     responses = [
         knowledge_pb2.IngestDocumentResponse(
-            progress=knowledge_pb2.IngestProgress(done=done, total=2)
+            progress=knowledge_pb2.IngestProgress(stage="embedding", done=done, total=2)
         )
         for done in (1, 2)
     ]
@@ -67,9 +68,9 @@ def test_progress_is_handed_on_until_the_document_is_whole(document: Document) -
     outcome, seen, metadata, request = exchange(document, responses, grpc.StatusCode.OK)
 
     assert outcome == Outcome("new", "1 passage")
-    assert seen == [(1, 2), (2, 2)]
+    assert seen == [("embedding", 1, 2), ("embedding", 2, 2)]
     assert metadata["x-request-id"].startswith("req_")
-    assert request.data == b"# A"
+    assert (request.data, request.collection, request.metadata["k"]) == (b"# A", "kb", "v")
 
 
 def test_a_stream_without_its_end_is_no_success(document: Document) -> None:
@@ -89,6 +90,6 @@ def test_a_file_that_vanished_is_told_without_a_call(document: Document) -> None
     document.path.unlink()
     channel = grpc_testing.channel([SERVICE], grpc_testing.strict_fake_time(time.time()))
 
-    outcome = ingest_document(Connection(channel, "there:1"), "kb", document, lambda _, __: None)
+    outcome = ingest_document(Connection(channel, "there:1"), COMMON, document, lambda *_: None)
 
     assert outcome == Outcome("unreadable", "No such file or directory")

@@ -79,7 +79,10 @@ async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
     shutil.copy(ROOT / "README.md", tmp_path)
     [curl, create] = [block for block in blocks("sh") if block.startswith("curl")]
     [sdk] = [block for block in blocks("python") if "OpenAI(" in block]
-    [operator] = [block for block in blocks("sh") if "heddle ingest" in block]
+    [operator] = [block for block in blocks("sh") if "heddle chat" in block]
+    [folder] = [block for block in blocks("sh") if "--recursive" in block]
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "loom.md").write_text("A loom holds threads.")
     ingest, chat, grpcurl = operator.splitlines()
     [keys] = [block for block in blocks("sh") if "heddle keys" in block]
     organization, key = keys.splitlines()
@@ -94,6 +97,7 @@ async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
         (tmp_path / "sdk.py").write_text(at(running, sdk))
         whole_answer = await run("python sdk.py", tmp_path)
         ingested = await run(at(running, ingest), tmp_path, **addresses)
+        dated = await run(at(running, folder), tmp_path, **addresses)
         told = await run(at(running, chat), tmp_path, **addresses)
         listed = await run(at(running, grpcurl), tmp_path)
         created = await run(at(running, create), tmp_path)
@@ -105,6 +109,7 @@ async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
     assert streamed.rstrip().endswith("data: [DONE]")
     assert explained in whole_answer
     assert "README.md" in ingested
+    assert "loom.md: 1 passage" in dated
     assert explained in told
     assert '"word_count"' in listed
     assert json.loads(created)["name"] == "tutor"

@@ -9,7 +9,7 @@ import pytest
 from heddle_tools_service.knowledge.chunking import Chunking
 from heddle_tools_service.knowledge.errors import UnreadableDocumentError
 from heddle_tools_service.knowledge.parsing import Parser
-from tools_service.knowledge.making import pdf
+from tools_service.knowledge.making import docx_of, pdf
 
 
 @pytest.fixture
@@ -34,6 +34,12 @@ async def test_what_a_document_says_of_itself_comes_back_and_its_chunks_are_as_a
     found = await parser.parse(data, media_type="", name="a.pdf", chunking=Chunking(100))
     assert (found.pages, found.time) == (1, datetime(2020, 1, 2, tzinfo=UTC))
     assert all(len(piece.text) <= 200 for piece in found.chunks)
+
+
+async def test_a_word_document_is_read_within_the_memory_of_the_worker(parser: Parser) -> None:
+    body = "<w:p><w:r><w:t>A heddle holds a thread.</w:t></w:r></w:p>" * 20
+    found = await parser.parse(docx_of(body), media_type="", name="a.docx")
+    assert "".join(piece.text for piece in found.chunks).count("heddle") == 20
 
 
 async def test_refusals_come_back_as_they_are(parser: Parser) -> None:

@@ -25,7 +25,7 @@ LONGEST = 600.0
 """Seconds for one document; a book of a thousand pages takes minutes on a small machine."""
 
 State = Literal["new", "replaced", "unchanged", "unreadable", "failed"]
-Progress = Callable[[int, int], None]
+Progress = Callable[[str, int, int], None]
 # These would meet the next document as well.
 _HOPELESS = (NotFoundError, PermissionDeniedError, UnauthenticatedError, UnavailableError)
 
@@ -44,11 +44,9 @@ class Outcome:
         return self.state not in ("unreadable", "failed")
 
 
-def ensure_collection(connection: Connection, name: str, title: str) -> bool:
-    """Make the collection `name` if it is missing, and return whether it was."""
-    request = knowledge_pb2.CreateCollectionRequest(
-        collection=knowledge_pb2.Collection(name=name, title=title)
-    )
+def ensure_collection(connection: Connection, wanted: knowledge_pb2.Collection) -> bool:
+    """Make the collection if there is none of its name, and return whether there was none."""
+    request = knowledge_pb2.CreateCollectionRequest(collection=wanted)
     try:
         KnowledgeServiceStub(connection.channel).CreateCollection(request, **outgoing(SOON))
     except grpc.RpcError as error:
@@ -60,9 +58,18 @@ def ensure_collection(connection: Connection, name: str, title: str) -> bool:
 
 
 def ingest_document(
-    connection: Connection, collection: str, document: Document, progress: Progress
+    connection: Connection,
+    common: knowledge_pb2.IngestDocumentRequest,
+    document: Document,
+    progress: Progress,
 ) -> Outcome:
-    """Put `document` into `collection`.
+    """Put a document into a collection.
+
+    Args:
+        connection: To the tools service.
+        common: The collection, and what is the same for all documents.
+        document: The file.
+        progress: Called with the stage, and how many steps of how many are done.
 
     Raises:
         HeddleError: The next document would fail for the same reason.
@@ -76,8 +83,9 @@ def ingest_document(
     if not data:
         return Outcome("unreadable", "is empty")
     request = knowledge_pb2.IngestDocumentRequest(
-        collection=collection, name=document.name, data=data, media_type=document.media_type
+        name=document.name, data=data, media_type=document.media_type
     )
+    request.MergeFrom(common)
     try:
         return _ingested(connection, request, progress)
     except grpc.RpcError as error:
@@ -98,7 +106,8 @@ def _ingested(
         for response in call:
             match response.WhichOneof("event"):
                 case "progress":
-                    progress(response.progress.done, response.progress.total)
+                    told = response.progress
+                    progress(told.stage, told.done, told.total)
                 case "ingested":
                     outcome = _outcome(response.ingested)
                 case None:  # an event of a newer contract

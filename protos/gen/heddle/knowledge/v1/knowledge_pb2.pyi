@@ -370,14 +370,17 @@ class Chunking(_message.Message):
     OVERLAP_CHARACTERS_FIELD_NUMBER: _builtins.int
     PARENT_CHARACTERS_FIELD_NUMBER: _builtins.int
     target_characters: _builtins.int
-    """Characters that a passage aims at, 100 to 4,000. If 0, 450."""
+    """Characters that a passage aims at, 100 to 4,000; none has more than twice as many. If 0,
+    450.
+    """
     overlap_characters: _builtins.int
     """Characters that a passage repeats of the one before it, less than half of
     `target_characters`.
     """
     parent_characters: _builtins.int
     """Characters that the section around a passage has at most, at least `target_characters`
-    and at most 16,000. If 0, 2,000.
+    and at most 16,000. A passage that has more alone stands alone. If 0, 2,000, or
+    `target_characters` if that is more.
     """
     def __init__(
         self,
@@ -558,8 +561,9 @@ class Passage(_message.Message):
     document_id: _builtins.str
     """The document's identifier."""
     start_offset: _builtins.int
-    """Where the passage begins in the text that was taken from the document, in characters from
-    0.
+    """Where the passage begins in the text that was taken from the document, in characters
+    (Unicode code points) from 0. `text` is what stands from here to `end_offset`; in a later
+    part of a table that was cut, the table's header stands above that.
     """
     end_offset: _builtins.int
     """Where it ends, exclusive."""
@@ -1018,8 +1022,9 @@ class IngestDocumentRequest(_message.Message):
     data: _builtins.bytes
     """The content. At most 30 MiB."""
     media_type: _builtins.str
-    """The IANA media type: `text/plain`, `text/markdown`, `text/html`,
-    `application/pdf`, or Word's `.docx`. If empty, told by the ending of the name.
+    """The IANA media type: `text/plain`, `text/markdown`, `text/html`, `text/csv`,
+    `text/tab-separated-values`, `application/pdf`, or that of Word's `.docx`. If empty, told
+    by the ending of the name.
     """
     uri: _builtins.str
     """Where people can read the document."""
@@ -1098,7 +1103,9 @@ class IngestProgress(_message.Message):
     done: _builtins.int
     """Steps done, of the stage."""
     total: _builtins.int
-    """Steps of the stage in all: passages when embedding, pages when drawing."""
+    """Steps of the stage in all: passages when embedding, pages when drawing. Passages that an
+    earlier version of the document had count as done from the start.
+    """
     stage: _builtins.str
     """What is being done: `parsing`, `drawing`, `recognising`, `embedding`, `relating` or
     `saving`. More may come.

@@ -191,7 +191,10 @@ class KnowledgeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListPassages(self, request, context):
-        """Lists the passages of a document, in their order.
+        """Lists the passages of a document, in their order. Their texts, laid at their offsets, are
+        the text that was taken from the document, but for white space and the titles of sections
+        between them. All pages of a listing are of one version of the document: fails with
+        `INVALID_ARGUMENT` if it was ingested again meanwhile.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -69,7 +69,11 @@ class KnowledgeServiceStub:
     GetDocument: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetDocumentRequest, _knowledge_pb2.GetDocumentResponse]
     """Gets one document. Fails with `NOT_FOUND` if there is none of the name."""
     ListPassages: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListPassagesRequest, _knowledge_pb2.ListPassagesResponse]
-    """Lists the passages of a document, in their order."""
+    """Lists the passages of a document, in their order. Their texts, laid at their offsets, are
+    the text that was taken from the document, but for white space and the titles of sections
+    between them. All pages of a listing are of one version of the document: fails with
+    `INVALID_ARGUMENT` if it was ingested again meanwhile.
+    """
     ListDocuments: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListDocumentsRequest, _knowledge_pb2.ListDocumentsResponse]
     """Lists the documents of a collection, ordered by name."""
     DeleteDocument: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteDocumentRequest, _knowledge_pb2.DeleteDocumentResponse]
@@ -127,7 +131,11 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     GetDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetDocumentRequest, _knowledge_pb2.GetDocumentResponse]  # type: ignore[assignment]
     """Gets one document. Fails with `NOT_FOUND` if there is none of the name."""
     ListPassages: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListPassagesRequest, _knowledge_pb2.ListPassagesResponse]  # type: ignore[assignment]
-    """Lists the passages of a document, in their order."""
+    """Lists the passages of a document, in their order. Their texts, laid at their offsets, are
+    the text that was taken from the document, but for white space and the titles of sections
+    between them. All pages of a listing are of one version of the document: fails with
+    `INVALID_ARGUMENT` if it was ingested again meanwhile.
+    """
     ListDocuments: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListDocumentsRequest, _knowledge_pb2.ListDocumentsResponse]  # type: ignore[assignment]
     """Lists the documents of a collection, ordered by name."""
     DeleteDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteDocumentRequest, _knowledge_pb2.DeleteDocumentResponse]  # type: ignore[assignment]
@@ -236,7 +244,11 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.ListPassagesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.ListPassagesResponse, _abc.Awaitable[_knowledge_pb2.ListPassagesResponse]]:
-        """Lists the passages of a document, in their order."""
+        """Lists the passages of a document, in their order. Their texts, laid at their offsets, are
+        the text that was taken from the document, but for white space and the titles of sections
+        between them. All pages of a listing are of one version of the document: fails with
+        `INVALID_ARGUMENT` if it was ingested again meanwhile.
+        """
 
     @_abc_1.abstractmethod
     def ListDocuments(

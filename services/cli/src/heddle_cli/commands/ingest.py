@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from heddle.knowledge.v1 import knowledge_pb2
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
+from heddle_cli.belongings import entries, time_of
 from heddle_cli.connections import Connection, connected
 from heddle_cli.documents import Document, documents
 from heddle_cli.ingestion import Outcome, Progress, ensure_collection, ingest_document
@@ -19,45 +20,94 @@ from heddle_cli.terminal import notes, out, plain
 
 _STYLES = {"unreadable": "yellow", "failed": "red", "unchanged": "dim"}
 _WIDTH = len("unreadable")
+_NO_TYPE = "is of no type that can be read"
+_PAGES = {
+    None: knowledge_pb2.PAGE_HANDLING_UNSPECIFIED,
+    "text": knowledge_pb2.PAGE_HANDLING_TEXT,
+    "pictures": knowledge_pb2.PAGE_HANDLING_PICTURES,
+    "search": knowledge_pb2.PAGE_HANDLING_SEARCH,
+}
 
 
-def ingest(
+def ingest(  # noqa: PLR0913 (each is an option that people type)
     paths: Annotated[
         list[Path],
         typer.Argument(
-            exists=True, help="Files, and folders of text, reStructuredText, Markdown, HTML, PDF."
+            exists=True,
+            help="Files, and folders of Markdown, text, reStructuredText, HTML, PDF, Word's .docx, "
+            "CSV and TSV.",
         ),
     ],
     *,
     collection: CollectionName,
-    title: Annotated[str, typer.Option(help="The title of a collection that is new.")] = "",
+    metadata: Annotated[
+        list[str],
+        typer.Option(metavar="KEY=VALUE", help="What belongs to each document; may be repeated."),
+    ] = [],  # noqa: B006 (typer takes no tuple for what may be repeated)
+    date: Annotated[
+        str,
+        typer.Option(help="The day or time that the documents are of; else as each of them says."),
+    ] = "",
     recursive: Annotated[
         bool, typer.Option("--recursive", "-r", help="Also the folders in folders.")
+    ] = False,
+    title: Annotated[str, typer.Option(help="The title of a collection that is new.")] = "",
+    embedding_model: Annotated[str, typer.Option(help="Its embedding model.")] = "",
+    chunk_characters: Annotated[int, typer.Option(help="What its passages aim at.")] = 0,
+    page_handling: Annotated[
+        Literal["text", "pictures", "search"] | None,
+        typer.Option(help="What is done with pages: text only, pictures kept, or searched too."),
+    ] = None,
+    late_interaction: Annotated[
+        bool, typer.Option("--late-interaction", help="Keep vectors of words, to rank by them.")
+    ] = False,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Draw a graph of the names in documents.")
     ] = False,
     tools_address: ToolsAddress = TOOLS,
 ) -> None:
     """Put documents into a collection, which is made if it is missing.
 
     What a collection holds already costs next to nothing, so an ingestion that was stopped goes
-    on when it is started again. Hidden files and links in folders are left out.
+    on when it is started again; of a document that changed only the changes are embedded. Hidden
+    files and links in folders are left out. The options from --title on hold for a collection
+    that is new.
     """
+    common = knowledge_pb2.IngestDocumentRequest(
+        collection=collection, metadata=entries(metadata), document_time=time_of(date)
+    )
+    wanted = knowledge_pb2.Collection(
+        title=title,
+        embedding_model=embedding_model,
+        page_handling=_PAGES[page_handling],
+        late_interaction=late_interaction,
+        graph=graph,
+    )
+    if chunk_characters:
+        wanted.chunking.target_characters = chunk_characters
     found = documents(paths, recursive=recursive)
-    if not found:
+    for name in found.skipped:
+        out.print(plain(f"{'skipped':<{_WIDTH}}  {name}: {_NO_TYPE}"), style="dim")
+    if not found.documents:
         hint = "" if recursive else " Folders in folders are read with --recursive."
         notes.print(f"heddle: There is nothing to ingest.{hint}", style="red")
         raise typer.Exit(1)
+    asked = wanted.ListFields()
+    wanted.name = collection
     with connected(
         tools_address, knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
     ) as connection:
-        if not ensure_collection(connection, collection, title) and title:
-            notes.print("The collection exists; its title stays as it is.", style="dim")
-        counts = ingest_all(connection, collection, found)
-    out.print(_summary(counts, collection))
+        if not ensure_collection(connection, wanted) and asked:
+            notes.print("The collection exists and stays as it is.", style="dim")
+        counts = ingest_all(connection, common, found.documents)
+    out.print(_summary(counts, collection, len(found.skipped)))
     if counts["unreadable"] or counts["failed"]:
         raise typer.Exit(1)
 
 
-def ingest_all(connection: Connection, collection: str, found: list[Document]) -> "Counter[str]":
+def ingest_all(
+    connection: Connection, common: knowledge_pb2.IngestDocumentRequest, found: list[Document]
+) -> "Counter[str]":
     """Ingest `found`, tell what becomes of each, and count it."""
     counts: Counter[str] = Counter()
     taken: dict[str, Path] = {}
@@ -66,7 +116,7 @@ def ingest_all(connection: Connection, collection: str, found: list[Document]) -
             progress = begin(document)
             other = taken.setdefault(document.name, document.path)
             if other is document.path:
-                outcome = ingest_document(connection, collection, document, progress)
+                outcome = ingest_document(connection, common, document, progress)
             else:
                 # The second would replace the first, here and on every later run.
                 outcome = Outcome("failed", f"has the same name as {other}")
@@ -78,7 +128,7 @@ def ingest_all(connection: Connection, collection: str, found: list[Document]) -
 
 @contextmanager
 def _bars(total: int) -> Iterator[Callable[[Document], Progress]]:
-    """Show two bars, documents and passages of the current one; on a terminal only."""
+    """Show two bars, documents and the stage of the current one; on a terminal only."""
     bars = Bars(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -96,14 +146,21 @@ def _bars(total: int) -> Iterator[Callable[[Document], Progress]]:
         def begin(document: Document) -> Progress:
             nonlocal seen
             bars.update(overall, completed=seen)
-            bars.reset(current, description=plain(document.path.name)[:40], total=None)
+            name = plain(document.path.name)[:40]
+            bars.reset(current, description=name, total=None)
             seen += 1
-            return lambda done, total: bars.update(current, completed=done, total=total)
+
+            def progress(stage: str, done: int, total: int) -> None:
+                told = f"{plain(stage)} {name}".strip()
+                bars.update(current, description=told, completed=done, total=total)
+
+            return progress
 
         yield begin
 
 
-def _summary(counts: "Counter[str]", collection: str) -> str:
+def _summary(counts: "Counter[str]", collection: str, skipped: int) -> str:
     total = counts.total()
     parts = ", ".join(f"{count} {state}" for state, count in counts.items())
-    return f"{collection}: {total} {'document' if total == 1 else 'documents'} ({parts})"
+    told = f"{collection}: {total} {'document' if total == 1 else 'documents'} ({parts})"
+    return f"{told}; {skipped} {'file' if skipped == 1 else 'files'} skipped" if skipped else told

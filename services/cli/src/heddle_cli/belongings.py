@@ -1,0 +1,44 @@
+"""What is said of documents on the command line."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import typer
+from google.protobuf.timestamp_pb2 import Timestamp
+
+
+def entries(given: Iterable[str]) -> dict[str, str]:
+    """Read `key=value` texts.
+
+    Raises:
+        BadParameter: One has no key, or no `=`.
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        key, mark, value = text.partition("=")
+        if not (key and mark):
+            raise typer.BadParameter(
+                f"{text!r} is no entry. Write key=value.", param_hint="--metadata"
+            )
+        found[key] = value
+    return found
+
+
+def time_of(text: str) -> Timestamp | None:
+    """Read a day or a time in the form of ISO 8601, UTC where no zone is said; None for nothing.
+
+    Raises:
+        BadParameter: It is none.
+    """
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+        time = Timestamp()
+        time.FromDatetime(found if found.tzinfo else found.replace(tzinfo=UTC))
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is no date. Write it as 2026-03-31 or 2026-03-31T12:00:00+02:00.",
+            param_hint="--date",
+        ) from None
+    return time
