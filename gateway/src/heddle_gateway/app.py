@@ -47,7 +47,7 @@ class Gateway:
             self.application = CORSMiddleware(
                 self,
                 allow_origins=state.settings.cors_origins,
-                allow_methods=["GET", "POST", "PUT", "DELETE"],
+                allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
                 allow_headers=["*"],
                 expose_headers=[
                     "x-request-id",

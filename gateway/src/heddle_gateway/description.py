@@ -25,6 +25,7 @@ _WITH_BODY = ("400", "408", "413")
 _PARTS = (
     *("completions.yaml", "pictures.yaml", "assistants.yaml", "usage.yaml", "rubrics.yaml"),
     *("creator.yaml", "catalog.yaml", "mcp.yaml"),
+    *("files.yaml", "vector_stores.yaml", "lamb_kb.yaml"),
 )
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

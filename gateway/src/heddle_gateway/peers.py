@@ -12,7 +12,7 @@ from grpc_health.v1 import health_pb2
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
-from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
+from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle.migration.v1 import record_pb2, record_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # grpc's generated stubs have their asynchronous form only in
     from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
     from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
+    from heddle.knowledge.v1.files_pb2_grpc import FileServiceAsyncStub
     from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
     from heddle.migration.v1.record_pb2_grpc import RecordServiceAsyncStub
     from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceAsyncStub
@@ -44,6 +45,7 @@ SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
     "tools": (
         tool_pb2.DESCRIPTOR.services_by_name["ToolService"],
         knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
+        files_pb2.DESCRIPTOR.services_by_name["FileService"],
     ),
     "connector": (connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"],),
     "assistants": (
@@ -64,6 +66,7 @@ class Peers:
     orchestrator: "OrchestratorServiceAsyncStub"
     tools: "ToolServiceAsyncStub"
     knowledge: "KnowledgeServiceAsyncStub"
+    files: "FileServiceAsyncStub"
     connectors: "ConnectorServiceAsyncStub"
     assistants: "AssistantServiceAsyncStub"
     records: "RecordServiceAsyncStub"
@@ -87,6 +90,7 @@ class Peers:
             orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator),
             tool_pb2_grpc.ToolServiceStub(tools),
             knowledge_pb2_grpc.KnowledgeServiceStub(tools),
+            files_pb2_grpc.FileServiceStub(tools),
             connector_pb2_grpc.ConnectorServiceStub(connector),
             assistant_pb2_grpc.AssistantServiceStub(assistants),
             record_pb2_grpc.RecordServiceStub(assistants),

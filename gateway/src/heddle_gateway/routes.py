@@ -13,14 +13,20 @@ from heddle_gateway import (
     creator,
     description,
     editor_defaults,
+    files,
     health,
     images,
+    lamb_kb,
+    lamb_kb_files,
     mcp_endpoint,
     models,
     page_pictures,
     pictures,
     rubrics,
     usage,
+    vector_store_files,
+    vector_store_search,
+    vector_stores,
 )
 from heddle_gateway.exchange import Exchange, Reply
 from heddle_gateway.problems import Problem
@@ -31,6 +37,9 @@ if TYPE_CHECKING:
 Endpoint = Callable[["State", Exchange], Awaitable[Reply | Problem | None]]
 LAMB = "/lamb/v1/completions"
 CREATOR = "/creator/assistant"
+STORES = "/v1/vector_stores"
+LAMBS = (CREATOR, "/collections", "/organizations", "/query", "/ingestion")
+"""Where LAMB's own clients ask."""
 
 
 class Access(Enum):
@@ -100,6 +109,35 @@ _ENTRIES: tuple[tuple[str, Endpoint, Access], ...] = (
     (f"PUT {CREATOR}/publish/{{id}}", creator.publish, Access.KEY),
     (f"GET {CREATOR}/defaults", editor_defaults.defaults, Access.KEY),
     (f"POST {CREATOR}/{{id}}/chat/completions", completions.creator_chat, Access.KEY),
+    ("GET /v1/files", files.listing, Access.KEY),
+    ("POST /v1/files", files.create, Access.KEY),
+    ("GET /v1/files/{id}", files.get, Access.KEY),
+    ("DELETE /v1/files/{id}", files.delete, Access.KEY),
+    ("GET /v1/files/{id}/content", files.content, Access.KEY),
+    (f"GET {STORES}", vector_stores.listing, Access.KEY),
+    (f"POST {STORES}", vector_stores.create, Access.KEY),
+    (f"GET {STORES}/{{id}}", vector_stores.get, Access.KEY),
+    (f"POST {STORES}/{{id}}", vector_stores.update, Access.KEY),
+    (f"DELETE {STORES}/{{id}}", vector_stores.delete, Access.KEY),
+    (f"POST {STORES}/{{id}}/search", vector_store_search.search, Access.KEY),
+    (f"GET {STORES}/{{id}}/files", vector_store_files.listing, Access.KEY),
+    (f"POST {STORES}/{{id}}/files", vector_store_files.create, Access.KEY),
+    (f"GET {STORES}/{{id}}/files/{{file}}", vector_store_files.get, Access.KEY),
+    (f"POST {STORES}/{{id}}/files/{{file}}", vector_store_files.update, Access.KEY),
+    (f"DELETE {STORES}/{{id}}/files/{{file}}", vector_store_files.delete, Access.KEY),
+    (f"GET {STORES}/{{id}}/files/{{file}}/content", vector_store_files.content, Access.KEY),
+    ("GET /collections", lamb_kb.listing, Access.KEY),
+    ("POST /collections", lamb_kb.create, Access.KEY),
+    ("GET /collections/{id}", lamb_kb.get, Access.KEY),
+    ("PATCH /collections/{id}", lamb_kb.update, Access.KEY),
+    ("DELETE /collections/{id}", lamb_kb.delete, Access.KEY),
+    ("POST /collections/{id}/query", lamb_kb.query, Access.KEY),
+    ("POST /collections/{id}/ingest-file", lamb_kb_files.ingest, Access.KEY),
+    ("GET /collections/{id}/files", lamb_kb_files.listing, Access.KEY),
+    ("DELETE /collections/{id}/files/{file}", lamb_kb_files.delete, Access.KEY),
+    ("POST /organizations", lamb_kb_files.organization, Access.KEY),
+    ("GET /query/plugins", lamb_kb_files.query_plugins, Access.KEY),
+    ("GET /ingestion/plugins", lamb_kb_files.ingestion_plugins, Access.KEY),
     ("POST /mcp", mcp_endpoint.serve, Access.KEY),
     ("GET /v1", health.alive, Access.OPEN),
     ("GET /status", health.alive, Access.OPEN),
@@ -112,7 +150,7 @@ def _table(entries: Iterable[tuple[str, Endpoint, Access]]) -> dict[str, dict[st
     table: dict[str, dict[str, Route]] = {}
     for name, endpoint, access in entries:
         method, _, path = name.partition(" ")
-        route = Route(name, endpoint, access, detail=path.startswith(CREATOR))
+        route = Route(name, endpoint, access, detail=path.startswith(LAMBS))
         table.setdefault(path, {})[method] = route
     return table
 

@@ -63,7 +63,7 @@ async def test_two_processes_may_bring_an_older_store_up_to_date(tmp_path: Path)
         async with open_store(tmp_path, HashingEmbedder()) as store:
             return (await store.get_collection("looms")).name
 
-    assert [*await asyncio.gather(opened(), opened())] == ["looms"] * 2
+    assert list(await asyncio.gather(opened(), opened())) == ["looms"] * 2
 
 
 async def forget_details(folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 from heddle.connector.v1 import connector_pb2
-from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
+from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
@@ -50,6 +50,8 @@ from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.threads import Threads
+from heddle_tools_service.uploads.bringing import Bringing
+from heddle_tools_service.uploads.servicer import FileServicer
 from heddle_tools_service.workshop import Workshop
 
 NOWHERE = "none"  # not empty: an empty variable is one that nobody set
@@ -185,6 +187,9 @@ async def app(
                 settings.data_dir,
             )
         )
+        bringing = await resources.enter_async_context(
+            Bringing(settings.data_dir / "uploads", store.get)
+        )
         if connector is None and small_model_name(settings):
             contract = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
             connector = await resources.enter_async_context(
@@ -227,12 +232,18 @@ async def app(
         )
         tools = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
         knowledge = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
+        files = files_pb2.DESCRIPTOR.services_by_name["FileService"]
         yield [
             bind(tools, tool_pb2_grpc.add_ToolServiceServicer_to_server, ToolServicer(workshop)),
             bind(
                 knowledge,
                 knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
-                KnowledgeServicer(store.get),
+                KnowledgeServicer(store.get, bringing.forget_all),
+            ),
+            bind(
+                files,
+                files_pb2_grpc.add_FileServiceServicer_to_server,
+                FileServicer(store.get, bringing),
             ),
         ]
 

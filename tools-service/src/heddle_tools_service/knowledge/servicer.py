@@ -77,8 +77,14 @@ _RERANKINGS: dict[pb.Reranking.ValueType, Reranking] = {
 class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
     """Translates between the contract and the engine."""
 
-    def __init__(self, store: "Callable[[], Awaitable[KnowledgeStore]]") -> None:
+    def __init__(
+        self,
+        store: "Callable[[], Awaitable[KnowledgeStore]]",
+        deleted: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
+        """Take the way to the store, and who wants to know the id of a deleted collection."""
         self._store = store
+        self._deleted = deleted
 
     async def CreateCollection(
         self, request: pb.CreateCollectionRequest, context: Context
@@ -168,6 +174,8 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         with known_failures():
             store, collection = await self._changeable(request.name)
             await store.delete_collection(collection.id)
+            if self._deleted is not None:
+                await self._deleted(collection.id)
             return pb.DeleteCollectionResponse()
 
     async def IngestDocument(

@@ -1,0 +1,53 @@
+"""Pages of lists as OpenAI's clients turn them: from one member on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from heddle_gateway import queries
+from heddle_gateway.exchange import Exchange
+
+ORDERS = ("asc", "desc")
+
+
+def page(
+    exchange: Exchange,
+    oldest_first: Sequence[dict[str, Any]],
+    *,
+    default: int = 20,
+    most: int = 100,
+) -> dict[str, Any]:
+    """Return the page that a query asks for, by `limit`, `order`, `after` and `before`.
+
+    Args:
+        exchange: The request.
+        oldest_first: All members of the list, each with an `id`.
+        default: The length of a page unless the query says another.
+        most: The greatest length.
+
+    Raises:
+        InvalidRequestError: The query is wrong, or names a member that there is not.
+    """
+    limit = queries.whole(exchange, "limit", default, low=1, high=most)
+    newest_first = queries.choice(exchange, "order", ORDERS) != "asc"
+    members = list(reversed(oldest_first)) if newest_first else list(oldest_first)
+    if after := queries.text(exchange, "after"):
+        members = members[_index(members, after, "after") + 1 :]
+    if before := queries.text(exchange, "before"):
+        members = members[: _index(members, before, "before")]
+        shown = members[-limit:]  # those next to it
+    else:
+        shown = members[:limit]
+    return {
+        "object": "list",
+        "data": shown,
+        "first_id": shown[0]["id"] if shown else None,
+        "last_id": shown[-1]["id"] if shown else None,
+        "has_more": len(members) > len(shown),
+    }
+
+
+def _index(members: Sequence[dict[str, Any]], identifier: str, name: str) -> int:
+    for index, member in enumerate(members):
+        if member["id"] == identifier:
+            return index
+    raise queries.wrong(name, "is not in the list")

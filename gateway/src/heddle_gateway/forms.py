@@ -1,0 +1,76 @@
+"""Reading forms with files, as browsers and OpenAI's clients upload them."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heddle_runtime.errors import InvalidRequestError, Violation
+from starlette.datastructures import Headers, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from heddle_gateway.bodies import read_body
+from heddle_gateway.exchange import Exchange
+
+if TYPE_CHECKING:
+    from heddle_gateway.state import State
+
+_MOST_FIELDS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form with one file."""
+
+    fields: dict[str, str]
+    filename: str
+    media_type: str
+    """As the client says; empty if it does not know."""
+    data: bytes
+
+
+async def read_form(state: "State", exchange: Exchange) -> Form:
+    """Return the fields of a `multipart/form-data` body and its file, the field `file`.
+
+    Raises:
+        RefusedError: The body is too large or comes too slowly.
+        InvalidRequestError: It is no such form, or has no file.
+        ClientGoneError: The client closed the connection.
+    """
+    settings = state.settings
+    body = await read_body(exchange, settings.max_body_bytes, settings.body_timeout)
+    kind = exchange.header("content-type")
+    if not kind.lower().startswith("multipart/form-data"):
+        raise InvalidRequestError("The body must be multipart/form-data, with the field 'file'.")
+
+    async def whole() -> AsyncGenerator[bytes]:
+        yield body
+
+    parser = MultiPartParser(
+        Headers({"content-type": kind}),
+        whole(),
+        max_files=1,
+        max_fields=_MOST_FIELDS,
+    )
+    try:
+        form = await parser.parse()
+    except (MultiPartException, KeyError, ValueError) as error:
+        raise InvalidRequestError(f"The form cannot be read: {error}.") from None
+    try:
+        file = form.get("file")
+        if not isinstance(file, UploadFile) or not file.filename:
+            raise wrong("file", "must be a file with a name")
+        texts = {name: value for name, value in form.items() if isinstance(value, str)}
+        return Form(texts, file.filename, _media_type(file), await file.read())
+    finally:
+        await form.close()
+
+
+def wrong(name: str, what: str) -> InvalidRequestError:
+    """Return the error that says what is wrong with a field."""
+    return InvalidRequestError(f"The field {name!r} {what}.", [Violation(name, what)])
+
+
+def _media_type(file: UploadFile) -> str:
+    """Return the type of a file; what stands for any bytes says nothing."""
+    told = (file.content_type or "").partition(";")[0].strip().lower()
+    return "" if told == "application/octet-stream" else told

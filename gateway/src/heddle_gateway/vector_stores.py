@@ -1,0 +1,176 @@
+"""`/v1/vector_stores`: collections of the knowledge service as OpenAI's clients know them."""
+
+import asyncio
+import re
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from heddle.knowledge.v1 import files_pb2, knowledge_pb2
+from heddle_runtime.errors import AlreadyExistsError
+
+from heddle_gateway import cursors, fields
+from heddle_gateway.bodies import read_object
+from heddle_gateway.exchange import Exchange, Reply
+from heddle_gateway.files import TIMEOUT
+from heddle_gateway.json_text import Place
+from heddle_gateway.peers import ask, every
+from heddle_gateway.vector_store_chunking import chunking
+
+if TYPE_CHECKING:
+    from heddle_gateway.state import State
+
+MOST_FILES = 100
+"""Files that a store can be made with."""
+_PAGE = 200
+_FILES_PAGE = 1_000
+_LONGEST_NAME = 48
+_CREATED = ("name", "file_ids", "chunking_strategy", "metadata", "expires_after")
+_UPDATED = ("name", "metadata", "expires_after")
+_STATUSES = {
+    files_pb2.ATTACHMENT_STATUS_IN_PROGRESS: "in_progress",
+    files_pb2.ATTACHMENT_STATUS_COMPLETED: "completed",
+    files_pb2.ATTACHMENT_STATUS_FAILED: "failed",
+}
+
+
+async def create(state: "State", exchange: Exchange) -> Reply:
+    """Answer `POST /v1/vector_stores`."""
+    given, place = await read_object(state, exchange)
+    _refuse_unknown(given, place, _CREATED)
+    name = given.get("name")
+    title = "" if name is None else fields.text(name, place, "name")
+    asked = knowledge_pb2.Collection(
+        title=title,
+        metadata=_metadata(given.get("metadata"), place.at("metadata")),
+        chunking=chunking(given.get("chunking_strategy"), place.at("chunking_strategy")),
+    )
+    identifiers = _identifiers(given.get("file_ids"), place)
+    for identifier in identifiers:  # before anything is made
+        await ask(state.peers.files.GetFile, files_pb2.GetFileRequest(id=identifier), TIMEOUT)
+    made = await named(state, asked, title)
+    for identifier in identifiers:
+        request = files_pb2.AttachFileRequest(collection=made.id, file_id=identifier)
+        await ask(state.peers.files.AttachFile, request, TIMEOUT)
+    return Reply.json(await _view(state, made))
+
+
+async def listing(state: "State", exchange: Exchange) -> Reply:
+    """Answer `GET /v1/vector_stores`."""
+    request = knowledge_pb2.ListCollectionsRequest(page_size=_PAGE)
+    found = [
+        each
+        async for page in every(state.peers.knowledge.ListCollections, request, TIMEOUT)
+        for each in page.collections
+    ]
+    found.sort(key=lambda each: (each.create_time.ToMicroseconds(), each.id))
+    told = cursors.page(exchange, [{"id": each.id} for each in found])
+    by_id = {each.id: each for each in found}
+    shown = (_view(state, by_id[each["id"]]) for each in told["data"])
+    return Reply.json(told | {"data": await asyncio.gather(*shown)})
+
+
+async def get(state: "State", exchange: Exchange) -> Reply:
+    """Answer `GET /v1/vector_stores/{id}`."""
+    request = knowledge_pb2.GetCollectionRequest(name=exchange.parameter)
+    found = await ask(state.peers.knowledge.GetCollection, request, TIMEOUT)
+    return Reply.json(await _view(state, found.collection))
+
+
+async def update(state: "State", exchange: Exchange) -> Reply:
+    """Answer `POST /v1/vector_stores/{id}`."""
+    given, place = await read_object(state, exchange)
+    _refuse_unknown(given, place, _UPDATED)
+    request = knowledge_pb2.UpdateCollectionRequest(name=exchange.parameter)
+    if (name := given.get("name")) is not None:
+        request.title = fields.text(name, place, "name")
+    if (metadata := given.get("metadata")) is not None:
+        request.metadata.SetInParent()
+        request.metadata.entries.update(_metadata(metadata, place.at("metadata")))
+    changed = await ask(state.peers.knowledge.UpdateCollection, request, TIMEOUT)
+    return Reply.json(await _view(state, changed.collection))
+
+
+async def delete(state: "State", exchange: Exchange) -> Reply:
+    """Answer `DELETE /v1/vector_stores/{id}`."""
+    request = knowledge_pb2.DeleteCollectionRequest(name=exchange.parameter)
+    await ask(state.peers.knowledge.DeleteCollection, request, TIMEOUT)
+    told = {"id": exchange.parameter, "object": "vector_store.deleted", "deleted": True}
+    return Reply.json(told)
+
+
+async def named(
+    state: "State", asked: knowledge_pb2.Collection, title: str
+) -> knowledge_pb2.Collection:
+    """Make a collection under a name like its title that the organisation does not have yet.
+
+    Raises:
+        HeddleError: It cannot be made.
+    """
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", title).strip("_.-")[:_LONGEST_NAME]
+    asked.name = plain or f"vector-store-{secrets.token_hex(4)}"
+    request = knowledge_pb2.CreateCollectionRequest(collection=asked)
+    try:
+        return (await ask(state.peers.knowledge.CreateCollection, request, TIMEOUT)).collection
+    except AlreadyExistsError:
+        request.collection.name = f"{asked.name}-{secrets.token_hex(4)}"
+        return (await ask(state.peers.knowledge.CreateCollection, request, TIMEOUT)).collection
+
+
+async def attached(state: "State", collection: str) -> list[files_pb2.AttachedFile]:
+    """Return the files of a collection, the oldest first.
+
+    Raises:
+        HeddleError: They cannot be had.
+    """
+    request = files_pb2.ListAttachedFilesRequest(collection=collection, page_size=_FILES_PAGE)
+    return [
+        each
+        async for page in every(state.peers.files.ListAttachedFiles, request, TIMEOUT)
+        for each in page.files
+    ]
+
+
+def status(file: files_pb2.AttachedFile) -> str:
+    """Return how far a file is, in OpenAI's words."""
+    return _STATUSES.get(file.status, "failed")
+
+
+async def _view(state: "State", found: knowledge_pb2.Collection) -> dict[str, Any]:
+    files = await attached(state, found.id)
+    states = [status(each) for each in files]
+    counts = {name: states.count(name) for name in (*_STATUSES.values(), "cancelled")}
+    return {
+        "id": found.id,
+        "object": "vector_store",
+        "created_at": found.create_time.seconds,
+        "name": found.title or found.name,
+        "usage_bytes": sum(each.size for each in files),
+        "file_counts": {**counts, "total": len(files)},
+        "status": "in_progress" if counts["in_progress"] else "completed",
+        "expires_after": None,
+        "expires_at": None,
+        "last_active_at": None,
+        "metadata": dict(found.metadata),
+    }
+
+
+def _refuse_unknown(given: dict[str, Any], place: Place, known: tuple[str, ...]) -> None:
+    for name in given:
+        if name not in known:
+            raise place.at(name).wrong("is not known here")
+    if given.get("expires_after") is not None:
+        raise place.at("expires_after").wrong(
+            "is not possible here: stores stay until they are deleted"
+        )
+
+
+def _identifiers(given: object, place: Place) -> list[str]:
+    items = [] if given is None else fields.items(given, place, "file_ids", most=MOST_FILES)
+    return [fields.text(each, place, "file_ids", index) for index, each in enumerate(items)]
+
+
+def _metadata(given: object, place: Place) -> dict[str, str]:
+    if given is None:
+        return {}
+    told = fields.mapping(given, place)
+    return {key: fields.text(value, place, key) for key, value in told.items()}

@@ -1,0 +1,92 @@
+"""A gateway before the real knowledge and file services, and people with keys of their own."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from gateway.library import PEOPLE, SECRET
+from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from heddle_gateway.app import GatewaySettings, app
+from heddle_gateway.peers import Peers
+from heddle_gateway.server import serving
+from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.settings import ServiceSettings
+from heddle_tools_service.knowledge.servicer import KnowledgeServicer
+from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
+from heddle_tools_service.knowledge.testing import HashingEmbedder
+from heddle_tools_service.uploads.bringing import Bringing
+from heddle_tools_service.uploads.servicer import FileServicer
+from integration.browser import browser
+from openai import AsyncOpenAI
+
+
+@dataclass(frozen=True)
+class Shelves:
+    """A running gateway, the store behind it, and clients for everybody."""
+
+    url: str
+    store: KnowledgeStore
+    people: dict[str, httpx.AsyncClient]
+    openai: dict[str, AsyncOpenAI]
+
+    def __getitem__(self, person: str) -> httpx.AsyncClient:
+        return self.people[person]
+
+
+def key_of(person: str) -> str:
+    """Return a person's key."""
+    return f"key-of-{person}-0123456789"
+
+
+@asynccontextmanager
+async def shelves(folder: Path, **settings: Any) -> AsyncIterator[Shelves]:
+    """Run both services and the gateway."""
+    keys = {key_of(person): who for person, who in PEOPLE.items()}
+    (folder / "keys.json").write_text(json.dumps(keys))
+    quick = {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0, "shutdown_grace": 0.2}
+    own = GatewaySettings.model_validate(
+        {**quick, "address": "127.0.0.1:0", "api_keys": folder / "keys.json", **settings}
+    )
+    theirs = ServiceSettings.model_validate({**quick, "address": "127.0.0.1:0"})
+    async with AsyncExitStack() as exits:
+        store = await exits.enter_async_context(open_store(folder / "store", HashingEmbedder()))
+
+        async def opened() -> KnowledgeStore:
+            return store
+
+        @asynccontextmanager
+        async def services() -> AsyncIterator[list[Binding]]:
+            async with Bringing(folder / "uploads", opened) as bringing:
+                yield [
+                    bind(
+                        knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
+                        knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
+                        KnowledgeServicer(opened, bringing.forget_all),
+                    ),
+                    bind(
+                        files_pb2.DESCRIPTOR.services_by_name["FileService"],
+                        files_pb2_grpc.add_FileServiceServicer_to_server,
+                        FileServicer(opened, bringing),
+                    ),
+                ]
+
+        behind = (await exits.enter_async_context(running(services(), theirs))).local
+        peers = Peers.over(behind, behind, behind, behind)
+        url = f"http://{await exits.enter_async_context(serving(app(own, peers), own))}"
+        people: dict[str, httpx.AsyncClient] = {}
+        clients: dict[str, AsyncOpenAI] = {}
+        for person in PEOPLE:
+            people[person] = await exits.enter_async_context(browser(url, key_of(person)))
+            clients[person] = await exits.enter_async_context(
+                AsyncOpenAI(
+                    base_url=f"{url}/v1",
+                    api_key=key_of(person),
+                    max_retries=0,
+                    _strict_response_validation=True,
+                )
+            )
+        yield Shelves(url, store, people, clients)

@@ -1,0 +1,180 @@
+"""`/collections`: Heddle as the knowledge-base server of LAMB, and of another Heddle."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gateway.shelves import Shelves, key_of, shelves
+from heddle_tools_service.providers.kb_server import KnowledgeServer
+from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.registry import Registry
+from heddle_tools_service.sdk import Assistant
+from integration.browser import browser
+from tools_service.serving import said, serving, text_of
+
+LAMBS = {"name": "weaving_course", "description": "Looms.", "owner": "7", "visibility": "private"}
+
+
+@pytest.fixture
+async def shelf(tmp_path: Path) -> AsyncIterator[Shelves]:
+    async with shelves(tmp_path) as running:
+        yield running
+
+
+async def made(shelf: Shelves, person: str = "ana", **changes: Any) -> str:
+    """Make a collection as LAMB does and return its path."""
+    response = await shelf[person].post("/collections", json={**LAMBS, **changes})
+    assert response.status_code == 201, response.text
+    return f"/collections/{response.json()['id']}"
+
+
+async def ingested(shelf: Shelves, path: str, name: str, text: str) -> dict[str, Any]:
+    """Ingest a file as LAMB does, and wait for it."""
+    form = {"plugin_name": "simple_ingest", "plugin_params": "{}"}
+    response = await shelf["ana"].post(
+        f"{path}/ingest-file", data=form, files={"file": (name, text.encode())}
+    )
+    assert response.status_code == 200, response.text
+    assert response.json()["status"] == "processing"
+    async with asyncio.timeout(20):
+        while True:
+            found: list[dict[str, Any]] = (await shelf["ana"].get(f"{path}/files")).json()
+            [file] = [each for each in found if each["original_filename"] == name]
+            if file["status"] != "processing":
+                return file
+            await asyncio.sleep(0.02)
+
+
+async def test_a_collection_is_made_as_lamb_makes_it(shelf: Shelves) -> None:
+    announced = {"external_id": "1", "name": "Uni"}
+    assert (await shelf["ana"].post("/organizations/", json=announced)).status_code == 200
+    new = {"organization_external_id": "1", "embeddings_setup_key": "default"}
+    path = await made(shelf, **new)
+    found = (await shelf["ana"].get(path)).json()
+    assert {name: found[name] for name in LAMBS} == LAMBS
+    assert found["creation_date"].startswith("20")
+    assert not found["embeddings_model"]["apikey_configured"]
+    other = await made(shelf, owner="8")
+    listed = (await shelf["ana"].get("/collections", params={"owner": "7"})).json()
+    assert (listed["total"], listed["items"]) == (1, [found])
+    assert (await shelf["ana"].get("/collections?limit=1&skip=1")).json()["total"] == 2
+    edited = await shelf["ana"].patch(other, json={"name": "reeds", "visibility": "public"})
+    assert (edited.json()["name"], edited.json()["visibility"]) == ("reeds", "public")
+    assert (edited.json()["owner"], edited.json()["description"]) == ("8", "Looms.")
+    assert (await shelf["ana"].delete(other)).status_code == 200
+    assert (await shelf["ana"].get(other)).status_code == 404
+
+
+async def test_a_file_is_ingested_found_and_deleted(shelf: Shelves) -> None:
+    path = await made(shelf)
+    text = "# Sheds\n\nA shed is a gap.\n\nIt opens."
+    file = await ingested(shelf, path, "sheds.md", text)
+    assert (file["status"], file["file_size"]) == ("completed", len(text))
+    asked = {"query_text": "shed", "top_k": 1, "threshold": 0.0, "plugin_params": {}}
+    answer = (await shelf["ana"].post(f"{path}/query", json=asked)).json()
+    assert (answer["count"], answer["query"]) == (1, "shed")
+    assert answer["timing"]["total_ms"] == pytest.approx(answer["timing"]["total_seconds"] * 1e3)
+    [result] = answer["results"]
+    assert result["data"].startswith("A shed is a gap.")
+    assert -1 <= result["similarity"] <= 1
+    metadata = result["metadata"]
+    assert metadata["filename"] == "Sheds"
+    assert (metadata["original_filename"], metadata["chunk_index"]) == ("sheds.md", 0)
+    assert "parent_text" not in metadata
+    whole = await shelf["ana"].post(f"{path}/query?plugin_name=parent_child_query", json=asked)
+    assert "It opens." in whole.json()["results"][0]["metadata"]["parent_text"]
+    assert (await shelf["ana"].delete(f"{path}/files/{file['id']}")).status_code == 200
+    assert (await shelf["ana"].post(f"{path}/query", json=asked)).json()["results"] == []
+
+
+async def test_no_file_is_left_over(shelf: Shelves) -> None:
+    files = shelf.openai["ana"].files
+    path = await made(shelf)
+    file = await ingested(shelf, path, "a.txt", "A shed.")
+    await ingested(shelf, path, "b.txt", "A reed.")
+    await shelf["ana"].delete(f"{path}/files/{file['id']}")
+    assert len([each async for each in files.list()]) == 1
+    await shelf["ana"].delete(path)
+    assert [each async for each in files.list()] == []
+    theirs = await shelf["root"].post("/v1/vector_stores", json={"name": "Looms"})
+    shared = await shelf.store.get_collection(theirs.json()["id"][3:])
+    await shelf.store.change_collection(replace(shared, sharing="everyone"))
+    upload = {"file": ("a.md", b"x")}
+    refused = await shelf["ana"].post("/collections/Looms/ingest-file", files=upload)
+    assert refused.status_code == 403, refused.text
+    assert [each async for each in files.list()] == []
+
+
+async def test_the_plugins_own_parameters_come_first(shelf: Shelves) -> None:
+    path = await made(shelf)
+    for name in ("a.txt", "b.txt"):
+        await ingested(shelf, path, name, f"A shed of {name}.")
+    asked = {"query_text": "shed", "top_k": 5, "plugin_params": {"top_k": 1}}
+    assert (await shelf["ana"].post(f"{path}/query", json=asked)).json()["count"] == 1
+    asked = {"query_text": "shed", "plugin_params": {"threshold": 1.0}}
+    assert (await shelf["ana"].post(f"{path}/query", json=asked)).json()["count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/query", {"query_text": ""}, 400),
+        ("/query", {}, 400),
+        ("/query", {"query_text": "?", "top_k": 0}, 400),
+        ("/query", {"query_text": "?", "threshold": "high"}, 400),
+        ("/query?plugin_name=magic", {"query_text": "?"}, 404),
+    ],
+)
+async def test_a_wrong_question_is_refused_where_lamb_looks(
+    shelf: Shelves, path: str, body: dict[str, Any], status: int
+) -> None:
+    response = await shelf["ana"].post(await made(shelf) + path, json=body)
+    assert response.status_code == status, response.text
+    assert response.json()["detail"] == response.json()["error"]["message"]
+
+
+async def test_anothers_collection_is_not_there(shelf: Shelves) -> None:
+    path = await made(shelf)
+    eve = shelf["eve"]
+    asked = {"query_text": "?"}
+    file = {"file": ("a.md", b"x")}
+    for response in (
+        await eve.get(path),
+        await eve.patch(path, json={"name": "mine"}),
+        await eve.delete(path),
+        await eve.get(f"{path}/files"),
+        await eve.post(f"{path}/ingest-file", files=file),
+        await eve.post(f"{path}/query", json=asked),
+    ):
+        assert response.status_code == 404, response.text
+    assert (await eve.get("/collections")).json() == {"total": 0, "items": []}
+    assert [each async for each in shelf.openai["eve"].files.list()] == []
+    unknown = {"authorization": "Bearer 0p3n-w3bu!"}
+    assert (await eve.get("/collections", headers=unknown)).status_code == 401
+
+
+@pytest.mark.parametrize("tool", ["simple_rag", "hierarchical_rag"])
+async def test_the_tools_of_heddle_search_another_heddle(shelf: Shelves, tool: str) -> None:
+    path = await made(shelf)
+    await ingested(shelf, path, "sheds.md", "# Sheds\n\nA shed is a gap.")
+    server = KnowledgeServer(shelf.url, key_of("ana"))
+
+    async def server_of(_: Assistant) -> KnowledgeServer:
+        return server
+
+    async def nothing_here() -> Any:
+        return shelf.store
+
+    async with browser() as http:
+        bases = KnowledgeBases(nothing_here, server_of, http, http, 10)
+        async with serving(Registry.discover(None), knowledge=bases) as client:
+            config = {"collections": [path.rpartition("/")[2]]}
+            # The assistant's owner may not read the collection here: the key may, over there.
+            asker = said("What is a shed?", owner="eve@example.com", organization="college")
+            _, result = await client.run(tool, config, asker)
+    assert "A shed is a gap." in text_of(result)
+    assert not result.warnings
+    assert result.sources[0].title == "Sheds"

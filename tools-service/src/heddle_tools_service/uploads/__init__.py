@@ -1,0 +1,1 @@
+"""Files that callers upload, and their way into collections."""

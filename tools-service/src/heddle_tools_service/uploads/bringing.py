@@ -1,0 +1,160 @@
+"""Brings files into collections in the background; what a stop interrupts begins again after it."""
+
+import asyncio
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+import structlog
+from heddle_runtime.errors import NotFoundError
+
+from heddle_tools_service.knowledge.errors import (
+    DocumentNotFoundError,
+    KnowledgeError,
+    UnreadableDocumentError,
+)
+from heddle_tools_service.knowledge.locks import exclusive
+from heddle_tools_service.uploads.attachments import Attachments
+from heddle_tools_service.uploads.folder import Uploads
+from heddle_tools_service.uploads.records import Attachment
+
+if TYPE_CHECKING:  # loads the engine
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from heddle_tools_service.knowledge.store import KnowledgeStore
+
+log = structlog.get_logger(__name__)
+AT_ONCE = 2
+"""Files that are read at a time: embedding them takes a processor each."""
+_BROKEN = "It could not be read. The cause is in the log of the tools service."
+
+
+class Bringing:
+    """The files that are on their way. Work begins and ends with the `async with` block."""
+
+    def __init__(self, root: "Path", store: "Callable[[], Awaitable[KnowledgeStore]]") -> None:
+        """Take the folder that keeps files and attachments, and the way to the store."""
+        self.uploads = Uploads(root)
+        self.attachments = Attachments(root)
+        self._store = store
+        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
+
+    async def __aenter__(self) -> Self:
+        for attachment in await asyncio.to_thread(self.attachments.unfinished):
+            self._begin(attachment)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        running = list(self._running.values())
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def attach(self, attachment: Attachment) -> None:
+        """Keep what is known of a file and bring it in when it is its turn, anew if it was there.
+
+        Raises:
+            NotFoundError: The collection was deleted meanwhile.
+        """
+        collection, identifier = attachment.collection, attachment.file_id
+        await self._stop(collection, identifier)
+        try:
+            await asyncio.to_thread(self.attachments.prepare, collection)
+            async with exclusive(self.attachments.lock(collection, identifier)):
+                await asyncio.to_thread(self.attachments.keep, attachment)
+        except FileNotFoundError:
+            raise NotFoundError("The collection was just deleted. Create it again.") from None
+        self._begin(attachment)
+
+    async def relabel(self, attachment: Attachment) -> None:
+        """Give the document of a file that is in its collection other metadata.
+
+        Raises:
+            NotFoundError: The file itself was deleted.
+            KnowledgeError: It is not possible.
+        """
+        collection, identifier = attachment.collection, attachment.file_id
+        async with exclusive(self.attachments.lock(collection, identifier)):
+            await self._ingest(attachment)
+            await asyncio.to_thread(self.attachments.keep, attachment)
+
+    async def detach(self, attachment: Attachment) -> None:
+        """Take a file out of its collection, wherever it is on its way.
+
+        Raises:
+            KnowledgeError: Its document cannot be deleted.
+        """
+        collection, identifier = attachment.collection, attachment.file_id
+        await self._stop(collection, identifier)
+        async with exclusive(self.attachments.lock(collection, identifier)):
+            with suppress(DocumentNotFoundError):
+                await (await self._store()).delete_document(collection, attachment.document)
+            await asyncio.to_thread(self.attachments.forget, collection, identifier)
+
+    async def forget_all(self, collection: str) -> None:
+        """Stop and forget all files of a collection that was deleted."""
+        running = [task for key, task in self._running.items() if key[0] == collection]
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+        await asyncio.to_thread(self.attachments.forget_all, collection)
+
+    def _begin(self, attachment: Attachment) -> None:
+        key = attachment.collection, attachment.file_id
+        task = asyncio.create_task(self._bring(*key))
+        self._running[key] = task
+        task.add_done_callback(lambda done: self._forget(key, done))
+
+    async def _stop(self, collection: str, identifier: str) -> None:
+        if (task := self._running.get((collection, identifier))) is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    def _forget(self, key: tuple[str, str], done: "asyncio.Task[None]") -> None:
+        if self._running.get(key) is done:
+            del self._running[key]
+        if not done.cancelled() and (error := done.exception()) is not None:
+            log.error("attached file not kept", exc_info=error)
+
+    async def _bring(self, collection: str, identifier: str) -> None:
+        async with self._gate:
+            lock = self.attachments.lock(collection, identifier)
+            async with exclusive(lock):  # another process may be at it
+                now = await asyncio.to_thread(self.attachments.find, collection, identifier)
+                if now is not None and now.state == "in_progress":
+                    ended = await self._ended(now)
+                    await asyncio.to_thread(self.attachments.keep, ended)
+
+    async def _ended(self, attachment: Attachment) -> Attachment:
+        try:
+            await self._ingest(attachment)
+        except UnreadableDocumentError as error:
+            return _failed(attachment, str(error), unreadable=True)
+        except (KnowledgeError, NotFoundError) as error:
+            return _failed(attachment, str(error))
+        except Exception:
+            log.exception("attached file not brought in", file=attachment.file_id)
+            return _failed(attachment, _BROKEN)
+        return msgspec.structs.replace(attachment, state="completed")
+
+    async def _ingest(self, attachment: Attachment) -> None:
+        store = await self._store()
+        identifier = attachment.file_id
+        data = await asyncio.to_thread(self.uploads.content, attachment.person, identifier)
+        events = store.ingest(
+            attachment.collection,
+            attachment.document,
+            data,
+            media_type=attachment.media_type,
+            metadata=attachment.labels(),
+        )
+        async with aclosing(events):
+            async for _ in events:
+                pass
+
+
+def _failed(attachment: Attachment, error: str, *, unreadable: bool = False) -> Attachment:
+    return msgspec.structs.replace(attachment, state="failed", error=error, unreadable=unreadable)

@@ -1,0 +1,25 @@
+"""Puts files on the disk so that a crash leaves the old one or the new one, whole."""
+
+import os
+import uuid
+from pathlib import Path
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file in one step, and see it onto the disk; its folder must exist."""
+    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    with unfinished.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+    sync(path.parent)
+
+
+def sync(folder: Path) -> None:
+    """See the names of a folder onto the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
