@@ -145,6 +145,7 @@ def passage_message(collection: Collection, passage: Passage) -> pb.Passage:
         start_offset=passage.start,
         end_offset=passage.end,
         metadata=passage.metadata,
+        has_picture=passage.has_picture,
     )
     if passage.document_time is not None:
         told.document_time.FromDatetime(passage.document_time)

@@ -59,7 +59,6 @@ _DEFAULT_TOP_K = 5
 _ORDINAL = re.compile(r"[0-9]{1,9}")
 _DEFAULT_PAGES = 3
 _LONGEST_QUERY = 8_000
-_COUNTED = ("drawing", "recognising", "embedding")  # the other stages have one step
 _MODES: dict[pb.SearchMode.ValueType, Mode] = {
     pb.SEARCH_MODE_UNSPECIFIED: "hybrid",
     pb.SEARCH_MODE_HYBRID: "hybrid",
