@@ -50,7 +50,7 @@ async def fill(place: str, count: int, folder: Path) -> None:
     asked = embedder.vectors(questions)
     best, best_filtered = (np.full((_QUESTIONS, TOP), -2.0, np.float32) for _ in range(2))
     async with open_store(place, embedder) as store:
-        made = await store.create_collection(COLLECTION)
+        made = await store.collections.create(COLLECTION)
     spent = 0.0
     async with open_engine(place, {}) as engine, open_shelves(engine) as shelves:
         shelf = await shelves.open(made)

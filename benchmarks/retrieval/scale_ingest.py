@@ -31,7 +31,7 @@ async def ingest(place: str, folder: Path, seconds: float) -> None:
         while time.monotonic() - began < seconds:
             at = number * _PER_DOCUMENT % _TEXTS
             body = "\n\n".join(each.text for each in texts[at : at + _PER_DOCUMENT])
-            async for event in store.ingest(COLLECTION, f"new-{number}", body.encode()):
+            async for event in store.documents.ingest(COLLECTION, f"new-{number}", body.encode()):
                 if isinstance(event, Ingested):
                     passages += event.chunks
             number += 1

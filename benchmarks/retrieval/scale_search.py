@@ -39,13 +39,15 @@ def searches(store: KnowledgeStore) -> dict[str, Search]:
     """Return the kinds of search of Heddle."""
     where = matching(Comparison(KEY, "equal", (VALUE,)))
     return {
-        "vector": lambda text: store.search(COLLECTION, text, top_k=TOP, mode="vector"),
-        "text": lambda text: store.search(COLLECTION, text, top_k=TOP, mode="text"),
-        "hybrid": lambda text: store.search(COLLECTION, text, top_k=TOP),
-        "vector, filtered": lambda text: store.search(
+        "vector": lambda text: store.passages.search(COLLECTION, text, top_k=TOP, mode="vector"),
+        "text": lambda text: store.passages.search(COLLECTION, text, top_k=TOP, mode="text"),
+        "hybrid": lambda text: store.passages.search(COLLECTION, text, top_k=TOP),
+        "vector, filtered": lambda text: store.passages.search(
             COLLECTION, text, top_k=TOP, mode="vector", where=where
         ),
-        "hybrid, filtered": lambda text: store.search(COLLECTION, text, top_k=TOP, where=where),
+        "hybrid, filtered": lambda text: store.passages.search(
+            COLLECTION, text, top_k=TOP, where=where
+        ),
     }
 
 
@@ -55,7 +57,7 @@ async def bare(
     """Return LanceDB's own hybrid search of the same table, for the same answer."""
     database = await lancedb.connect_async(str(folder))
     stack.callback(database.close)
-    made = await store.get_collection(COLLECTION)
+    made = await store.collections.get(COLLECTION)
     table = await database.open_table(f"chunks_{made.id}")
     reranker = RRFReranker()
 

@@ -100,8 +100,8 @@ async def test_no_file_is_left_over(shelf: Shelves) -> None:
     await shelf["ana"].delete(path)
     assert [each async for each in files.list()] == []
     theirs = await shelf["root"].post("/v1/vector_stores", json={"name": "Looms"})
-    shared = await shelf.store.get_collection(theirs.json()["id"][3:])
-    await shelf.store.change_collection(replace(shared, sharing="everyone"))
+    shared = await shelf.store.collections.get(theirs.json()["id"][3:])
+    await shelf.store.collections.change(replace(shared, sharing="everyone"))
     upload = {"file": ("a.md", b"x")}
     refused = await shelf["ana"].post("/collections/Looms/ingest-file", files=upload)
     assert refused.status_code == 403, refused.text

@@ -63,7 +63,7 @@ async def test_stores_are_listed_page_by_page(shelf: Shelves) -> None:
     assert [each.id async for each in stores.list(limit=2, order="asc")] == made
     page = await stores.list(limit=2, order="asc", before=made[3])
     assert ([each.id for each in page.data], page.has_more) == (made[1:3], True)
-    assert {collection.name for collection in (await shelf.store.all_collections()).values()}
+    assert {collection.name for collection in (await shelf.store.collections.all()).values()}
 
 
 async def test_a_store_changes_its_name_and_metadata(shelf: Shelves) -> None:
@@ -207,7 +207,7 @@ async def test_a_document_that_came_another_way_is_found_by_its_identifier(
 ) -> None:
     stores = shelf.openai["ana"].vector_stores
     store = await stores.create(name="Looms")
-    [_ async for _ in shelf.store.ingest(store.id[3:], "guide.md", b"A shed.")]
+    [_ async for _ in shelf.store.documents.ingest(store.id[3:], "guide.md", b"A shed.")]
     [result] = (await stores.search(store.id, query="shed")).data
     assert result.filename == "guide.md"
     found = await stores.files.retrieve(result.file_id, vector_store_id=store.id)
@@ -223,7 +223,7 @@ async def test_a_store_cuts_its_files_as_it_was_made(shelf: Shelves) -> None:
     }
     stores = shelf.openai["ana"].vector_stores
     store = await stores.create(name="Looms", chunking_strategy=static)
-    record = await shelf.store.get_collection(store.id[3:])
+    record = await shelf.store.collections.get(store.id[3:])
     assert (record.chunking.target, record.chunking.overlap) == (3_200, 1_599)
     [first, second] = await uploaded(shelf)
     made = await stores.files.create(store.id, file_id=first, chunking_strategy=static)
@@ -258,7 +258,7 @@ async def test_a_store_that_cannot_be_is_refused(
     response = await shelf["ana"].post("/v1/vector_stores", json=body)
     assert response.status_code == 400, response.text
     assert response.json()["error"]["param"] == param
-    assert not await shelf.store.all_collections()
+    assert not await shelf.store.collections.all()
 
 
 @pytest.mark.parametrize(

@@ -20,19 +20,19 @@ DOCUMENTS = {
 
 async def put(store: KnowledgeStore, collection: str, name: str, text: str) -> list[str]:
     """Ingest a document and return the stages of it."""
-    events = [event async for event in store.ingest(collection, name, text.encode())]
+    events = [event async for event in store.documents.ingest(collection, name, text.encode())]
     return [getattr(event, "stage", "ingested") for event in events]
 
 
 async def build(folder: Path) -> None:
     """Make a store with the collection `films`, which has a graph, and `plain`, which has none."""
     async with open_store(folder, HashingEmbedder()) as store:
-        await store.create_collection("films", graph=True)
-        await store.create_collection("plain")
-        await store.create_collection(
+        await store.collections.create("films", graph=True)
+        await store.collections.create("plain")
+        await store.collections.create(
             "ours", graph=True, organization="guild", owner="ana@guild.example"
         )
-        ours = next(it for it in (await store.all_collections()).values() if it.name == "ours")
+        ours = next(it for it in (await store.collections.all()).values() if it.name == "ours")
         await put(store, ours.id, "secret.md", "Greta Garbo met Tim Burton in Stockholm.")
         for name, text in DOCUMENTS.items():
             await put(store, "films", name, text)

@@ -179,8 +179,8 @@ async def test_when_all_collections_fail_the_tool_does(
 async def test_a_slow_server_is_told_and_the_others_count(
     store: KnowledgeStore, server: KnowledgeBaseServer
 ) -> None:
-    await store.create_collection("here")
-    async for _ in store.ingest("here", "a.txt", b"A shed is the gap between threads."):
+    await store.collections.create("here")
+    async for _ in store.documents.ingest("here", "a.txt", b"A shed is the gap between threads."):
         pass
     server.delay = 3
     async with serving_with(store, server) as client:
@@ -307,12 +307,12 @@ async def test_links_are_the_most_helpful_ones_and_never_scripts(
 async def test_a_registered_collection_names_its_backend(
     store: KnowledgeStore, server: KnowledgeBaseServer
 ) -> None:
-    await store.create_collection("weaving")
-    async for _ in store.ingest(
+    await store.collections.create("weaving")
+    async for _ in store.documents.ingest(
         "weaving", "shed.md", b"# Sheds\n\nA shed is a gap.", uri="http://w/"
     ):
         pass
-    await store.create_collection("course", backend="lamb-kb", settings={"collection_id": "42"})
+    await store.collections.create("course", backend="lamb-kb", settings={"collection_id": "42"})
     server.answers = {"42": {"results": [hit("from the server")]}}
     async with serving_with(store, server) as client:
         _, result = await client.run("simple_rag", {"collections": ["weaving", "course"]}, ASKED)
@@ -399,8 +399,8 @@ async def cited(client: Client, **arguments: Any) -> tuple[dict[str, Any], list[
 async def test_passages_of_the_store_can_be_cited_by_their_identifiers(
     store: KnowledgeStore,
 ) -> None:
-    made = await store.create_collection("notes")
-    async for _ in store.ingest(made.id, "shed.md", b"# Sheds\n\nA shed is a gap."):
+    made = await store.collections.create("notes")
+    async for _ in store.documents.ingest(made.id, "shed.md", b"# Sheds\n\nA shed is a gap."):
         pass
     async with serving_with(store) as client:
         found, warnings = await cited(client, recency_weight=0.5, date_from="2020-01-01")
@@ -414,8 +414,8 @@ async def test_passages_of_the_store_can_be_cited_by_their_identifiers(
 
 
 async def test_documents_of_another_time_are_not_retrieved(store: KnowledgeStore) -> None:
-    made = await store.create_collection("notes")
-    async for _ in store.ingest(made.id, "shed.md", b"A shed is a gap."):
+    made = await store.collections.create("notes")
+    async for _ in store.documents.ingest(made.id, "shed.md", b"A shed is a gap."):
         pass
     async with serving_with(store) as client:
         for wish in ({"date_to": "2020-01-01"}, {"date_from": "2120-01-01"}):

@@ -185,17 +185,21 @@ async def test_a_collection_is_filled_and_searched_by_a_remote_model(
     embedder: RemoteEmbedder, site: ModelSite, http: httpx.AsyncClient, tmp_path: Path
 ) -> None:
     async with open_store(tmp_path, embedder) as store:
-        made = await store.create_collection("looms")
-        async for _ in store.ingest(made.id, "a.txt", b"A shed is the gap between threads."):
+        made = await store.collections.create("looms")
+        async for _ in store.documents.ingest(
+            made.id, "a.txt", b"A shed is the gap between threads."
+        ):
             pass
-        [found] = await store.search(made.id, "A shed is the gap between threads.", top_k=1)
+        [found] = await store.passages.search(
+            made.id, "A shed is the gap between threads.", top_k=1
+        )
     assert found.score == pytest.approx(1.0, abs=1e-4)
     assert (made.model, made.dim) == ("bge-m3", DIMENSION)
 
     other = RemoteEmbedder(server(site, http), DIMENSION, 512, "jina")
     async with open_store(tmp_path, other) as store:
         with pytest.raises(EmbedderMismatchError):
-            await store.search(made.id, "x", top_k=1)
+            await store.passages.search(made.id, "x", top_k=1)
 
 
 async def test_texts_are_scored_in_their_order(site: ModelSite, http: httpx.AsyncClient) -> None:

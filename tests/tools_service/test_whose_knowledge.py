@@ -32,13 +32,13 @@ class Desk:
 
     async def keep(self, name: str, text: str, **fields: Any) -> str:
         """Make a collection with one document and return its identifier."""
-        made = await self.store.create_collection(name, **fields)
-        [_ async for _ in self.store.ingest(made.id, "a.md", text.encode())]
+        made = await self.store.collections.create(name, **fields)
+        [_ async for _ in self.store.documents.ingest(made.id, "a.md", text.encode())]
         return made.public_id
 
     async def share(self, identifier: str, sharing: str) -> None:
-        record = await self.store.get_collection(identifier.removeprefix("vs_"))
-        await self.store.change_collection(replace(record, sharing=sharing))  # type: ignore[arg-type] # a test's own words
+        record = await self.store.collections.get(identifier.removeprefix("vs_"))
+        await self.store.collections.change(replace(record, sharing=sharing))  # type: ignore[arg-type] # a test's own words
 
     async def ask(self, collection: str, of: dict[str, str]) -> str:
         config = {"collections": [collection]}

@@ -26,7 +26,7 @@ def text(version: int) -> str:
 async def ingest(store: KnowledgeStore, name: str, first: int) -> None:
     """Replace one document by ever newer versions."""
     for version in count(first):
-        async for event in store.ingest("docs", name, text(version).encode()):
+        async for event in store.documents.ingest("docs", name, text(version).encode()):
             if isinstance(event, Ingested):
                 print(name, version, flush=True)  # noqa: T201 (the parent reads it)
 
@@ -39,7 +39,7 @@ async def main(place: Place, kind: str, first: int) -> None:
             embedder = await stack.enter_async_context(MiniLmEmbedder())
         store = await stack.enter_async_context(place.store(embedder, quiet_seconds=0.01))
         with suppress(CollectionExistsError):
-            await store.create_collection("docs")
+            await store.collections.create("docs")
         await asyncio.gather(*(ingest(store, f"d{n}", first) for n in range(DOCUMENTS)))
 
 

@@ -16,7 +16,7 @@ from tools_service.knowledge.places import Place
 async def versions_in(store: KnowledgeStore) -> dict[str, int]:
     """Return the version of every document, after checking that each is of one piece."""
     found: dict[str, dict[int, int]] = defaultdict(dict)
-    for passage in await store.search("docs", "passage words", top_k=1_000, mode="text"):
+    for passage in await store.passages.search("docs", "passage words", top_k=1_000, mode="text"):
         version = int(passage.text.split()[0].removeprefix("v"))
         assert passage.ordinal not in found[passage.document]
         found[passage.document][passage.ordinal] = version
@@ -34,7 +34,7 @@ async def main(argument: str) -> None:
     async with Place.read(argument).store(HashingEmbedder()) as store:
         while not stopped.done():
             versions = await versions_in(store)
-            listed = {document.name for document in await store.list_documents("docs")}
+            listed = {document.name for document in await store.documents.listed("docs")}
             assert versions.keys() <= listed
             print(sum(versions.values()), flush=True)  # noqa: T201 - the parent reads it
             await asyncio.sleep(0.005)

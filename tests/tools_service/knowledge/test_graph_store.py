@@ -43,7 +43,7 @@ async def store(folder: Path) -> AsyncGenerator[KnowledgeStore]:
 
 
 async def paths(store: KnowledgeStore, start: str, end: str) -> Answer:
-    return await store.ask_graph(AskPaths([await store.held_graph("films")], start, end, 3))
+    return await store.graphs.ask(AskPaths([await store.graphs.held("films")], start, end, 3))
 
 
 def checksum(name: str) -> str:
@@ -76,15 +76,15 @@ async def test_names_of_documents_are_linked_with_the_passages_that_say_so(
 
 
 async def test_a_document_that_goes_takes_its_part_of_the_graph(store: KnowledgeStore) -> None:
-    before = await store.statistics("films")
-    await store.delete_document("films", "derrickson.md")
-    after = await store.statistics("films")
+    before = await store.collections.statistics("films")
+    await store.documents.delete("films", "derrickson.md")
+    after = await store.collections.statistics("films")
 
     answer = await paths(store, "Ed Wood", "Scott Derrickson")
 
     assert statistics_message(before).graph_node_count > after.graph_names > 0
     assert after.graph_names == answer.network.names
-    assert (await store.statistics("plain")).graph_names == 0
+    assert (await store.collections.statistics("plain")).graph_names == 0
 
     assert answer.unknown == ["Scott Derrickson"]
     assert answer.network.documents == 2
@@ -100,13 +100,13 @@ async def test_a_document_that_changes_changes_its_part_alone(store: KnowledgeSt
     assert ways(await paths(store, "Scott Derrickson", "Ridley Scott"))
     assert (await paths(store, "Ed Wood", "Warner Bros")).network.documents == 3
     # Nothing of the old version stays.
-    file = Path((await store.held_graph("films")).path)
+    file = Path((await store.graphs.held("films")).path)
     assert not parts.has_part(file, Part("derrickson.md", checksum("derrickson.md")))
 
 
 async def test_what_was_drawn_and_never_committed_does_not_count(store: KnowledgeStore) -> None:
     """Somebody died between the two."""
-    held = await store.held_graph("films")
+    held = await store.graphs.held("films")
     [passage] = chunk(ParsedDocument("Ghosts", (Block("Ghost and Ed Wood"),)))
     ghosts = [[Name("ghost", "Ghost"), Name("ed wood", "Ed Wood")]]
     parts.add_part(Path(held.path), Part("ed-wood.md", "1" * 64), [passage], ghosts)
@@ -121,7 +121,7 @@ async def test_what_was_drawn_and_never_committed_does_not_count(store: Knowledg
 async def test_a_document_without_its_part_is_told_and_drawn_when_it_comes_again(
     store: KnowledgeStore,
 ) -> None:
-    held = await store.held_graph("films")
+    held = await store.graphs.held("films")
     [part] = [each for each in held.parts if each.document == "burton.md"]
     parts.settle(Path(held.path), part.document, part.sha256, "")
 
@@ -138,15 +138,15 @@ async def test_another_process_sees_what_this_one_draws(
     """Two stores, as two processes have them, on one folder."""
     async with open_store(folder, HashingEmbedder()) as other:
         assert ways(await paths(other, "Ed Wood", "Scott Derrickson"))
-        await store.delete_document("films", "derrickson.md")
+        await store.documents.delete("films", "derrickson.md")
         assert (await paths(other, "Ed Wood", "Scott Derrickson")).unknown
 
 
 async def test_a_collection_that_goes_takes_its_graph(store: KnowledgeStore, folder: Path) -> None:
-    file = Path((await store.held_graph("films")).path)
+    file = Path((await store.graphs.held("films")).path)
     assert file.stem in kept(folder)
 
-    await store.delete_collection("films")
+    await store.collections.delete("films")
 
     assert file.stem not in kept(folder)
 
@@ -156,16 +156,16 @@ async def test_graphs_without_a_collection_are_swept_at_the_next_start(folder: P
     parts.add_part(left, Part("a", "b"), [], [])
     async with open_store(folder, HashingEmbedder()) as store:
         assert left.stem not in kept(folder)
-        assert Path((await store.held_graph("films")).path).stem in kept(folder)
+        assert Path((await store.graphs.held("films")).path).stem in kept(folder)
 
 
 async def test_themes_are_as_many_as_asked_for_and_about_the_query_first(
     store: KnowledgeStore,
 ) -> None:
-    held = [await store.held_graph("films")]
-    every = (await store.ask_graph(AskThemes(held, 10))).themes
-    [first] = (await store.ask_graph(AskThemes(held, 1))).themes
-    [asked] = (await store.ask_graph(AskThemes(held, 1, "who is ed wood"))).themes
+    held = [await store.graphs.held("films")]
+    every = (await store.graphs.ask(AskThemes(held, 10))).themes
+    [first] = (await store.graphs.ask(AskThemes(held, 1))).themes
+    [asked] = (await store.graphs.ask(AskThemes(held, 1, "who is ed wood"))).themes
 
     assert len(every) > 1
     assert first == every[0]
@@ -174,27 +174,27 @@ async def test_themes_are_as_many_as_asked_for_and_about_the_query_first(
 
 
 async def test_a_graph_that_is_just_being_made_is_an_empty_one(store: KnowledgeStore) -> None:
-    await store.create_collection("new", graph=True)
-    held = await store.held_graph("new")
-    missing = await store.ask_graph(AskThemes([held], 1))
+    await store.collections.create("new", graph=True)
+    held = await store.graphs.held("new")
+    missing = await store.graphs.ask(AskThemes([held], 1))
     await asyncio.to_thread(
         Path(held.path).touch
     )  # somebody has opened it, and has made no table yet
-    empty = await store.ask_graph(AskThemes([held], 1))
+    empty = await store.graphs.ask(AskThemes([held], 1))
 
     assert missing == empty
     assert (empty.themes, empty.network.names) == ([], 0)
-    assert (await store.statistics("new")).graph_names == 0
+    assert (await store.collections.statistics("new")).graph_names == 0
 
 
 async def test_what_has_no_graph_cannot_be_asked(store: KnowledgeStore) -> None:
-    await store.create_collection("far", backend="lamb-kb", settings={"collection_id": "7"})
+    await store.collections.create("far", backend="lamb-kb", settings={"collection_id": "7"})
     with pytest.raises(InvalidInputError, match="'plain' has no graph"):
-        await store.held_graph("plain")
+        await store.graphs.held("plain")
     with pytest.raises(ForeignBackendError):
-        await store.held_graph("far")
+        await store.graphs.held("far")
     with pytest.raises(CollectionNotFoundError):
-        await store.held_graph("nowhere")
+        await store.graphs.held("nowhere")
 
 
 async def test_a_service_without_the_models_makes_no_collection_with_a_graph(
@@ -203,5 +203,5 @@ async def test_a_service_without_the_models_makes_no_collection_with_a_graph(
     monkeypatch.setitem(sys.modules, "spacy", None)  # as if it were not installed
 
     with pytest.raises(InvalidInputError, match=r"Install heddle-tools-service\[graph\]"):
-        await store.create_collection("drawn", graph=True)
-    assert (await store.create_collection("plainer")).graph is False
+        await store.collections.create("drawn", graph=True)
+    assert (await store.collections.create("plainer")).graph is False

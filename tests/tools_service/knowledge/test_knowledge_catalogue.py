@@ -15,7 +15,7 @@ from heddle_tools_service.knowledge.testing import HashingEmbedder
 
 async def test_all_that_is_said_of_a_collection_outlives_the_process(tmp_path: Path) -> None:
     async with open_store(tmp_path, HashingEmbedder()) as store:
-        made = await store.create_collection(
+        made = await store.collections.create(
             "looms",
             organization="uni",
             owner="ana@uni.example",
@@ -27,41 +27,41 @@ async def test_all_that_is_said_of_a_collection_outlives_the_process(tmp_path: P
             metadata=MappingProxyType({"course": "Weaving Ⅱ"}),
         )
         changed = replace(made, title="Looms", sharing="private")
-        await store.change_collection(changed)
+        await store.collections.change(changed)
     async with open_store(tmp_path, HashingEmbedder()) as store:
-        assert await store.get_collection(made.id) == changed
+        assert await store.collections.get(made.id) == changed
 
 
 async def test_a_name_is_taken_in_its_organisation_alone(tmp_path: Path) -> None:
     async with open_store(tmp_path, HashingEmbedder()) as store:
-        ours = await store.create_collection("looms")
+        ours = await store.collections.create("looms")
         for slug in ("uni", "college"):
-            await store.create_collection("looms", organization=slug)
+            await store.collections.create("looms", organization=slug)
         with pytest.raises(CollectionExistsError):
-            await store.create_collection("looms", organization="uni")
-        assert (await store.get_collection("looms")).id == ours.id
+            await store.collections.create("looms", organization="uni")
+        assert (await store.collections.get("looms")).id == ours.id
 
 
 async def test_a_store_from_before_there_were_owners_is_the_operators(tmp_path: Path) -> None:
     async with open_store(tmp_path, HashingEmbedder()) as store:
-        old = await store.create_collection("looms")
-        [_ async for _ in store.ingest("looms", "shed.md", b"A shed is a gap.")]
+        old = await store.collections.create("looms")
+        [_ async for _ in store.documents.ingest("looms", "shed.md", b"A shed is a gap.")]
     await forget_details(tmp_path)
     async with open_store(tmp_path, HashingEmbedder()) as store:
-        assert await store.get_collection("looms") == old
-        [found] = await store.search("looms", "shed", top_k=1)
+        assert await store.collections.get("looms") == old
+        [found] = await store.passages.search("looms", "shed", top_k=1)
         assert found.text == "A shed is a gap."
-        await store.create_collection("heddles", organization="uni")
+        await store.collections.create("heddles", organization="uni")
 
 
 async def test_two_processes_may_bring_an_older_store_up_to_date(tmp_path: Path) -> None:
     async with open_store(tmp_path, HashingEmbedder()) as store:
-        await store.create_collection("looms")
+        await store.collections.create("looms")
     await forget_details(tmp_path)
 
     async def opened() -> str:
         async with open_store(tmp_path, HashingEmbedder()) as store:
-            return (await store.get_collection("looms")).name
+            return (await store.collections.get("looms")).name
 
     assert list(await asyncio.gather(opened(), opened())) == ["looms"] * 2
 

@@ -58,10 +58,10 @@ async def reopened(
     """Open the store again; every list agrees, and nothing acknowledged is older than it was."""
     async with place.store(embedder) as store:
         versions = await versions_in(store)
-        documents = {d.name: d.chunks for d in await store.list_documents("docs")}
+        documents = {d.name: d.chunks for d in await store.documents.listed("docs")}
         assert documents == {name: 1 + version % 9 for name, version in versions.items()}
         size = CollectionSize(len(documents), sum(documents.values()))
-        assert await store.collection_size("docs") == size
+        assert await store.collections.size("docs") == size
     for name, version in acknowledged.items():
         assert versions[name] >= version, (name, acknowledged, versions)
     return versions

@@ -25,10 +25,10 @@ MODES: tuple[Mode, ...] = ("hybrid", "vector", "text")
 @pytest.fixture
 async def store(place: Place) -> AsyncIterator[KnowledgeStore]:
     async with place.store(HashingEmbedder()) as opened:
-        await opened.create_collection("docs")
+        await opened.collections.create("docs")
         for name, metadata in DOCUMENTS.items():
             text = f"heddles guide the warp of {name}".encode()
-            async for _ in opened.ingest("docs", name, text, metadata=metadata):
+            async for _ in opened.documents.ingest("docs", name, text, metadata=metadata):
                 pass
         yield opened
 
@@ -37,7 +37,7 @@ async def found(
     store: KnowledgeStore, wanted: Filter | None, mode: Mode = "hybrid", **times: datetime
 ) -> set[str]:
     where = matching(wanted, **times)
-    passages = await store.search("docs", "warp", top_k=100, mode=mode, where=where)
+    passages = await store.passages.search("docs", "warp", top_k=100, mode=mode, where=where)
     return {passage.document for passage in passages}
 
 
@@ -85,17 +85,17 @@ async def test_every_operator_finds_the_documents_that_it_means(store: Knowledge
 
 
 async def test_a_document_is_found_by_its_identifier(store: KnowledgeStore) -> None:
-    known = await store.search(
+    known = await store.passages.search(
         "docs", "warp", top_k=1, where=matching(of("document", "in", "one.md"))
     )
     assert [passage.document for passage in known] == ["one.md"]
-    collection = await store.get_collection("docs")
+    collection = await store.collections.get("docs")
     wanted = of("document_id", "equal", document_id(collection.id, "two.md"))
     assert await found(store, wanted) == {"two.md"}
 
 
 async def test_new_metadata_is_what_filters_see(store: KnowledgeStore) -> None:
-    async for _ in store.ingest("docs", "one.md", b"heddles guide the warp of one.md"):
+    async for _ in store.documents.ingest("docs", "one.md", b"heddles guide the warp of one.md"):
         pass
     assert await found(store, of("course", "equal", "Weaving")) == set()
     assert await found(store, of("course", "not_equal", "Weaving")) == EVERY
@@ -106,7 +106,7 @@ async def test_a_range_of_times_is_open_at_its_end(store: KnowledgeStore) -> Non
     assert await found(store, None, time_from=now - hour) == EVERY
     assert await found(store, None, time_from=now + hour) == set()
     assert await found(store, None, time_to=now - hour) == set()
-    document = await store.get_document("docs", "one.md")
+    document = await store.documents.get("docs", "one.md")
     moment = document.ingested_at
     before = await found(store, None, time_to=moment)
     assert "one.md" not in before
@@ -115,16 +115,18 @@ async def test_a_range_of_times_is_open_at_its_end(store: KnowledgeStore) -> Non
 
 async def test_a_selective_filter_fills_the_answer_whatever_the_index(place: Place) -> None:
     async with place.store(HashingEmbedder(), ann_rows=100) as store:
-        await store.create_collection("docs")
+        await store.collections.create("docs")
         many = "\n\n".join(f"warp warp number{n} " + "thread " * 60 for n in range(400))
         few = "\n\n".join(f"weft number{n} " + "shuttle " * 60 for n in range(7))
         for name, text in (("many", many), ("few", few)):
             labels = {"kind": name}
-            async for _ in store.ingest("docs", name, text.encode(), metadata=labels):
+            async for _ in store.documents.ingest("docs", name, text.encode(), metadata=labels):
                 pass
         await store.tidy("docs")
         assert await store.has_vector_index("docs")
         where = matching(of("kind", "equal", "few"))
         for mode in ("hybrid", "vector"):
-            passages = await store.search("docs", "warp warp", top_k=7, mode=mode, where=where)
+            passages = await store.passages.search(
+                "docs", "warp warp", top_k=7, mode=mode, where=where
+            )
             assert [passage.document for passage in passages] == ["few"] * 7

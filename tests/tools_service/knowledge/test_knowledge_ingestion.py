@@ -24,20 +24,20 @@ def embedder() -> HashingEmbedder:
 @pytest.fixture
 async def store(place: Place, embedder: HashingEmbedder) -> AsyncIterator[KnowledgeStore]:
     async with place.store(embedder) as opened:
-        await opened.create_collection("docs")
+        await opened.collections.create("docs")
         yield opened
 
 
 async def put(
     store: KnowledgeStore, name: str, text: str, time: datetime | None = None
 ) -> list[IngestProgress | Ingested]:
-    events = store.ingest("docs", name, text.encode(), document_time=time)
+    events = store.documents.ingest("docs", name, text.encode(), document_time=time)
     return [event async for event in events]
 
 
 async def kept(store: KnowledgeStore, name: str) -> tuple[Document, list[Passage]]:
-    document = await store.get_document("docs", name)
-    return document, await store.list_passages("docs", document, limit=1_000)
+    document = await store.documents.get("docs", name)
+    return document, await store.passages.listed("docs", document, limit=1_000)
 
 
 def paragraphs(count: int) -> list[str]:
@@ -58,7 +58,7 @@ async def test_of_a_document_in_which_one_paragraph_changed_only_its_passage_is_
     assert embedder.embedded - spent == 1
     assert IngestProgress("embedding", 199, 200) in events
     assert events[-1] == Ingested("a.txt", 200, replaced=True, unchanged=False)
-    found = await store.search("docs", "Another paragraph stands here", top_k=1)
+    found = await store.passages.search("docs", "Another paragraph stands here", top_k=1)
     assert found[0].ordinal == 100
     _, passages = await kept(store, "a.txt")
     assert [passage.text for passage in passages] == texts
@@ -73,7 +73,7 @@ async def test_passages_that_moved_keep_their_vectors(
     await put(store, "a.txt", "\n\n".join(reversed(texts)))
     assert embedder.embedded == spent
     # A vector beside the wrong passage would show: the nearest one has exactly the words.
-    (found,) = await store.search("docs", texts[7], top_k=1, mode="vector")
+    (found,) = await store.passages.search("docs", texts[7], top_k=1, mode="vector")
     assert (found.ordinal, found.text) == (22, texts[7])
     assert found.score > 0.999
 
@@ -81,12 +81,12 @@ async def test_passages_that_moved_keep_their_vectors(
 async def test_another_chunking_cuts_the_same_content_anew(place: Place) -> None:
     text = ("A sentence of some words. " * 200).strip()
     async with place.store(HashingEmbedder()) as store:
-        made = await store.create_collection("docs")
+        made = await store.collections.create("docs")
         await put(store, "a.txt", text)
         assert (await put(store, "a.txt", text))[-1] == Ingested(
             "a.txt", 11, replaced=False, unchanged=True
         )
-        await store.change_collection(replace(made, chunking=Chunking(200, 50, 900)))
+        await store.collections.change(replace(made, chunking=Chunking(200, 50, 900)))
     async with place.store(HashingEmbedder()) as store:
         (*_, last) = await put(store, "a.txt", text)
         assert isinstance(last, Ingested)
@@ -101,7 +101,7 @@ async def test_a_collection_is_not_made_with_a_chunking_that_cannot_be(
     store: KnowledgeStore,
 ) -> None:
     with pytest.raises(InvalidInputError, match="target_characters"):
-        await store.create_collection("other", chunking=Chunking(50))
+        await store.collections.create("other", chunking=Chunking(50))
 
 
 async def test_passages_stand_where_they_say(store: KnowledgeStore) -> None:
@@ -110,7 +110,7 @@ async def test_passages_stand_where_they_say(store: KnowledgeStore) -> None:
     _, passages = await kept(store, "a.txt")
     text = "\n\n".join(texts)
     assert all(text[passage.start : passage.end] == passage.text for passage in passages)
-    (found,) = await store.search("docs", "Paragraph 7", top_k=1, mode="text")
+    (found,) = await store.passages.search("docs", "Paragraph 7", top_k=1, mode="text")
     assert text[found.start : found.end] == found.text
 
 
@@ -119,17 +119,17 @@ async def test_passages_are_listed_from_an_ordinal_on_and_of_one_version_only(
 ) -> None:
     await put(store, "a.txt", "\n\n".join(paragraphs(20)))
     await put(store, "b.txt", "\n\n".join(paragraphs(20)))
-    document = await store.get_document("docs", "a.txt")
-    some = await store.list_passages("docs", document, 5, 3)
+    document = await store.documents.get("docs", "a.txt")
+    some = await store.passages.listed("docs", document, 5, 3)
     assert [(passage.document, passage.ordinal) for passage in some] == [
         ("a.txt", 5),
         ("a.txt", 6),
         ("a.txt", 7),
     ]
     await put(store, "a.txt", "changed")
-    assert await store.list_passages("docs", document) == []
+    assert await store.passages.listed("docs", document) == []
     with pytest.raises(InvalidInputError, match="limit"):
-        await store.list_passages("docs", document, limit=0)
+        await store.passages.listed("docs", document, limit=0)
 
 
 async def test_a_document_is_of_the_time_that_came_with_it_else_of_its_own(
@@ -159,7 +159,7 @@ async def test_a_document_that_tells_no_time_is_of_its_first_ingestion(
 
 
 async def test_the_pages_of_a_document_are_counted(store: KnowledgeStore) -> None:
-    async for _ in store.ingest("docs", "a.pdf", pdf("one", "", "three")):
+    async for _ in store.documents.ingest("docs", "a.pdf", pdf("one", "", "three")):
         pass
     document, passages = await kept(store, "a.pdf")
     assert document.pages == 3

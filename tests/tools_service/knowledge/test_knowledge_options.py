@@ -50,14 +50,14 @@ async def store(tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
     async with open_store(
         tmp_path, WordsByHash(), others=others, reranker=ShortestFirst()
     ) as opened:
-        await opened.create_collection("docs")
+        await opened.collections.create("docs")
         await fill(opened, "docs")
         yield opened
 
 
 async def fill(store: KnowledgeStore, collection: str) -> None:
     for name, text in ANIMALS.items():
-        async for _ in store.ingest(collection, name, text.encode()):
+        async for _ in store.documents.ingest(collection, name, text.encode()):
             pass
 
 
@@ -68,7 +68,7 @@ async def names(
     mode: Mode = "hybrid",
     collection: str = "docs",
 ) -> list[str]:
-    found = await store.search(collection, query, top_k=4, mode=mode, options=options)
+    found = await store.passages.search(collection, query, top_k=4, mode=mode, options=options)
     relevance = [passage.relevance for passage in found]
     assert relevance == sorted(relevance, reverse=True)
     return [passage.document for passage in found]
@@ -84,7 +84,7 @@ async def test_a_weight_of_none_or_all_is_the_order_of_one_part(store: Knowledge
 
 async def test_fusion_by_places_gives_relevance_of_places(store: KnowledgeStore) -> None:
     options = SearchOptions(fusion="reciprocal_rank")
-    found = await store.search("docs", "barking dog", top_k=4, options=options)
+    found = await store.passages.search("docs", "barking dog", top_k=4, options=options)
     assert found[0].document == "dog"
     assert found[0].relevance == pytest.approx(1.0)
 
@@ -102,9 +102,9 @@ async def test_weights_beyond_zero_and_one_are_refused(
 async def test_a_threshold_leaves_out_nothing_that_was_found_by_words(
     store: KnowledgeStore,
 ) -> None:
-    found = await store.search("docs", "tax", top_k=4, threshold=0.99, mode="text")
+    found = await store.passages.search("docs", "tax", top_k=4, threshold=0.99, mode="text")
     assert {passage.document for passage in found} == {"tax", "sale"}
-    assert await store.search("docs", "tax", top_k=4, threshold=0.99) == []
+    assert await store.passages.search("docs", "tax", top_k=4, threshold=0.99) == []
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector"])
@@ -116,21 +116,21 @@ async def test_the_reranking_model_decides_the_order(store: KnowledgeStore, mode
 
 async def test_a_reranking_that_cannot_be_had_is_refused(tmp_path: Path) -> None:
     async with open_store(tmp_path, HashingEmbedder()) as store:
-        await store.create_collection("docs")
+        await store.collections.create("docs")
         with pytest.raises(RerankingError, match="late_interaction"):
             await names(store, "x", LATE)
         with pytest.raises(RerankingError, match="reranking model"):
             await names(store, "x", SearchOptions(reranking="model"))
         with pytest.raises(InvalidInputError, match="single words"):
-            await store.create_collection("late", late_interaction=True)
+            await store.collections.create("late", late_interaction=True)
 
 
 async def test_late_interaction_moves_passages_by_their_words(store: KnowledgeStore) -> None:
-    await store.create_collection("late", late_interaction=True)
+    await store.collections.create("late", late_interaction=True)
     await fill(store, "late")
     query = "warm dog tax"
-    plain = await store.search("late", query, top_k=4, mode="vector")
-    late = await store.search("late", query, top_k=4, mode="vector", options=LATE)
+    plain = await store.passages.search("late", query, top_k=4, mode="vector")
+    late = await store.passages.search("late", query, top_k=4, mode="vector", options=LATE)
     embedder = WordsByHash()
     _, words = await embedder.embed_with_words([passage.text for passage in late])
     exact = interaction(await embedder.embed_words(query), words)
@@ -143,7 +143,7 @@ async def test_late_interaction_moves_passages_by_their_words(store: KnowledgeSt
 
 async def test_the_model_finds_the_word_that_a_question_means(tmp_path: Path) -> None:
     async with MiniLmEmbedder() as embedder, open_store(tmp_path, embedder) as store:
-        await store.create_collection("late", late_interaction=True)
+        await store.collections.create("late", late_interaction=True)
         await fill(store, "late")
         assert (await names(store, "a kitten naps", LATE, collection="late"))[0] == "cat"
         found = await embedder.embed_words("a kitten")
@@ -152,11 +152,11 @@ async def test_the_model_finds_the_word_that_a_question_means(tmp_path: Path) ->
 
 
 async def test_every_collection_is_searched_with_its_own_model(store: KnowledgeStore) -> None:
-    made = await store.create_collection("little", embedding_model="small")
+    made = await store.collections.create("little", embedding_model="small")
     assert (made.model, made.dim) == ("small", 32)
     await fill(store, "little")
     for collection in ("docs", "little"):
-        found = await store.search(collection, ANIMALS["cat"], top_k=1, mode="vector")
+        found = await store.passages.search(collection, ANIMALS["cat"], top_k=1, mode="vector")
         assert found[0].document == "cat"
         assert found[0].score == pytest.approx(1.0, abs=1e-4)
 
@@ -165,4 +165,4 @@ async def test_a_model_that_is_not_on_offer_is_refused_with_those_that_are(
     store: KnowledgeStore,
 ) -> None:
     with pytest.raises(InvalidInputError, match=r"'huge'.*'hashed-words', 'small'"):
-        await store.create_collection("big", embedding_model="huge")
+        await store.collections.create("big", embedding_model="huge")

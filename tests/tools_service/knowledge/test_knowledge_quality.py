@@ -26,9 +26,9 @@ def rows() -> list[dict[str, str]]:
 async def store(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[KnowledgeStore]:
     folder = tmp_path_factory.mktemp("quality")
     async with MiniLmEmbedder() as embedder, open_store(folder, embedder) as opened:
-        await opened.create_collection("faq")
+        await opened.collections.create("faq")
         for row in rows():
-            async for _ in opened.ingest("faq", row["id"], row["a"].encode()):
+            async for _ in opened.documents.ingest("faq", row["id"], row["a"].encode()):
                 pass
         yield opened
 
@@ -37,7 +37,7 @@ async def quality(store: KnowledgeStore, queries: list[tuple[str, str]], mode: M
     """Return the mean nDCG@10 of queries, each with the document that answers it."""
     gains = []
     for query, right in queries:
-        found = await store.search("faq", query, top_k=10, mode=mode)
+        found = await store.passages.search("faq", query, top_k=10, mode=mode)
         names = [passage.document for passage in found]
         gains.append(1 / math.log2(names.index(right) + 2) if right in names else 0.0)
     return sum(gains) / len(gains)

@@ -48,14 +48,14 @@ def embedder() -> HashingEmbedder:
 @pytest.fixture
 async def store(place: Place, embedder: HashingEmbedder) -> AsyncIterator[KnowledgeStore]:
     async with place.store(embedder, quiet_seconds=0.05) as opened:
-        await opened.create_collection("docs", title="Documents")
+        await opened.collections.create("docs", title="Documents")
         yield opened
 
 
 @pytest.fixture
 async def folder_store(tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
     async with open_store(tmp_path / "store", HashingEmbedder(), quiet_seconds=0.05) as opened:
-        await opened.create_collection("docs", title="Documents")
+        await opened.collections.create("docs", title="Documents")
         yield opened
 
 
@@ -63,7 +63,7 @@ async def put(
     store: KnowledgeStore, name: str, text: str, collection: str = "docs", **labels: object
 ) -> Ingested:
     """Ingest a text and return the acknowledgement, which must come last."""
-    events = [e async for e in store.ingest(collection, name, text.encode(), **labels)]  # type: ignore[arg-type]  # labels are the method's own keywords
+    events = [e async for e in store.documents.ingest(collection, name, text.encode(), **labels)]  # type: ignore[arg-type]  # labels are the method's own keywords
     assert all(isinstance(event, IngestProgress) for event in events[:-1])
     assert isinstance(events[-1], Ingested)
     return events[-1]
@@ -78,14 +78,14 @@ def tables_in(folder: Path) -> list[Path]:
 
 
 async def contents(store: KnowledgeStore, query: str) -> list[tuple[str, str]]:
-    found = await store.search("docs", query, top_k=1_000, mode="text")
+    found = await store.passages.search("docs", query, top_k=1_000, mode="text")
     return sorted((passage.document, passage.text.split()[0]) for passage in found)
 
 
 async def test_collections_are_made_listed_by_page_and_deleted(store: KnowledgeStore) -> None:
     for name in ("b", "4", "a.b-c_d", "z" * 63):
-        await store.create_collection(name, title=f"Title of {name}")
-    made = await store.get_collection("4")
+        await store.collections.create(name, title=f"Title of {name}")
+    made = await store.collections.get("4")
     assert (made.title, made.backend, made.model, made.dim) == (
         "Title of 4",
         "embedded",
@@ -93,18 +93,18 @@ async def test_collections_are_made_listed_by_page_and_deleted(store: KnowledgeS
         64,
     )
     names = ["4", "a.b-c_d", "b", "docs", "z" * 63]
-    assert [c.name for c in await store.list_collections()] == names
-    assert [c.name for c in await store.list_collections(after="a.b-c_d", limit=2)] == names[2:4]
-    await store.delete_collection("b")
+    assert [c.name for c in await store.collections.listed()] == names
+    assert [c.name for c in await store.collections.listed(after="a.b-c_d", limit=2)] == names[2:4]
+    await store.collections.delete("b")
     with pytest.raises(CollectionNotFoundError, match="'b'"):
-        await store.get_collection("b")
+        await store.collections.get("b")
 
 
 async def test_a_name_is_taken_once(store: KnowledgeStore) -> None:
     with pytest.raises(CollectionExistsError, match="'docs'"):
-        await store.create_collection("docs")
+        await store.collections.create("docs")
     results = await asyncio.gather(
-        *(store.create_collection("new") for _ in range(4)), return_exceptions=True
+        *(store.collections.create("new") for _ in range(4)), return_exceptions=True
     )
     assert sorted(type(result).__name__ for result in results) == [
         "Collection",
@@ -114,37 +114,39 @@ async def test_a_name_is_taken_once(store: KnowledgeStore) -> None:
 
 async def test_a_collection_made_again_is_empty(store: KnowledgeStore) -> None:
     await put(store, "a", "old text")
-    await store.delete_collection("docs")
-    await store.create_collection("docs")
-    assert await store.collection_size("docs") == CollectionSize(0, 0)
-    assert await store.search("docs", "old text", top_k=5) == []
+    await store.collections.delete("docs")
+    await store.collections.create("docs")
+    assert await store.collections.size("docs") == CollectionSize(0, 0)
+    assert await store.passages.search("docs", "old text", top_k=5) == []
 
 
 async def test_bad_collection_names_are_refused(store: KnowledgeStore) -> None:
     for name in ("", "-a", "a b", "a/b", "..", "ä", "a" * 64, "a\n", "a'"):
         with pytest.raises(InvalidInputError, match="cannot name a collection"):
-            await store.create_collection(name)
+            await store.collections.create(name)
         with pytest.raises(CollectionNotFoundError):
-            await store.get_collection(name)
+            await store.collections.get(name)
 
 
 async def test_a_foreign_collection_is_a_record_only(
     folder_store: KnowledgeStore, tmp_path: Path
 ) -> None:
     settings = {"url": "http://127.0.0.1:9090", "collection_id": "7"}
-    await folder_store.create_collection("lamb", backend="lamb-kb", settings=settings)
-    assert dict((await folder_store.get_collection("lamb")).settings) == settings
+    await folder_store.collections.create("lamb", backend="lamb-kb", settings=settings)
+    assert dict((await folder_store.collections.get("lamb")).settings) == settings
     with pytest.raises(ForeignBackendError, match="lamb-kb"):
-        await folder_store.search("lamb", "x", top_k=1)
+        await folder_store.passages.search("lamb", "x", top_k=1)
     with pytest.raises(ForeignBackendError, match="lamb-kb"):
         await put(folder_store, "a", "text", collection="lamb")
     assert len(tables_in(tmp_path / "store")) == 1
-    await folder_store.delete_collection("lamb")
-    assert [c.name for c in await folder_store.list_collections()] == ["docs"]
+    await folder_store.collections.delete("lamb")
+    assert [c.name for c in await folder_store.collections.listed()] == ["docs"]
 
 
 async def test_progress_counts_up_to_one_acknowledgement(store: KnowledgeStore) -> None:
-    events = [e async for e in store.ingest("docs", "a.txt", long_text("word", 80).encode())]
+    events = [
+        e async for e in store.documents.ingest("docs", "a.txt", long_text("word", 80).encode())
+    ]
     progress = [e for e in events if isinstance(e, IngestProgress)]
     assert [e.stage for e in progress][:3] == ["parsing", "parsing", "embedding"]
     assert progress[-1] == IngestProgress("saving", 0, 1)
@@ -159,7 +161,7 @@ async def test_the_same_content_again_costs_nothing(
 ) -> None:
     await put(store, "a", "some text")
     spent = embedder.embedded
-    events = [event async for event in store.ingest("docs", "a", b"some text")]
+    events = [event async for event in store.documents.ingest("docs", "a", b"some text")]
     assert events == [Ingested("a", 1, replaced=False, unchanged=True)]
     assert embedder.embedded == spent
 
@@ -169,7 +171,7 @@ async def test_new_content_takes_the_place_of_the_old(store: KnowledgeStore) -> 
         result = await put(store, "a", long_text(word, paragraphs))
         assert result == Ingested("a", paragraphs, replaced=word != "alpha", unchanged=False)
         assert await contents(store, "alpha beta gamma") == [("a", word)] * paragraphs
-    assert await store.collection_size("docs") == CollectionSize(1, 20)
+    assert await store.collections.size("docs") == CollectionSize(1, 20)
 
 
 async def test_new_labels_cost_no_embedding_and_are_found(
@@ -180,23 +182,23 @@ async def test_new_labels_cost_no_embedding_and_are_found(
     result = await put(store, "a", long_text("word"), uri="https://n'ew", metadata={"k": "it's"})
     assert result == Ingested("a", 12, replaced=True, unchanged=False)
     assert embedder.embedded == spent
-    found = await store.search("docs", "word", top_k=12)
+    found = await store.passages.search("docs", "word", top_k=12)
     assert [(p.uri, dict(p.metadata)) for p in found] == [("https://n'ew", {"k": "it's"})] * 12
 
 
 async def test_documents_are_listed_by_page_with_all_that_is_known(store: KnowledgeStore) -> None:
     for name in ("b.md", "a.md", "c.md"):
         await put(store, name, f"# Title of {name}\n\ntext", metadata={"from": name})
-    documents = await store.list_documents("docs", limit=2)
+    documents = await store.documents.listed("docs", limit=2)
     assert [(d.name, d.title, d.media_type, d.chunks, d.size) for d in documents] == [
         ("a.md", "Title of a.md", "text/markdown", 1, 21),
         ("b.md", "Title of b.md", "text/markdown", 1, 21),
     ]
     assert dict(documents[0].metadata) == {"from": "a.md"}
-    assert await store.get_document("docs", "b.md") == documents[1]
+    assert await store.documents.get("docs", "b.md") == documents[1]
     with pytest.raises(DocumentNotFoundError, match=r"'z\.md'"):
-        await store.get_document("docs", "z.md")
-    assert [d.name for d in await store.list_documents("docs", after="b.md")] == ["c.md"]
+        await store.documents.get("docs", "z.md")
+    assert [d.name for d in await store.documents.listed("docs", after="b.md")] == ["c.md"]
 
 
 async def test_odd_document_names_touch_only_their_document(store: KnowledgeStore) -> None:
@@ -207,13 +209,13 @@ async def test_odd_document_names_touch_only_their_document(store: KnowledgeStor
         assert result == Ingested(name, 1, replaced=True, unchanged=False)
     names = sorted([*ODD_NAMES, "other"], key=str.encode)
     for at, name in enumerate(names):
-        listed = await store.list_documents("docs", after=name)
+        listed = await store.documents.listed("docs", after=name)
         assert [d.name for d in listed] == names[at + 1 :]
     for name in ODD_NAMES:
-        await store.delete_document("docs", name)
+        await store.documents.delete("docs", name)
         with pytest.raises(DocumentNotFoundError):
-            await store.delete_document("docs", name)
-    assert [d.name for d in await store.list_documents("docs")] == ["other"]
+            await store.documents.delete("docs", name)
+    assert [d.name for d in await store.documents.listed("docs")] == ["other"]
 
 
 async def test_bad_document_names_are_refused(store: KnowledgeStore) -> None:
@@ -231,7 +233,7 @@ async def test_a_document_that_cannot_be_read_leaves_the_old_one(store: Knowledg
 
 async def test_an_ingestion_that_is_given_up_changes_nothing(store: KnowledgeStore) -> None:
     await put(store, "a", "old text")
-    async with aclosing(store.ingest("docs", "a", long_text("new").encode())) as events:
+    async with aclosing(store.documents.ingest("docs", "a", long_text("new").encode())) as events:
         async for event in events:
             if event == IngestProgress("saving", 0, 1):
                 break
@@ -254,9 +256,9 @@ async def test_a_cancelled_ingestion_leaves_one_version_whole(store: KnowledgeSt
 async def test_documents_are_ingested_side_by_side(store: KnowledgeStore) -> None:
     texts = {f"d{n}": long_text(f"word{n}", 1 + n % 5) for n in range(20)}
     await asyncio.gather(*(put(store, name, text) for name, text in texts.items()))
-    documents = {d.name: d.chunks for d in await store.list_documents("docs")}
+    documents = {d.name: d.chunks for d in await store.documents.listed("docs")}
     assert documents == {f"d{n}": 1 + n % 5 for n in range(20)}
-    assert (await store.collection_size("docs")).chunks == sum(documents.values())
+    assert (await store.collections.size("docs")).chunks == sum(documents.values())
 
 
 async def test_of_versions_ingested_at_once_one_stays_whole(store: KnowledgeStore) -> None:
@@ -265,14 +267,14 @@ async def test_of_versions_ingested_at_once_one_stays_whole(store: KnowledgeStor
     found = await contents(store, "paragraph")
     ((_, winner),) = set(found)
     assert len(found) == versions[winner]
-    assert await store.collection_size("docs") == CollectionSize(1, versions[winner])
+    assert await store.collections.size("docs") == CollectionSize(1, versions[winner])
 
 
 async def test_a_collection_deleted_during_an_ingestion_is_told(store: KnowledgeStore) -> None:
-    events = store.ingest("docs", "a", long_text("word").encode())
+    events = store.documents.ingest("docs", "a", long_text("word").encode())
     async with aclosing(events):
         assert isinstance(await anext(events), IngestProgress)
-        await store.delete_collection("docs")
+        await store.collections.delete("docs")
         with pytest.raises(CollectionNotFoundError, match="'docs'"):
             async for _ in events:
                 pass
@@ -280,15 +282,15 @@ async def test_a_collection_deleted_during_an_ingestion_is_told(store: Knowledge
 
 async def test_another_embedder_is_refused_by_name(place: Place) -> None:
     async with place.store(HashingEmbedder()) as store:
-        await store.create_collection("docs")
+        await store.collections.create("docs")
         await put(store, "a", "text")
     async with place.store(HashingEmbedder(revision="2")) as store:
         with pytest.raises(EmbedderMismatchError, match="ingest its documents again"):
-            await store.search("docs", "text", top_k=1)
+            await store.passages.search("docs", "text", top_k=1)
         with pytest.raises(EmbedderMismatchError):
             await put(store, "b", "text")
-        assert [d.name for d in await store.list_documents("docs")] == ["a"]
-        await store.delete_collection("docs")
+        assert [d.name for d in await store.documents.listed("docs")] == ["a"]
+        await store.collections.delete("docs")
 
 
 async def test_two_open_stores_see_each_other_and_exclude_each_other(place: Place) -> None:
@@ -296,32 +298,32 @@ async def test_two_open_stores_see_each_other_and_exclude_each_other(place: Plac
         place.store(HashingEmbedder(), quiet_seconds=0.01) as one,
         place.store(HashingEmbedder(), quiet_seconds=0.01) as two,
     ):
-        await one.create_collection("docs")
+        await one.collections.create("docs")
         with pytest.raises(CollectionExistsError):
-            await two.create_collection("docs")
+            await two.collections.create("docs")
         stores = [one, two] * 5
         await asyncio.gather(*(put(s, "same", long_text(f"v{n}")) for n, s in enumerate(stores)))
         await asyncio.gather(*(put(s, f"d{n}", f"text {n}") for n, s in enumerate(stores)))
         for store in (one, two):
-            assert await store.collection_size("docs") == CollectionSize(11, 22)
+            assert await store.collections.size("docs") == CollectionSize(11, 22)
             assert len(set(await contents(store, "paragraph"))) == 1
-        await one.delete_collection("docs")
+        await one.collections.delete("docs")
         with pytest.raises(CollectionNotFoundError):
-            await two.search("docs", "text", top_k=1)
+            await two.passages.search("docs", "text", top_k=1)
 
 
 async def test_a_store_reopened_has_everything(place: Place) -> None:
     async with place.store(HashingEmbedder()) as store:
-        before = await store.create_collection("docs", title="T", settings={"a": "b"})
+        before = await store.collections.create("docs", title="T", settings={"a": "b"})
         await put(store, "a", "first text")
     async with place.store(HashingEmbedder()) as store:
-        assert await store.get_collection("docs") == before
+        assert await store.collections.get("docs") == before
         assert await contents(store, "text") == [("a", "first")]
 
 
 async def test_what_a_crash_left_without_a_record_is_swept_at_opening(tmp_path: Path) -> None:
     async with open_store(tmp_path, HashingEmbedder()) as store:
-        await store.create_collection("docs")
+        await store.collections.create("docs")
     database = await lancedb.connect_async(str(tmp_path))
     await database.create_table("chunks_" + "0" * 32, [{"text": "left behind"}])
     (tmp_path / "locks" / f"{'0' * 32}.write").touch()
@@ -329,7 +331,7 @@ async def test_what_a_crash_left_without_a_record_is_swept_at_opening(tmp_path: 
     async with open_store(tmp_path, HashingEmbedder()) as store:
         assert len(tables_in(tmp_path)) == 1
         assert not list((tmp_path / "locks").glob("0*"))
-        assert await store.collection_size("docs") == CollectionSize(0, 0)
+        assert await store.collections.size("docs") == CollectionSize(0, 0)
 
 
 async def test_upkeep_merges_fragments_in_the_background(
@@ -363,8 +365,8 @@ async def test_an_ingestion_that_outlives_the_store_is_not_blamed_on_the_documen
     place: Place,
 ) -> None:
     async with place.store(HashingEmbedder()) as store:
-        await store.create_collection("docs")
-        events = store.ingest("docs", "a", long_text("word", 3_000).encode())
+        await store.collections.create("docs")
+        events = store.documents.ingest("docs", "a", long_text("word", 3_000).encode())
         await anext(events)
         running = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0)
@@ -375,9 +377,9 @@ async def test_an_ingestion_that_outlives_the_store_is_not_blamed_on_the_documen
 async def test_limits_are_checked(store: KnowledgeStore) -> None:
     for limit in (0, -1, 1_001):
         with pytest.raises(InvalidInputError, match="limit"):
-            await store.list_documents("docs", limit=limit)
+            await store.documents.listed("docs", limit=limit)
         with pytest.raises(InvalidInputError, match="top_k"):
-            await store.search("docs", "x", top_k=limit)
+            await store.passages.search("docs", "x", top_k=limit)
     with pytest.raises(InvalidInputError, match="metadata"):
         await put(store, "a", "text", metadata={"k": "v" * 600_000})
     with pytest.raises(InvalidInputError, match="Unicode"):

@@ -26,18 +26,18 @@ async def worker(running: "asyncio.Task[None]") -> psutil.Process:
 
 
 async def documents(store: KnowledgeStore) -> set[str]:
-    found = await store.search("docs", "thread", top_k=1_000, mode="text")
+    found = await store.passages.search("docs", "thread", top_k=1_000, mode="text")
     return {passage.document for passage in found}
 
 
 @pytest.mark.timeout(400)  # three processes of the lowest priority, on a machine that may be busy
 async def test_a_death_of_the_upkeep_loses_nothing_and_the_next_one_is_done(tmp_path: Path) -> None:
     async with open_store(tmp_path, HashingEmbedder(), ann_rows=100, quiet_seconds=1e6) as store:
-        await store.create_collection("docs")
+        await store.collections.create("docs")
         names = {f"d{n}" for n in range(20)}
         for name in names:
             text = "\n\n".join(f"thread {name} {n} " + "and so on " * 40 for n in range(10))
-            async for _ in store.ingest("docs", name, text.encode()):
+            async for _ in store.documents.ingest("docs", name, text.encode()):
                 pass
         running = asyncio.create_task(store.tidy("docs"))
         (await worker(running)).kill()

@@ -42,66 +42,66 @@ async def put(
     store: KnowledgeStore, collection: Collection, data: bytes, name: str = "a.pdf"
 ) -> tuple[list[str], Ingested]:
     """Ingest, and return the stages and the end."""
-    *events, last = [event async for event in store.ingest(collection.id, name, data)]
+    *events, last = [event async for event in store.documents.ingest(collection.id, name, data)]
     assert isinstance(last, Ingested)
     return [it.stage for it in events if isinstance(it, IngestProgress)], last
 
 
 async def test_pages_have_pictures_unless_only_text_is_wanted(store: KnowledgeStore) -> None:
-    looms = await store.create_collection("looms")
-    texts = await store.create_collection("texts", page_handling="text")
+    looms = await store.collections.create("looms")
+    texts = await store.collections.create("texts", page_handling="text")
     stages, _ = await put(store, looms, GUIDE)
     text_stages, _ = await put(store, texts, GUIDE)
 
     assert "drawing" in stages
     assert "drawing" not in text_stages
-    assert (await store.page_picture(looms.id, "a.pdf", 2)).data[8:12] == b"WEBP"
+    assert (await store.pages.picture(looms.id, "a.pdf", 2)).data[8:12] == b"WEBP"
     for collection, page in ((texts, 1), (looms, 3)):
         with pytest.raises(DocumentNotFoundError, match="no picture of page"):
-            await store.page_picture(collection.id, "a.pdf", page)
+            await store.pages.picture(collection.id, "a.pdf", page)
     for collection, seen in ((looms, True), (texts, False)):
-        (found, _) = await store.search(collection.id, "loop", top_k=2)
+        (found, _) = await store.passages.search(collection.id, "loop", top_k=2)
         assert (found.page, found.has_picture) == (2, seen)
-        assert (await store.get_document(collection.id, "a.pdf")).pages == 2
+        assert (await store.documents.get(collection.id, "a.pdf")).pages == 2
 
 
 async def test_documents_without_pages_have_none(store: KnowledgeStore) -> None:
-    looms = await store.create_collection("looms")
+    looms = await store.collections.create("looms")
     stages, _ = await put(store, looms, b"A shed.", "a.md")
     assert "drawing" not in stages
-    assert (await store.get_document(looms.id, "a.md")).pages == 0
-    (found,) = await store.search(looms.id, "shed", top_k=1)
+    assert (await store.documents.get(looms.id, "a.md")).pages == 0
+    (found,) = await store.passages.search(looms.id, "shed", top_k=1)
     assert not found.has_picture
 
 
 async def test_the_same_pages_are_drawn_once(store: KnowledgeStore) -> None:
-    looms = await store.create_collection("looms")
+    looms = await store.collections.create("looms")
     await put(store, looms, GUIDE)
     again, last = await put(store, looms, GUIDE)
     other, _ = await put(store, looms, GUIDE, "copy.pdf")
     assert last.unchanged
     assert "drawing" not in again + other
-    await store.delete_document(looms.id, "a.pdf")
+    await store.documents.delete(looms.id, "a.pdf")
     await store.tidy(looms.id)
-    assert (await store.page_picture(looms.id, "copy.pdf", 1)).data
+    assert (await store.pages.picture(looms.id, "copy.pdf", 1)).data
 
 
 async def test_pages_go_with_their_document_and_their_collection(
     store: KnowledgeStore, tmp_path: Path
 ) -> None:
-    looms = await store.create_collection("looms")
+    looms = await store.collections.create("looms")
     await put(store, looms, GUIDE)
     await put(store, looms, pdf("Another version."))
     await store.tidy(looms.id)
     shelf = next((tmp_path / "pages").glob("*.pages"))
-    kept = await store.get_document(looms.id, "a.pdf")
+    kept = await store.documents.get(looms.id, "a.pdf")
     assert documents_in(shelf) == [kept.sha256]
 
-    await store.delete_document(looms.id, "a.pdf")
+    await store.documents.delete(looms.id, "a.pdf")
     await store.tidy(looms.id)
     assert documents_in(shelf) == []
     await put(store, looms, GUIDE)
-    await store.delete_collection("looms")
+    await store.collections.delete("looms")
     assert list((tmp_path / "pages").iterdir()) == []
 
 
@@ -110,60 +110,60 @@ def documents_in(shelf: Path) -> list[str]:
 
 
 async def test_what_a_crash_left_is_swept(store: KnowledgeStore, tmp_path: Path) -> None:
-    looms = await store.create_collection("looms")
+    looms = await store.collections.create("looms")
     await put(store, looms, GUIDE)
     folder = tmp_path / "pages"
     leftover = folder / f"{'0' * 32}.pages"
     leftover.write_bytes((folder / f"{looms.id}.pages").read_bytes())  # its collection is gone
     async with open_store(tmp_path, HashingEmbedder()):
         assert not leftover.exists()
-    assert (await store.page_picture(looms.id, "a.pdf", 1)).data
+    assert (await store.pages.picture(looms.id, "a.pdf", 1)).data
 
 
 async def test_pages_of_a_document_that_is_coming_in_are_not_swept(store: KnowledgeStore) -> None:
-    looms = await store.create_collection("looms")
-    events = store.ingest(looms.id, "a.pdf", GUIDE)
+    looms = await store.collections.create("looms")
+    events = store.documents.ingest(looms.id, "a.pdf", GUIDE)
     async for event in events:
         if isinstance(event, IngestProgress) and event.stage == "parsing":
             await store.tidy(looms.id)  # the pages are there, and the document is not
-    assert (await store.page_picture(looms.id, "a.pdf", 1)).data
+    assert (await store.pages.picture(looms.id, "a.pdf", 1)).data
 
 
 async def test_a_scan_is_read_and_found_by_page_and_by_passage(store: KnowledgeStore) -> None:
-    looms = await store.create_collection("looms", page_handling="search")
+    looms = await store.collections.create("looms", page_handling="search")
     stages, _ = await put(store, looms, scan("Weaving manual\nThe heddle lifts", "Felt is pressed"))
     assert "recognising" in stages
 
-    found = await store.search_pages(looms.id, "pressed felt", top_k=2)
-    (passage, *_) = await store.search(looms.id, "heddle", top_k=1)
+    found = await store.pages.search(looms.id, "pressed felt", top_k=2)
+    (passage, *_) = await store.passages.search(looms.id, "heddle", top_k=1)
 
     assert [page.ranked.page for page in found] == [2, 1]
     assert found[0].ranked.relevance > found[1].ranked.relevance
     assert -1 <= found[1].ranked.score < found[0].ranked.score <= 1
     assert "Felt is pressed" in found[0].ranked.text
     assert (passage.page, passage.has_picture) == (1, True)
-    assert store.page_model == PageModelInfo("minilm-l6-ocr-maxsim", 384, REVISION, visual=False)
-    assert await store.search_pages(looms.id, "  ", top_k=2) == []
+    assert store.pages.model == PageModelInfo("minilm-l6-ocr-maxsim", 384, REVISION, visual=False)
+    assert await store.pages.search(looms.id, "  ", top_k=2) == []
 
 
 async def test_pages_of_a_deleted_document_are_not_found_before_they_are_swept(
     tmp_path: Path,
 ) -> None:
     async with open_store(tmp_path, HashingEmbedder(), quiet_seconds=600) as store:
-        looms = await store.create_collection("looms", page_handling="search")
+        looms = await store.collections.create("looms", page_handling="search")
         await put(store, looms, GUIDE)
-        assert len(await store.search_pages(looms.id, "heddle", top_k=5)) == 2
-        await store.delete_document(looms.id, "a.pdf")
-        assert await store.search_pages(looms.id, "heddle", top_k=5) == []
+        assert len(await store.pages.search(looms.id, "heddle", top_k=5)) == 2
+        await store.documents.delete(looms.id, "a.pdf")
+        assert await store.pages.search(looms.id, "heddle", top_k=5) == []
     async with open_store(tmp_path, HashingEmbedder(), page_model=OtherModel) as other:
         with pytest.raises(EmbedderMismatchError, match="another model"):
-            await other.search_pages(looms.id, "heddle", top_k=5)
+            await other.pages.search(looms.id, "heddle", top_k=5)
 
 
 async def test_a_collection_of_pictures_refuses_a_search_for_pages(store: KnowledgeStore) -> None:
-    looms = await store.create_collection("looms")
+    looms = await store.collections.create("looms")
     with pytest.raises(UnsuitableCollectionError, match="SEARCH"):
-        await store.search_pages(looms.id, "heddle", top_k=1)
+        await store.pages.search(looms.id, "heddle", top_k=1)
 
 
 async def test_a_reader_that_dies_starts_again() -> None:
@@ -179,7 +179,7 @@ async def test_a_reader_that_dies_starts_again() -> None:
 
 
 async def test_two_ingestions_of_the_same_pages_take_turns(store: KnowledgeStore) -> None:
-    looms = await store.create_collection("looms")
+    looms = await store.collections.create("looms")
     (one, _), (other, _) = await asyncio.gather(
         put(store, looms, GUIDE), put(store, looms, GUIDE, "copy.pdf")
     )
@@ -187,8 +187,8 @@ async def test_two_ingestions_of_the_same_pages_take_turns(store: KnowledgeStore
 
 
 async def test_listed_documents_tell_their_pages(store: KnowledgeStore) -> None:
-    looms = await store.create_collection("looms")
+    looms = await store.collections.create("looms")
     await put(store, looms, GUIDE)
     await put(store, looms, b"A shed.", "b.md")
-    listed: list[Document] = await store.list_documents(looms.id)
+    listed: list[Document] = await store.documents.listed(looms.id)
     assert [(each.name, each.pages) for each in listed] == [("a.pdf", 2), ("b.md", 0)]

@@ -35,10 +35,10 @@ class Shelf:
 @pytest.fixture
 async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
     async with open_store(tmp_path, HashingEmbedder()) as store:
-        made = await store.create_collection("looms", **ANA)
-        await store.create_collection("felt", **ANA)
-        await store.create_collection("looms", **EVE)
-        [_ async for _ in store.ingest(made.id, "a.pdf", pdf("A shed.", "A heddle."))]
+        made = await store.collections.create("looms", **ANA)
+        await store.collections.create("felt", **ANA)
+        await store.collections.create("looms", **EVE)
+        [_ async for _ in store.documents.ingest(made.id, "a.pdf", pdf("A shed.", "A heddle."))]
         yield Shelf(store, picture_uri(made, "a.pdf", 2))
 
 

@@ -94,7 +94,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         check_sharing(person, SHARINGS[asked.sharing])
         with known_failures():
             store = await self._store()
-            made = await store.create_collection(
+            made = await store.collections.create(
                 asked.name,
                 title=asked.title,
                 backend=asked.backend or EMBEDDED,
@@ -123,7 +123,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         with known_failures():
             store = await self._store()
             person = caller_of(caller().identity)
-            known = (await store.all_collections()).values()
+            known = (await store.collections.all()).values()
             later = (it for it in known if (it.name, it.id) > (name, number))
             readable = (it for it in later if may_read(person, it))
             found = sorted(readable, key=lambda it: (it.name, it.id))[: size + 1]
@@ -151,7 +151,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
             if request.HasField("metadata"):
                 changes["metadata"] = MappingProxyType(dict(request.metadata.entries))
             changed = replace(collection, **changes)
-            await store.change_collection(changed)
+            await store.collections.change(changed)
             return pb.UpdateCollectionResponse(collection=await _counted(store, changed))
 
     async def GetCollectionStatistics(
@@ -162,8 +162,8 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
             store, collection = await self._readable(request.collection)
             if collection.backend != EMBEDDED:
                 return pb.GetCollectionStatisticsResponse()
-            told = statistics_message(await store.statistics(collection.id))
-            told.page_count = await store.count_pictures(collection.id)
+            told = statistics_message(await store.collections.statistics(collection.id))
+            told.page_count = await store.pages.count_pictures(collection.id)
             return told
 
     async def DeleteCollection(
@@ -172,7 +172,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         """Delete a collection with everything in it."""
         with known_failures():
             store, collection = await self._changeable(request.name)
-            await store.delete_collection(collection.id)
+            await store.collections.delete(collection.id)
             if self._deleted is not None:
                 await self._deleted(collection.id)
             return pb.DeleteCollectionResponse()
@@ -185,7 +185,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         time = request.document_time
         with known_failures():
             store, collection = await self._changeable(request.collection)
-            events = store.ingest(
+            events = store.documents.ingest(
                 collection.id,
                 request.name,
                 request.data,
@@ -197,7 +197,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
             async with aclosing(events):
                 async for event in events:
                     if not isinstance(event, IngestProgress):
-                        kept = await store.get_document(collection.id, request.name)
+                        kept = await store.documents.get(collection.id, request.name)
                         ingested = pb.Ingested(
                             document=document_message(collection, kept),
                             replaced=event.replaced,
@@ -217,8 +217,8 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         """Get one document by its name or its identifier."""
         with known_failures():
             store, collection = await self._readable(request.collection)
-            name = await store.document_name(collection.id, request.name)
-            found = await store.get_document(collection.id, name)
+            name = await store.documents.name_of(collection.id, request.name)
+            found = await store.documents.get(collection.id, name)
             return pb.GetDocumentResponse(document=document_message(collection, found))
 
     async def ListPassages(
@@ -228,12 +228,12 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         size = page_size(request.page_size, 100, _MOST_DOCUMENTS)
         with known_failures():
             store, collection = await self._readable(request.collection)
-            name = await store.document_name(collection.id, request.document)
-            document = await store.get_document(collection.id, name)
+            name = await store.documents.name_of(collection.id, request.document)
+            document = await store.documents.get(collection.id, name)
             version = document.ingested_at.isoformat()
             begun, _, first = read_token(request.page_token).partition("/")
             at = int(first) if _ORDINAL.fullmatch(first) else 0
-            found = await store.list_passages(collection.id, document, at, size)
+            found = await store.passages.listed(collection.id, document, at, size)
             if begun not in {"", version} or not found:
                 raise InvalidRequestError(
                     f"{name!r} was ingested again meanwhile. List its passages from the first."
@@ -252,8 +252,8 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         with known_failures():
             store, collection = await self._readable(request.collection)
             after = read_token(request.page_token)
-            found = await store.list_documents(collection.id, after, size)
-            more = len(found) == size and await store.list_documents(
+            found = await store.documents.listed(collection.id, after, size)
+            more = len(found) == size and await store.documents.listed(
                 collection.id, found[-1].name, 1
             )
             return pb.ListDocumentsResponse(
@@ -267,8 +267,8 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         """Delete one document."""
         with known_failures():
             store, collection = await self._changeable(request.collection)
-            name = await store.document_name(collection.id, request.name)
-            await store.delete_document(collection.id, name)
+            name = await store.documents.name_of(collection.id, request.name)
+            await store.documents.delete(collection.id, name)
             return pb.DeleteDocumentResponse()
 
     async def SearchCollection(
@@ -279,7 +279,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         where = wanted(request)
         with known_failures():
             store, collection = await self._readable(request.collection)
-            found = await store.search(
+            found = await store.passages.search(
                 collection.id,
                 request.query[:_LONGEST_QUERY],
                 top_k=request.top_k or _DEFAULT_TOP_K,
@@ -302,8 +302,8 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
             store, collection = await self._readable(request.collection)
             query = request.query[:_LONGEST_QUERY]
             top_k = request.top_k or _DEFAULT_PAGES
-            found = await store.search_pages(collection.id, query, top_k=top_k, where=where)
-            model = store.page_model
+            found = await store.pages.search(collection.id, query, top_k=top_k, where=where)
+            model = store.pages.model
             return pb.SearchPagesResponse(
                 pages=[page_message(collection, page) for page in found],
                 model=model.name,
@@ -320,8 +320,8 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
                 raise NotFoundError(
                     f"There are no pictures of pages in the collection {collection.name!r}."
                 )
-            name = await store.document_name(collection.id, request.document)
-            found = await store.page_picture(collection.id, name, request.page)
+            name = await store.documents.name_of(collection.id, request.document)
+            found = await store.pages.picture(collection.id, name, request.page)
             return pb.GetPagePictureResponse(
                 data=found.data, media_type=found.MEDIA_TYPE, sha256=found.sha256
             )
@@ -329,19 +329,19 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
     async def _readable(self, reference: str) -> "tuple[KnowledgeStore, Collection]":
         """Return the store, and the collection that the caller means and may read."""
         store = await self._store()
-        known = await store.all_collections()
+        known = await store.collections.all()
         return store, meant(known.values(), caller_of(caller().identity), reference)
 
     async def _changeable(self, reference: str) -> "tuple[KnowledgeStore, Collection]":
         """Return the store, and the collection that the caller means and may change."""
         store = await self._store()
-        known = await store.all_collections()
+        known = await store.collections.all()
         return store, changeable(known.values(), caller_of(caller().identity), reference)
 
 
 async def _counted(store: "KnowledgeStore", collection: Collection) -> pb.Collection:
     here = collection.backend == EMBEDDED
-    size = await store.collection_size(collection.id) if here else None
+    size = await store.collections.size(collection.id) if here else None
     return collection_message(collection, size)
 
 

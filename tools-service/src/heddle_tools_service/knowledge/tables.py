@@ -122,6 +122,13 @@ async def find_document(table: Table, name: str) -> Version | None:
     return found[0] if found else None
 
 
+async def name_of_document(table: Table, identifier: str) -> str | None:
+    """Return the name of the document with an identifier, or None."""
+    first = Every((Compare("ordinal", "=", 0), Compare("document_id", "=", identifier)))
+    found = (await table.rows(["document"], first, limit=1)).column("document").to_pylist()
+    return found[0] if found else None
+
+
 async def list_documents(table: Table, after: str, limit: int) -> list[Document]:
     """Return the documents whose names sort after a name, in that order."""
     found = await _heads(table, Compare("document", ">", after), limit=limit)

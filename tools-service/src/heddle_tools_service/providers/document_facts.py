@@ -88,7 +88,7 @@ async def _facts(store: "KnowledgeStore", collection: "Collection", most: int) -
     facts: list[Fact] = []
     after, characters = "", 0
     while True:
-        page = await store.list_documents(collection.id, after, _PAGE)
+        page = await store.documents.listed(collection.id, after, _PAGE)
         # In a thread: of 50,000 documents this takes a second.
         facts += await asyncio.to_thread(_page, collection, page)
         characters += sum(

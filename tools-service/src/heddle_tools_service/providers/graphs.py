@@ -60,7 +60,7 @@ class AssistantGraph:
             try:
                 collection = await searched(store, self.assistant, name)
                 if collection.id not in names:  # by its identifier and its name, perhaps
-                    held.append(await store.held_graph(collection.id))
+                    held.append(await store.graphs.held(collection.id))
                 names[collection.id] = name
             except KnowledgeError as error:
                 message = str(error).removesuffix(".")
@@ -70,7 +70,7 @@ class AssistantGraph:
         if not held:
             return GraphFindings(0, 0, 0, failures=tuple(failures))
         try:
-            answer = await store.ask_graph(question(held))
+            answer = await store.graphs.ask(question(held))
         except KnowledgeError as error:
             raise ToolUnavailableError(str(error)) from error
         return await _findings(answer, _Described(store, names).passage, tuple(failures))
@@ -101,7 +101,7 @@ class _Described:
 
     async def _document(self, collection: str, document: str) -> "Document | None":
         try:
-            return await self._store.get_document(collection, document)
+            return await self._store.documents.get(collection, document)
         except KnowledgeError:  # it has gone since; the graph knew it a moment ago
             return None
 

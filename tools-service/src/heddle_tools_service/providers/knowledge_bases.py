@@ -151,12 +151,12 @@ class AssistantKnowledge:
         try:
             # Now, and not when the assistant was made: what was shared then may be so no more.
             person = owner_of(assistant.owner, assistant.organization)
-            record = meant((await store.all_collections()).values(), person, question.collection)
+            record = meant((await store.collections.all()).values(), person, question.collection)
         except CollectionNotFoundError:
             return await self._ask_server(assistant, question, question.collection)
         if record.backend == EMBEDDED:
             wished = question.options
-            found = await store.search(
+            found = await store.passages.search(
                 record.id,
                 question.query,
                 top_k=question.top_k,

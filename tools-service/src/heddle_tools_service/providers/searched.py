@@ -18,4 +18,4 @@ async def searched(store: "KnowledgeStore", assistant: Assistant, name: str) -> 
         StorageError: The collections cannot be read.
     """
     owner = owner_of(assistant.owner, assistant.organization)
-    return meant((await store.all_collections()).values(), owner, name)
+    return meant((await store.collections.all()).values(), owner, name)

@@ -90,7 +90,7 @@ class Bringing:
         await self._stop(collection, identifier)
         async with exclusive(self.attachments.lock(collection, identifier)):
             with suppress(DocumentNotFoundError):
-                await (await self._store()).delete_document(collection, attachment.document)
+                await (await self._store()).documents.delete(collection, attachment.document)
             await asyncio.to_thread(self.attachments.forget, collection, identifier)
 
     async def forget_all(self, collection: str) -> None:
@@ -144,7 +144,7 @@ class Bringing:
         store = await self._store()
         identifier = attachment.file_id
         data = await asyncio.to_thread(self.uploads.content, attachment.person, identifier)
-        events = store.ingest(
+        events = store.documents.ingest(
             attachment.collection,
             attachment.document,
             data,

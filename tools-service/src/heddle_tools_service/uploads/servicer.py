@@ -168,7 +168,7 @@ class FileServicer(pb_grpc.FileServiceServicer):
             return pb.DetachFileResponse()
 
     async def _collection(self, reference: str, *, changing: bool = False) -> Collection:
-        known = (await (await self._store()).all_collections()).values()
+        known = (await (await self._store()).collections.all()).values()
         return (changeable if changing else meant)(known, _person(), reference)
 
     async def _document(self, collection: Collection, upload: Upload) -> str:
@@ -178,7 +178,7 @@ class FileServicer(pb_grpc.FileServiceServicer):
             if each.file_id == upload.id:
                 return each.document
         try:
-            await (await self._store()).get_document(collection.id, upload.filename)
+            await (await self._store()).documents.get(collection.id, upload.filename)
         except DocumentNotFoundError:
             if all(each.document != upload.filename for each in attached):
                 return upload.filename

@@ -99,8 +99,8 @@ class AssistantPages:
         try:
             store = await self.everywhere.store()
             collection = await self._meant(store, address.collection)
-            name = await store.document_name(collection.id, address.document)
-            picture = await store.page_picture(collection.id, name, address.page)
+            name = await store.documents.name_of(collection.id, address.document)
+            picture = await store.pages.picture(collection.id, name, address.page)
         except (StorageError, EmbeddingError) as error:
             raise ToolUnavailableError(str(error)) from error
         except KnowledgeError as error:
@@ -113,7 +113,7 @@ class AssistantPages:
             async with asyncio.timeout(self.everywhere.patience):
                 store = await self.everywhere.store()
                 collection = await self._meant(store, name)
-                found = await store.search_pages(collection.id, query, top_k=top_k)
+                found = await store.pages.search(collection.id, query, top_k=top_k)
         except TimeoutError:
             failure = FailedSearch(
                 name, f"{_not_searched(name)}: it took too long.", unavailable=True
@@ -125,7 +125,7 @@ class AssistantPages:
             log.exception("pages not searched", collection=name)
             failure = FailedSearch(name, f"{_not_searched(name)}: they are broken.")
         else:
-            model = store.page_model
+            model = store.pages.model
             pages = tuple(_found(collection, each) for each in found)
             return FoundPages(pages, (), model.name, model.visual)
         return FoundPages(failures=(failure,))
@@ -133,7 +133,7 @@ class AssistantPages:
     async def _meant(self, store: "KnowledgeStore", reference: str) -> "Collection":
         """Return the collection that the assistant's owner means and may read, as of now."""
         person = owner_of(self.assistant.owner, self.assistant.organization)
-        return meant((await store.all_collections()).values(), person, reference)
+        return meant((await store.collections.all()).values(), person, reference)
 
     async def _named(self, store: "KnowledgeStore", name: str) -> str:
         """Return the id of a collection, an empty text if there is none."""
@@ -144,9 +144,9 @@ class AssistantPages:
 
 
 async def _page(store: "KnowledgeStore", collection: "Collection", address: Address) -> FoundPage:
-    name = await store.document_name(collection.id, address.document)
-    document = await store.get_document(collection.id, name)
-    kept = await store.page(collection.id, name, address.page)
+    name = await store.documents.name_of(collection.id, address.document)
+    document = await store.documents.get(collection.id, name)
+    kept = await store.pages.get(collection.id, name, address.page)
     return FoundPage(
         collection.name,
         name,
