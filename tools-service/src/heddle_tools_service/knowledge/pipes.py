@@ -10,6 +10,7 @@ import threading
 from asyncio.streams import FlowControlMixin
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import IO, cast
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,19 @@ async def start(command: Sequence[str], environment: Mapping[str, str]) -> Piped
 
 
 async def _connected(popen: "subprocess.Popen[bytes]") -> PipedProcess:
+    """Hand both pipes to the event loop, which closes one that it cannot take."""
     loop = asyncio.get_running_loop()
     stdout = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdout), popen.stdout)
-    transport, flow = await loop.connect_write_pipe(FlowControlMixin, popen.stdin)
-    stdin = asyncio.StreamWriter(transport, flow, None, loop)
-    return PipedProcess(popen, stdin, stdout)
+    try:
+        reading, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(stdout), popen.stdout
+        )
+    except BaseException:
+        cast("IO[bytes]", popen.stdin).close()
+        raise
+    try:
+        writing, flow = await loop.connect_write_pipe(FlowControlMixin, popen.stdin)
+    except BaseException:
+        reading.close()
+        raise
+    return PipedProcess(popen, asyncio.StreamWriter(writing, flow, None, loop), stdout)
