@@ -15,7 +15,7 @@ from heddle_gateway.peers import Peers
 from heddle_gateway.server import serving
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
-from heddle_tools_service.knowledge.servicer import KnowledgeServicer
+from heddle_tools_service.knowledge.service.servicer import KnowledgeServicer
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from heddle_tools_service.uploads.bringing import Bringing

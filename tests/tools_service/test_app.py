@@ -1,6 +1,8 @@
 """The service as it is put together: settings, both contracts, one process."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -183,3 +185,12 @@ async def test_a_store_that_cannot_be_opened_ends_nothing_but_its_own_calls(
             await client.run("simple_rag", {"collections": ["a"]}, said("?"))
 
     assert text_of(result) == "The message has 2 words."
+
+
+def test_who_keeps_no_documents_never_pays_for_the_engine() -> None:
+    script = (
+        "import sys, heddle_tools_service.__main__; "
+        "raise SystemExit(any(name in sys.modules for name in ('numpy', 'pyarrow', 'lancedb')))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], check=False, timeout=100)  # noqa: S603 - our own
+    assert run.returncode == 0

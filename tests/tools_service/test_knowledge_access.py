@@ -22,7 +22,7 @@ from heddle_runtime.errors import (
 from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity, TokenSigner
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
-from heddle_tools_service.knowledge.servicer import KnowledgeServicer
+from heddle_tools_service.knowledge.service.servicer import KnowledgeServicer
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 

@@ -20,7 +20,7 @@ from heddle_runtime.errors import (
     from_rpc,
 )
 from heddle_runtime.server import Binding, bind, running
-from heddle_tools_service.knowledge.servicer import KnowledgeServicer
+from heddle_tools_service.knowledge.service.servicer import KnowledgeServicer
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from tools_service.serving import SETTINGS

@@ -17,7 +17,7 @@ from heddle_tools_service.knowledge.errors import (
 )
 from heddle_tools_service.knowledge.graph import parts
 from heddle_tools_service.knowledge.graph.records import Answer, AskPaths, AskThemes, Name, Part
-from heddle_tools_service.knowledge.messages import statistics_message
+from heddle_tools_service.knowledge.service.messages import statistics_message
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from tools_service.graph_corpus import DOCUMENTS, build, put

@@ -5,8 +5,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Compare, Every
-from heddle_tools_service.knowledge.filtering import read_filter, wanted
 from heddle_tools_service.knowledge.records import AllOf, AnyOf, Comparison
+from heddle_tools_service.knowledge.service.filtering import read_filter, wanted
 
 
 def comparison(

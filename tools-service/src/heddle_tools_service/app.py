@@ -20,7 +20,7 @@ from pydantic_settings import SettingsConfigDict
 from heddle_tools_service.belongings import Belongings, known_to, known_to_nobody
 from heddle_tools_service.facts.asking import Asking
 from heddle_tools_service.generation import Channel
-from heddle_tools_service.knowledge.servicer import KnowledgeServicer
+from heddle_tools_service.knowledge.service.servicer import KnowledgeServicer
 from heddle_tools_service.provider_settings import ProviderSettings
 from heddle_tools_service.providers.choices import (
     get_embeddings,

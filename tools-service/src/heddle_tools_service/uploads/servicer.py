@@ -14,8 +14,8 @@ from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_tools_service.knowledge.access import Person, caller_of, changeable, meant
 from heddle_tools_service.knowledge.errors import DocumentNotFoundError
-from heddle_tools_service.knowledge.failures import known_failures
 from heddle_tools_service.knowledge.records import Collection
+from heddle_tools_service.knowledge.service.failures import known_failures
 from heddle_tools_service.uploads import checks
 from heddle_tools_service.uploads.bringing import Bringing
 from heddle_tools_service.uploads.folder import person_key

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_tools_service.knowledge.pages.shapes import Words
+from heddle_tools_service.knowledge.embedding import Vectors
 
 
-def maxsim(query: Words, pages: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
+def maxsim(query: Vectors, pages: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
     """Score pages exactly.
 
     Args:
-        query: The question's words, shape [words, dim].
+        query: Vectors of the question's words, each of length 1, shape [words, dim].
         pages: Of each page its words, shape [any, dim]; float16 will do.
 
     Returns:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_tools_service.knowledge.embedding import DIMENSION, MODEL_SHA256
+from heddle_tools_service.knowledge.embedding import DIMENSION, MODEL_SHA256, Vectors
 from heddle_tools_service.knowledge.pages.reader import PageReader
-from heddle_tools_service.knowledge.pages.shapes import DrawnPage, Words
+from heddle_tools_service.knowledge.pages.shapes import DrawnPage
 
 if TYPE_CHECKING:  # loads onnxruntime
     from heddle_tools_service.knowledge.pages.words import WordMiniLm
@@ -50,7 +50,7 @@ class PageModel(Protocol):
             EmbeddingError: The model is not available.
         """
 
-    async def embed_query(self, query: str) -> Words:
+    async def embed_query(self, query: str) -> Vectors:
         """Embed a question: float32 of shape [any, dim].
 
         Raises:
@@ -78,7 +78,7 @@ class OcrPageModel:
         """Embed the words of pages; see `PageReader.words`."""
         return await self._reader.words([page.text for page in pages])
 
-    async def embed_query(self, query: str) -> Words:
+    async def embed_query(self, query: str) -> Vectors:
         """Embed the words of a question, in a thread.
 
         Raises:

@@ -10,9 +10,10 @@ from collections.abc import Collection
 
 import numpy as np
 
+from heddle_tools_service.knowledge.embedding import Vectors
 from heddle_tools_service.knowledge.pages.maxsim import maxsim
 from heddle_tools_service.knowledge.pages.models import PageModelInfo
-from heddle_tools_service.knowledge.pages.shapes import RankedPage, Words
+from heddle_tools_service.knowledge.pages.shapes import RankedPage
 from heddle_tools_service.knowledge.pages.shelf import PageShelf
 from heddle_tools_service.knowledge.pages.words import unit
 from heddle_tools_service.knowledge.ranking import spread
@@ -29,7 +30,7 @@ _LEADER = re.compile(r"(?:\. ?){4,}\s*[0-9ivxlc]+\s*$", re.MULTILINE)
 def rank(
     shelf: PageShelf,
     query: str,
-    words: Words,
+    words: Vectors,
     model: PageModelInfo,
     only: Collection[str] | None = None,
 ) -> list[RankedPage]:
@@ -69,7 +70,7 @@ def rank(
     ]
 
 
-def _nearest(shelf: PageShelf, words: Words, only: Collection[str] | None) -> list[int]:
+def _nearest(shelf: PageShelf, words: Vectors, only: Collection[str] | None) -> list[int]:
     """Return the pages whose mean is nearest to the question's."""
     summaries = shelf.summaries()
     if not len(summaries.ids) or not len(words):

@@ -3,18 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 REVISION = 1
 """Raise it when the same page would be drawn or read otherwise, so that it is made anew."""
 LONGEST_TEXT = 16_000
 """Characters of one page, those in its figures included."""
 LARGEST_PICTURE = 4 * 1024 * 1024
 """Bytes of one picture."""
-
-Words = NDArray[np.float32]
-"""Vectors of words, each of length 1: shape [words, dim]."""
 
 
 class NoPictureError(Exception):

@@ -7,9 +7,8 @@ of three manuals (`benchmarks/pages`).
 
 import numpy as np
 
-from heddle_tools_service.knowledge.embedding import DIMENSION, TOKENS
+from heddle_tools_service.knowledge.embedding import DIMENSION, TOKENS, Vectors
 from heddle_tools_service.knowledge.minilm import MiniLm
-from heddle_tools_service.knowledge.pages.shapes import Words
 
 MOST_TOKENS = 1_024
 """Tokens of a page that are read; a full page of prose has some 800."""
@@ -28,15 +27,15 @@ class WordMiniLm(MiniLm):
         super().__init__()
         self._tokenizer.no_truncation()
 
-    def of_query(self, text: str) -> Words:
+    def of_query(self, text: str) -> Vectors:
         """Return a vector for each of a question's first 254 tokens."""
         return self._words(text, _WINDOW)
 
-    def of_page(self, text: str) -> Words:
+    def of_page(self, text: str) -> Vectors:
         """Return at most 512 vectors for a page's first 1,024 tokens, none for a blank page."""
         return pooled(self._words(text, MOST_TOKENS), _POOLED)
 
-    def _words(self, text: str, most: int) -> Words:
+    def _words(self, text: str, most: int) -> Vectors:
         encoding = self._tokenizer.encode(text[:_CHARACTERS])
         first, *ids, last = encoding.ids
         ids = ids[:most]
@@ -50,7 +49,7 @@ class WordMiniLm(MiniLm):
         ]
         return unit(np.concatenate(found))
 
-    def _hidden(self, ids: list[int]) -> Words:
+    def _hidden(self, ids: list[int]) -> Vectors:
         tokens = np.array([ids], dtype=np.int64)
         inputs = {
             "input_ids": tokens,
@@ -58,11 +57,11 @@ class WordMiniLm(MiniLm):
             "token_type_ids": np.zeros_like(tokens),
         }
         (hidden,) = self._session.run(["last_hidden_state"], inputs)
-        inner: Words = hidden[0, 1:-1]
+        inner: Vectors = hidden[0, 1:-1]
         return inner
 
 
-def pooled(vectors: Words, every: int) -> Words:
+def pooled(vectors: Vectors, every: int) -> Vectors:
     """Return the mean of every so many neighbours, scaled to length 1."""
     if not len(vectors):
         return vectors
@@ -70,8 +69,8 @@ def pooled(vectors: Words, every: int) -> Words:
     return unit(np.add.reduceat(vectors, starts, axis=0))
 
 
-def unit(vectors: Words) -> Words:
+def unit(vectors: Vectors) -> Vectors:
     """Scale vectors to length 1; one of zeros stays what it is."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    scaled: Words = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
+    scaled: Vectors = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
     return scaled

@@ -12,9 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from heddle_tools_service.knowledge.embedding import Vectors
 from heddle_tools_service.knowledge.errors import EmbeddingError
 from heddle_tools_service.knowledge.pages.models import PageModelInfo
-from heddle_tools_service.knowledge.pages.shapes import DrawnPage, Words
+from heddle_tools_service.knowledge.pages.shapes import DrawnPage
 from heddle_tools_service.knowledge.pages.words import unit
 from heddle_tools_service.providers.models.server import ModelServer
 
@@ -50,7 +51,7 @@ class RemotePageModel:
             made.append(vectors.astype(np.float16))
         return made
 
-    async def embed_query(self, query: str) -> Words:
+    async def embed_query(self, query: str) -> Vectors:
         """Embed a question.
 
         Raises:
@@ -73,7 +74,7 @@ class RemotePageModel:
         messages = [{"role": "user", "content": content}]
         return "pooling", {"messages": messages, "task": "token_embed"}
 
-    async def _asked(self, path: str, body: Mapping[str, Any]) -> Words:
+    async def _asked(self, path: str, body: Mapping[str, Any]) -> Vectors:
         found = await self.server.post(path, body)
         try:
             (only,) = found["data"]

@@ -6,8 +6,8 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_tools_service.knowledge.access import is_id
-from heddle_tools_service.knowledge.messages import chunking_of
 from heddle_tools_service.knowledge.records import EMBEDDED
+from heddle_tools_service.knowledge.service.requests import chunking_of
 
 LAMB = "lamb-kb"
 _SETTINGS: dict[str, frozenset[str]] = {

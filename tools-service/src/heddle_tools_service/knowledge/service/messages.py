@@ -1,54 +1,20 @@
 """Collections as records and as messages of the contract."""
 
-from types import MappingProxyType
-from typing import Any
-
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_tools_service.knowledge.chunking import Chunking
 from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.knowledge.records import (
     Collection,
     CollectionSize,
     Document,
     FoundPage,
-    PageHandling,
     Passage,
-    Sharing,
     Statistics,
 )
+from heddle_tools_service.knowledge.service.requests import PAGES, SHARINGS
 
-SHARINGS: dict[pb.Sharing.ValueType, Sharing] = {
-    pb.SHARING_UNSPECIFIED: "private",
-    pb.SHARING_PRIVATE: "private",
-    pb.SHARING_ORGANIZATION: "organization",
-    pb.SHARING_EVERYONE: "everyone",
-}
-_PAGES: dict[pb.PageHandling.ValueType, PageHandling] = {
-    pb.PAGE_HANDLING_UNSPECIFIED: "pictures",
-    pb.PAGE_HANDLING_TEXT: "text",
-    pb.PAGE_HANDLING_PICTURES: "pictures",
-    pb.PAGE_HANDLING_SEARCH: "search",
-}
 _TOLD_SHARINGS = {name: number for number, name in SHARINGS.items()}
-_TOLD_PAGES = {name: number for number, name in _PAGES.items()}
-
-
-def treatment(asked: pb.Collection) -> dict[str, Any]:
-    """Return the fields of a record that say how the documents of a new collection are treated."""
-    return {
-        "sharing": SHARINGS[asked.sharing],
-        "chunking": chunking_of(asked.chunking),
-        "page_handling": _PAGES[asked.page_handling],
-        "late_interaction": asked.late_interaction,
-        "graph": asked.graph,
-        "metadata": MappingProxyType(dict(asked.metadata)),
-    }
-
-
-def chunking_of(asked: pb.Chunking) -> Chunking:
-    """Return how documents are cut, with the defaults for what is not said."""
-    return Chunking.of(asked.target_characters, asked.overlap_characters, asked.parent_characters)
+_TOLD_PAGES = {name: number for number, name in PAGES.items()}
 
 
 def collection_message(collection: Collection, size: CollectionSize | None) -> pb.Collection:
