@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 from heddle_runtime.errors import NotFoundError
 
+from heddle_tools_service.durable import sync, write
 from heddle_tools_service.uploads.records import Attachment, is_id
-from heddle_tools_service.uploads.writing import sync, write
 
 _decode = msgspec.json.Decoder(Attachment).decode
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 from heddle_runtime.errors import NotFoundError, ResourceExhaustedError
 
+from heddle_tools_service.durable import sync, write
 from heddle_tools_service.knowledge.access import Person
 from heddle_tools_service.uploads.records import Upload, is_id
-from heddle_tools_service.uploads.writing import sync, write
 
 MOST_FILES = 5_000
 MOST_BYTES = 5 * 1024**3

@@ -8,7 +8,6 @@ from them.
 
 import hashlib
 import json
-import os
 import re
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from heddle_tools_service.durable import sync
 from heddle_tools_service.knowledge.pages.shapes import DrawnPage, Figure, Picture
 
 _WAIT_SECONDS = 30.0
@@ -318,7 +318,7 @@ class PageShelf:
                 database.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 database.execute("PRAGMA journal_mode = WAL")
                 database.executescript(_TABLES)
-                _sync(self._path.parent)
+                sync(self._path.parent)
             database.execute("PRAGMA synchronous = FULL")
             database.execute("BEGIN IMMEDIATE")
             try:
@@ -354,11 +354,3 @@ def _summary(words: NDArray[np.float16]) -> NDArray[np.float16]:
     mean = words.astype(np.float32).mean(axis=0)
     scaled: NDArray[np.float16] = (mean / max(np.linalg.norm(mean), 1e-12)).astype(np.float16)
     return scaled
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
