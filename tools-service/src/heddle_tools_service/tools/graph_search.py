@@ -9,7 +9,6 @@ from pydantic import Field
 from heddle_tools_service.sdk import (
     GraphFindings,
     Link,
-    Occasion,
     Passage,
     Source,
     Theme,
@@ -21,6 +20,7 @@ from heddle_tools_service.sdk import (
     ToolUnavailableError,
     tool,
 )
+from heddle_tools_service.tools.chosen_collections import any_chosen, required
 
 _MOST_COLLECTIONS = 64
 _LONGEST_EXCERPT = 1_000
@@ -76,10 +76,6 @@ class GraphQuestion(ToolArguments):
     )
 
 
-def _has_collections(occasion: Occasion[GraphConfig]) -> bool:
-    return any(occasion.config.collections)
-
-
 @tool(
     "graph_search",
     title="Graph search",
@@ -88,13 +84,11 @@ def _has_collections(occasion: Occasion[GraphConfig]) -> bool:
     slot="context",
     category="rag",
     modes=("augment", "function"),
-    enabled=_has_collections,
+    enabled=any_chosen,
 )
 async def graph_search(call: ToolCall[GraphConfig, GraphQuestion]) -> ToolResult:
     """Finds the themes of documents, or how two names in them hang together."""
-    collections = tuple(dict.fromkeys(filter(None, call.config.collections)))
-    if not collections:
-        raise ToolError("No collections configured")
+    collections = required(call.config)
     asked = call.arguments
     if asked.mode == "global":
         call.status("looking for themes")

@@ -14,6 +14,7 @@ from heddle_tools_service.sdk import (
     ToolError,
     ToolUnavailableError,
 )
+from heddle_tools_service.tools.chosen_collections import chosen
 from heddle_tools_service.tools.passes import fused, in_turn
 from heddle_tools_service.tools.planning import Search, plan_prompt, planned, writing_prompt
 from heddle_tools_service.tools.retrieved import as_passage
@@ -139,7 +140,7 @@ class Investigation:
 
     async def _by_tool(self, search: Search) -> Findings:
         config = self._call.config
-        collections = tuple(dict.fromkeys(filter(None, config.collections)))
+        collections = chosen(config)
         texts = self._call.knowledge.search(
             collections, search.query, top_k=config.top_k, threshold=config.threshold
         )

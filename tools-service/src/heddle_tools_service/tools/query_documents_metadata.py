@@ -8,7 +8,6 @@ from pydantic import Field
 
 from heddle_tools_service.sdk import (
     Column,
-    Occasion,
     OpenCatalogue,
     Rows,
     Table,
@@ -20,6 +19,7 @@ from heddle_tools_service.sdk import (
     ToolUnavailableError,
     tool,
 )
+from heddle_tools_service.tools.chosen_collections import any_chosen, required
 from heddle_tools_service.tools.document_filters import FORM, NotAFilterError, query_of
 
 _MOST_COLLECTIONS = 64
@@ -81,10 +81,6 @@ class DocumentsQuestion(ToolArguments):
     )
 
 
-def _has_collections(occasion: Occasion[DocumentsConfig]) -> bool:
-    return any(occasion.config.collections)
-
-
 @tool(
     "query_documents_metadata",
     title="Questions about documents",
@@ -93,15 +89,13 @@ def _has_collections(occasion: Occasion[DocumentsConfig]) -> bool:
     slot="context",
     category="rag",
     modes=("augment", "function"),
-    enabled=_has_collections,
+    enabled=any_chosen,
 )
 async def query_documents_metadata(
     call: ToolCall[DocumentsConfig, DocumentsQuestion],
 ) -> ToolResult:
     """Answers questions about documents as a whole by a query that can only read."""
-    collections = tuple(dict.fromkeys(filter(None, call.config.collections)))
-    if not collections:
-        raise ToolError("No collections configured")
+    collections = required(call.config)
     question = (call.arguments.query or call.query).strip()
     if not question and not call.arguments.sql:
         raise ToolError("No question. Give one in query, or a SELECT statement in sql.")

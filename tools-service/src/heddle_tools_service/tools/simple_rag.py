@@ -18,6 +18,7 @@ from heddle_tools_service.sdk import (
     ToolUnavailableError,
     tool,
 )
+from heddle_tools_service.tools.chosen_collections import chosen, required
 
 _MOST_COLLECTIONS = 64
 _LONGEST_EXCERPT = 1_000
@@ -56,9 +57,7 @@ async def simple_rag(call: ToolCall[KnowledgeBaseConfig]) -> ToolResult:
 
 def check(call: ToolCall[Any, Any]) -> None:
     """Refuse to search for nothing, or nowhere."""
-    config: KnowledgeBaseConfig = call.config
-    if not any(config.collections):
-        raise ToolError("No collections configured")
+    required(call.config)
     if not call.query.strip():
         raise ToolError("No user message found for query")
 
@@ -76,7 +75,7 @@ async def look_up(
         ToolError: Every one of them failed; the message is the first one's.
     """
     # An id that is named twice would only repeat its passages.
-    collections = tuple(dict.fromkeys(filter(None, call.config.collections)))
+    collections = chosen(call.config)
     for collection in collections:
         call.status(f"querying knowledge base {collection}")
     findings = await call.knowledge.search(
