@@ -8,13 +8,15 @@ from types import MappingProxyType
 import lancedb
 import pytest
 from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.embedding import MINILM, MiniLmEmbedder
 from heddle_tools_service.knowledge.errors import CollectionExistsError
 from heddle_tools_service.knowledge.store import open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 
 
 async def test_all_that_is_said_of_a_collection_outlives_the_process(tmp_path: Path) -> None:
-    async with open_store(tmp_path, HashingEmbedder()) as store:
+    others = [MiniLmEmbedder()]  # of which the vectors of words can be kept
+    async with open_store(tmp_path, HashingEmbedder(), others=others) as store:
         made = await store.collections.create(
             "looms",
             organization="uni",
@@ -22,6 +24,7 @@ async def test_all_that_is_said_of_a_collection_outlives_the_process(tmp_path: P
             sharing="organization",
             chunking=Chunking(900, 100, 4_000),
             page_handling="search",
+            embedding_model=MINILM,
             late_interaction=True,
             graph=True,
             metadata=MappingProxyType({"course": "Weaving Ⅱ"}),
