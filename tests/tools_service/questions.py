@@ -1,12 +1,17 @@
-"""What tests of tools that a model calls share: the model inside, and the call."""
+"""What tests of tools that a model calls share: the model inside, the service, and the call."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_tools_service.knowledge.store import KnowledgeStore
+from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import ToolUnavailableError
-from tools_service.serving import Client, invocation
+from integration.browser import browser
+from tools_service.serving import Client, invocation, no_server, serving
 
 
 class Writer:
@@ -21,6 +26,21 @@ class Writer:
         if not self.answers:
             raise ToolUnavailableError("The small model gave no answer.")
         return self.answers.pop(0)
+
+
+@asynccontextmanager
+async def asking(store: KnowledgeStore, model: Writer | None = None) -> AsyncGenerator[Client]:
+    """Run the service over a store."""
+
+    async def opened() -> KnowledgeStore:
+        return store
+
+    async with browser() as http:
+        bases = KnowledgeBases(opened, no_server, http, http, 5.0)
+        async with serving(
+            Registry.discover(None), knowledge=bases, small_model=model, patience=60
+        ) as client:
+            yield client
 
 
 async def called(

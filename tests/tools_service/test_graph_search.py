@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,9 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import ToolFailedError, from_status
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
-from heddle_tools_service.registry import Registry
-from integration.browser import browser
 from tools_service.graph_corpus import build
-from tools_service.questions import Writer, called
-from tools_service.serving import Client, no_server, said, serving, text_of
+from tools_service.questions import Writer, asking, called
+from tools_service.serving import Client, said, text_of
 
 TOOL = "graph_search"
 CONFIG = {"collections": ["films"]}
@@ -33,19 +29,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def store(folder: Path) -> AsyncGenerator[KnowledgeStore]:
     async with open_store(folder, HashingEmbedder()) as opened:
         yield opened
-
-
-@asynccontextmanager
-async def asking(store: KnowledgeStore, model: Writer | None = None) -> AsyncGenerator[Client]:
-    async def opened() -> KnowledgeStore:
-        return store
-
-    async with browser() as http:
-        bases = KnowledgeBases(opened, no_server, http, http, 5.0)
-        async with serving(
-            Registry.discover(None), knowledge=bases, small_model=model, patience=60
-        ) as client:
-            yield client
 
 
 async def refusal(client: Client, config: Mapping[str, object], **arguments: str) -> str:

@@ -1,7 +1,6 @@
 """Whose collections are whose: over real calls with signed identities, on a real store."""
 
 from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +9,6 @@ import pytest
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_runtime.calls import CALLER, Caller, outgoing
-from heddle_runtime.client import channel
 from heddle_runtime.errors import (
     AlreadyExistsError,
     HeddleError,
@@ -20,13 +18,10 @@ from heddle_runtime.errors import (
     from_rpc,
 )
 from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity, TokenSigner
-from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
-from heddle_tools_service.knowledge.service.servicer import KnowledgeServicer
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
-from heddle_tools_service.knowledge.testing import HashingEmbedder
+from heddle_tools_service.knowledge.embedding import MINILM
+from tools_service.knowledge_serving import knowledge_service
 
-CONTRACT = pb.DESCRIPTOR.services_by_name["KnowledgeService"]
 SECRET = "a secret of thirty-two characters"
 PEOPLE = {
     "ana": Identity("ana@uni.example", "uni"),
@@ -97,22 +92,7 @@ async def people(tmp_path: Path) -> AsyncIterator[dict[str, Knowledge]]:
         {"address": "127.0.0.1:0", "drain_wait": 0.0, "HEDDLE_IDENTITY_SECRET": SECRET}
     )
 
-    @asynccontextmanager
-    async def app() -> AsyncIterator[list[Binding]]:
-        async with open_store(tmp_path, HashingEmbedder()) as store:
-
-            async def opened() -> KnowledgeStore:
-                return store
-
-            register = pb_grpc.add_KnowledgeServiceServicer_to_server
-            yield [bind(CONTRACT, register, KnowledgeServicer(opened))]
-
-    async with (
-        running(app(), settings) as service,
-        channel(service.address, CONTRACT) as connection,
-    ):
-        await connection.channel_ready()
-        stub = pb_grpc.KnowledgeServiceStub(connection)
+    async with knowledge_service(tmp_path, settings) as stub:
         yield {name: Knowledge(stub, identity) for name, identity in PEOPLE.items()}
 
 
@@ -247,6 +227,7 @@ async def test_what_is_said_of_a_collection_comes_back_and_can_be_changed(
             target_characters=900, overlap_characters=90, parent_characters=3000
         ),
         "page_handling": pb.PAGE_HANDLING_TEXT,
+        "embedding_model": MINILM,
         "late_interaction": True,
         "graph": True,
         "metadata": {"course": "Weaving"},

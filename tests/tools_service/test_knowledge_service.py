@@ -1,7 +1,6 @@
 """`heddle.knowledge.v1.KnowledgeService`, over real calls, on a real store."""
 
 from collections.abc import AsyncGenerator, Awaitable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +10,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_runtime.calls import outgoing
-from heddle_runtime.client import channel
 from heddle_runtime.errors import (
     AlreadyExistsError,
     HeddleError,
@@ -19,35 +17,17 @@ from heddle_runtime.errors import (
     NotFoundError,
     from_rpc,
 )
-from heddle_runtime.server import Binding, bind, running
-from heddle_tools_service.knowledge.service.servicer import KnowledgeServicer
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
-from heddle_tools_service.knowledge.testing import HashingEmbedder
+from tools_service.knowledge_serving import knowledge_service
 from tools_service.serving import SETTINGS
 
-CONTRACT = pb.DESCRIPTOR.services_by_name["KnowledgeService"]
 ResponseT = TypeVar("ResponseT")
 GUIDE = b"# Looms\n\n## Sheds\n\nA shed is the gap between the threads.\n\n## Heddles\n\nA loop."
 
 
 @pytest.fixture
 async def stub(tmp_path: Path) -> AsyncGenerator["pb_grpc.KnowledgeServiceAsyncStub"]:
-    @asynccontextmanager
-    async def app() -> AsyncGenerator[list[Binding]]:
-        async with open_store(tmp_path, HashingEmbedder()) as store:
-
-            async def opened() -> KnowledgeStore:
-                return store
-
-            register = pb_grpc.add_KnowledgeServiceServicer_to_server
-            yield [bind(CONTRACT, register, KnowledgeServicer(opened))]
-
-    async with (
-        running(app(), SETTINGS) as service,
-        channel(service.address, CONTRACT) as connection,
-    ):
-        await connection.channel_ready()
-        yield pb_grpc.KnowledgeServiceStub(connection)
+    async with knowledge_service(tmp_path, SETTINGS) as connected:
+        yield connected
 
 
 async def answered(call: Awaitable[ResponseT]) -> ResponseT:

@@ -1,7 +1,6 @@
 """Questions about documents as a whole, asked as a model asks them."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,8 @@ from heddle_runtime.calls import outgoing
 from heddle_runtime.errors import HeddleError, ToolFailedError, from_status
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
-from heddle_tools_service.registry import Registry
-from integration.browser import browser
-from tools_service.questions import Writer, called
-from tools_service.serving import Client, invocation, no_server, said, serving, text_of
+from tools_service.questions import Writer, asking, called
+from tools_service.serving import Client, invocation, said, text_of
 
 TOOL = "query_documents_metadata"
 CONFIG = {"collections": ["looms"]}
@@ -40,19 +36,6 @@ async def store(tmp_path: Path) -> AsyncGenerator[KnowledgeStore]:
         await put(opened, "looms", "c.txt", "The reed and the batten.", author="Ana", year="2024")
         await put(opened, "secrets", "s.md", "# Treasure\n\nBuried.", author="Mallory")
         yield opened
-
-
-@asynccontextmanager
-async def asking(store: KnowledgeStore, model: Writer | None = None) -> AsyncGenerator[Client]:
-    async def opened() -> KnowledgeStore:
-        return store
-
-    async with browser() as http:
-        bases = KnowledgeBases(opened, no_server, http, http, 5.0)
-        async with serving(
-            Registry.discover(None), knowledge=bases, small_model=model, patience=60
-        ) as client:
-            yield client
 
 
 async def failure(client: Client, config: dict[str, Any], **arguments: str) -> HeddleError:

@@ -1,0 +1,42 @@
+"""The knowledge service over a store of its own."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
+from heddle_runtime.client import channel
+from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.settings import ServiceSettings
+from heddle_tools_service.knowledge.embedding import MiniLmEmbedder
+from heddle_tools_service.knowledge.service.servicer import KnowledgeServicer
+from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
+from heddle_tools_service.knowledge.testing import HashingEmbedder
+
+CONTRACT = pb.DESCRIPTOR.services_by_name["KnowledgeService"]
+
+
+@asynccontextmanager
+async def knowledge_service(
+    folder: Path, settings: ServiceSettings
+) -> AsyncGenerator["pb_grpc.KnowledgeServiceAsyncStub"]:
+    """Run the service in a folder, and connect to it."""
+
+    @asynccontextmanager
+    async def app() -> AsyncGenerator[list[Binding]]:
+        others = [MiniLmEmbedder()]  # of which the vectors of words can be kept
+        async with open_store(folder, HashingEmbedder(), others=others) as store:
+
+            async def opened() -> KnowledgeStore:
+                return store
+
+            register = pb_grpc.add_KnowledgeServiceServicer_to_server
+            yield [bind(CONTRACT, register, KnowledgeServicer(opened))]
+
+    async with (
+        running(app(), settings) as service,
+        channel(service.address, CONTRACT) as connection,
+    ):
+        await connection.channel_ready()
+        yield pb_grpc.KnowledgeServiceStub(connection)
