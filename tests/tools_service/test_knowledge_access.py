@@ -22,6 +22,7 @@ from heddle_runtime.errors import (
 from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity, TokenSigner
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
+from heddle_tools_service.knowledge.embedding import MINILM, MiniLmEmbedder
 from heddle_tools_service.knowledge.servicer import KnowledgeServicer
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
@@ -99,7 +100,8 @@ async def people(tmp_path: Path) -> AsyncIterator[dict[str, Knowledge]]:
 
     @asynccontextmanager
     async def app() -> AsyncIterator[list[Binding]]:
-        async with open_store(tmp_path, HashingEmbedder()) as store:
+        others = [MiniLmEmbedder()]  # of which the vectors of words can be kept
+        async with open_store(tmp_path, HashingEmbedder(), others=others) as store:
 
             async def opened() -> KnowledgeStore:
                 return store
@@ -247,6 +249,7 @@ async def test_what_is_said_of_a_collection_comes_back_and_can_be_changed(
             target_characters=900, overlap_characters=90, parent_characters=3000
         ),
         "page_handling": pb.PAGE_HANDLING_TEXT,
+        "embedding_model": MINILM,
         "late_interaction": True,
         "graph": True,
         "metadata": {"course": "Weaving"},
