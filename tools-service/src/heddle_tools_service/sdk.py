@@ -5,9 +5,10 @@ or raises `ToolError`. The function is async, or an ordinary one, which then run
 an async one can use the client, the knowledge bases, the files, the workspace, the rubrics and the
 small model.
 
-One tool can be bound in several modes: `augment`, to fill a slot before the model answers, and
-`function`, where the model calls it. What the model sends is `ToolCall.query`, or what the tool's
-own `arguments` say.
+One tool can be bound in several modes: `augment`, to fill a slot before the model answers,
+`function`, where the model calls it, and `agent`, where the routing agent chooses it among others.
+What the model or the agent sends is `ToolCall.query`, or what the tool's own `arguments` say. For
+the agent, give the tool `examples`, and its result `objects`.
 """
 
 import inspect
@@ -37,6 +38,15 @@ from heddle_tools_service.remote_servers import (
     RemoteServers,
     RemoteSession,
     RemoteTool,
+)
+from heddle_tools_service.routing import (
+    Environment,
+    Example,
+    FailedTool,
+    Found,
+    PastRun,
+    TreeData,
+    Trigger,
 )
 from heddle_tools_service.surroundings import (
     Assistant,
@@ -81,13 +91,17 @@ __all__ = [
     "EarlierResult",
     "Edit",
     "Entry",
+    "Environment",
+    "Example",
     "FailedSearch",
+    "FailedTool",
     "FileChange",
     "FileEdits",
     "FileQuery",
     "FileText",
     "Files",
     "Findings",
+    "Found",
     "Function",
     "HeldBack",
     "Knowledge",
@@ -101,6 +115,7 @@ __all__ = [
     "Offered",
     "Page",
     "Passage",
+    "PastRun",
     "Patched",
     "Query",
     "RemoteAnswer",
@@ -119,11 +134,15 @@ __all__ = [
     "ToolError",
     "ToolResult",
     "ToolUnavailableError",
+    "TreeData",
+    "Trigger",
     "Weather",
     "Workspace",
     "tool",
 ]
 Mode = Literal["augment", "function", "agent"]
+CALLED: frozenset[Mode] = frozenset({"function", "agent"})
+"""The modes in which a tool is called with arguments."""
 
 
 class ToolError(Exception):
@@ -137,7 +156,8 @@ class ToolError(Exception):
         Args:
             message: What is wrong, and how to mend it.
             kind: One of the tool's own words for it, for programs and for the model.
-            details: What else the model should know, plain JSON.
+            details: What else the model should know, plain JSON. The routing agent reads
+                `recoverable` (without it, a `ToolUnavailableError` is) and `suggestion`.
         """
         super().__init__(message)
         self.kind = kind
@@ -176,6 +196,13 @@ class ToolResult:
     """Parts of the work that failed while the rest succeeded, one sentence each."""
     slot: str = ""
     """The slot to fill, if it is another than the tool's own."""
+    objects: Sequence[Mapping[str, Any]] = ()
+    """What was found, piece by piece, plain JSON, for the environment of the routing agent. Without
+    them the text is the one object, `{"text": …}`."""
+    name: str = ""
+    """What the objects are, for example their collection. Without it, the tool's name counts."""
+    message: str = ""
+    """One sentence about the result for whoever decides what to do next."""
 
     @classmethod
     def json(cls, value: Any, **others: Any) -> "ToolResult":
@@ -224,6 +251,13 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     """Makes `request`."""
     small_model: Generate | None
     """The small fast model; None if none is configured. Use `generate`."""
+    tree: TreeData
+    """The state of the run, if it is the routing agent that asks; else one that has just begun."""
+
+    @property
+    def environment(self) -> Environment:
+        """What the tools of the routing agent have found so far in this run."""
+        return self.tree.environment
 
     @cached_property
     def request(self) -> dict[str, Any]:
@@ -307,6 +341,8 @@ class CalledFunction:
 
 
 Offer = Callable[[ToolCall[Any, Any]], Awaitable[Offered]]
+Available = Callable[[ToolCall[Any, Any]], Awaitable[bool]]
+Triggered = Callable[[ToolCall[Any, Any]], Awaitable[Trigger | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +369,13 @@ class Tool:
     """Tells what models can call under a configuration, where that hangs on it."""
     enabled: Callable[[Occasion[Any]], bool] | None = None
     """Whether models may call it on an occasion. None if always."""
+    available: Available | None = None
+    """Whether the routing agent may choose it now. None if always."""
+    trigger: Triggered | None = None
+    """Whether the routing agent must run it now. None if never."""
+    end: bool = False
+    """Whether a run of the routing agent ends with it."""
+    examples: tuple[Example, ...] = ()
 
     @property
     def blocking(self) -> bool:
@@ -353,6 +396,10 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
     version: str = "1.0",
     modes: tuple[Mode, ...] = ("augment",),
     enabled: Callable[[Occasion[ModelT]], bool] | None = None,
+    available: Available | None = None,
+    trigger: Triggered | None = None,
+    end: bool = False,
+    examples: Sequence[Example] = (),
 ) -> Callable[[Callable[[ToolCall[ModelT, Any]], ToolResult | Awaitable[ToolResult]]], Tool]:
     """Make a `Tool` of a function; the first line of its docstring is the tool's description.
 
@@ -370,6 +417,12 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
         modes: The ways in which the tool can be bound.
         enabled: Whether models may call it on an occasion. Without it: always. It is asked when
             functions are offered and again when one is called, so it must be quick.
+        available: Whether the routing agent may choose it in the state that `ToolCall.tree` tells;
+            `ToolCall.arguments` is None. It raises `ToolError` to say why not. Without it: always.
+        trigger: What the routing agent must run it with now, without deciding so. Without it, and
+            where it returns None, the agent decides.
+        end: Whether a run of the routing agent ends with it: its text is the answer.
+        examples: Requests that it is right for, which the agent shows models when they decide.
     """
 
     def decorate(
@@ -392,9 +445,13 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
             version,
             modes,
             run.__module__,
-            offered if "function" in modes and offer is None else None,
+            offered if CALLED & set(modes) and offer is None else None,
             offer,
             enabled,
+            available,
+            trigger,
+            end,
+            tuple(examples),
         )
 
     return decorate
