@@ -114,9 +114,9 @@ async def main() -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.agent", description=__doc__)
     parser.add_argument("--deciders", nargs="+", choices=_DECIDERS, default=_DECIDERS)
     parser.add_argument("--models", nargs="+", choices=("embedded", "scripted"), default=None)
-    parser.add_argument("--most", type=int, default=None, help="questions of each set [all]")
+    parser.add_argument("--every", type=int, default=1, help="ask each so-and-so-manieth [1]")
     given = parser.parse_args()
-    routing, three = questions.ROUTING[: given.most], questions.THREE[: given.most]
+    routing, three = questions.ROUTING[:: given.every], questions.THREE[:: given.every]
     models = given.models or ("embedded", "scripted")
     found: list[Figures] = []
     if "scripted" in models:

@@ -16,6 +16,7 @@ from heddle_tools_service.sdk import (
 from pydantic import Field
 
 _GUIDE = "Loom guide"
+_SHORT = 3
 _PASSAGES = (
     (2, "A heddle is a loop of wire or cord that holds one warp thread in its place."),
     (3, "The warp are the threads that are held tight on the loom; the weft goes between them."),
@@ -97,7 +98,7 @@ def _found(query: str, texts: tuple[tuple[int, str], ...]) -> ToolResult:
     found = [
         {"page": page, "manual": _GUIDE, "text": text}
         for page, text in texts
-        if any(len(word) > 3 and word in text.casefold() for word in wanted)
+        if any(len(word) > _SHORT and word in text.casefold() for word in wanted)
     ]
     return ToolResult(
         "\n".join(str(each["text"]) for each in found),

@@ -210,6 +210,7 @@ class ToolResult:
         return cls(json.dumps(value, ensure_ascii=False), **others)
 
 
+_NO_RUN = TreeData()
 ConfigT = TypeVar("ConfigT")
 ArgumentsT = TypeVar("ArgumentsT", default=Any)
 ModelT = TypeVar("ModelT", bound=ToolConfig)
@@ -251,7 +252,7 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     """Makes `request`."""
     small_model: Generate | None
     """The small fast model; None if none is configured. Use `generate`."""
-    tree: TreeData
+    tree: TreeData = _NO_RUN
     """The state of the run, if it is the routing agent that asks; else one that has just begun."""
 
     @property

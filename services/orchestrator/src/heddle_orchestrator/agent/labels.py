@@ -2,11 +2,11 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 
 from heddle_orchestrator.agent.decision import Candidate
-from heddle_orchestrator.agent.words import listed
+from heddle_orchestrator.agent.words import listed, telling, words
 
 _VAGUE = listed(
     """
@@ -16,24 +16,64 @@ _VAGUE = listed(
 )
 _FLOOR = 1e-6
 _SHARED = 3
+_STEM = 5
 
 
 def labels_of(tools: Sequence[Candidate]) -> dict[str, str]:
     """Return a word for each tool's name that no other tool's word begins like.
 
-    It is taken out of the name: what is peculiar to it there says most to a model.
+    The best is a word of its name that its description or its examples use too: then it is one
+    that people say. Next are words of its description, those first that its examples use; a name
+    that its examples do not explain, such as that of a search's engine, says nothing to a model.
     """
-    words = {tool.name: tool.name.lower().replace("-", "_").split("_") for tool in tools}
     labels: dict[str, str] = {}
-    for name, own in words.items():
-        others = {word for other, theirs in words.items() if other != name for word in theirs}
-        telling = [word for word in own if word and word not in others]
-        wanted = [*(word for word in telling if word not in _VAGUE), *telling, "".join(own)]
+    for tool in tools:
+        others = [each for each in tools if each is not tool]
         taken = {label[:_SHARED] for label in labels.values()}
-        labels[name] = next(
-            (word for word in wanted if word[:_SHARED] not in taken), f"{_letter(len(labels))}"
+        wanted = _wanted(tool, others)
+        labels[tool.name] = next(
+            (word for word in wanted if word[:_SHARED] not in taken), _letter(len(labels))
         )
     return labels
+
+
+def _wanted(tool: Candidate, others: Sequence[Candidate]) -> list[str]:
+    """Return words that could stand for a tool, the best first."""
+    elsewhere = {word for each in others for word in (*_named(each), *_described(each))}
+    shown = [_stems(words(request)) for request, _ in tool.examples]
+    described = [word for word in _described(tool) if word not in elsewhere]
+    uses = {word: sum(_stem(word) in said for said in shown) for word in described}
+    known = _stems(
+        [*_described(tool), *(word for request, _ in tool.examples for word in words(request))]
+    )
+    named = [word for word in _named(tool) if word not in elsewhere]
+    if not tool.examples:
+        return [*named, *described, *_named(tool)]
+    return [
+        *(word for word in named if _stem(word) in known),
+        *sorted((word for word in described if uses[word]), key=lambda word: -uses[word]),
+        *described,
+        *named,
+        *_named(tool),
+    ]
+
+
+def _named(tool: Candidate) -> list[str]:
+    return [word for word in words(tool.name.replace("_", " ")) if word not in _VAGUE]
+
+
+def _described(tool: Candidate) -> list[str]:
+    # Without the first word, which is what tools have in common: finds, tells, searches.
+    _, _, text = tool.description.strip().partition(" ")
+    return [word for word in telling(text) if word.isalpha() and word not in _VAGUE]
+
+
+def _stems(found: Iterable[str]) -> set[str]:
+    return {_stem(word) for word in found}
+
+
+def _stem(word: str) -> str:
+    return word.removesuffix("s")[:_STEM]
 
 
 def demonstrations(tools: Sequence[Candidate], labels: Mapping[str, str]) -> list[tuple[str, str]]:

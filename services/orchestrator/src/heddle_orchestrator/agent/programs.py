@@ -55,7 +55,7 @@ class Dspy:
         ruled = decided(state, tools)
         if state.history and ruled.ends:
             return ruled
-        dspy = _dspy()
+        dspy = await asyncio.to_thread(_dspy)  # importing takes more than a second
         names = [tool.name for tool in tools if tool.bound is not None or tool.end]
         predict = predictor(dspy, names)
         predict.demos = _demos(dspy, tools)
