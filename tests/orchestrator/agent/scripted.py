@@ -205,9 +205,9 @@ def routing(*tools: str, decider: str = "rules", rounds: int = 0) -> assistant_p
 
 
 @asynccontextmanager
-async def routed(**given: Any) -> AsyncGenerator[Routed]:
+async def routed(model: Model | None = None, **given: Any) -> AsyncGenerator[Routed]:
     """Run an orchestrator; `given` are settings."""
     shelf = Shelf()  # type: ignore[abstract] # it answers only what an orchestrator asks
-    model = Model()  # type: ignore[abstract] # see above
+    model = model or Model()  # type: ignore[abstract] # see above
     async with orchestrating(shelf, model, **given) as bench:
         yield Routed(bench, shelf, model)

@@ -13,6 +13,8 @@ _MOST_PROBABLE = 20
 """What OpenAI takes; our own engine tells more, and must not end before it begins."""
 _OF_OUR_ENGINE = {"ignore_eos": True}
 _MOST_OF_OUR_ENGINE = 200
+_LONGEST_CALL = 120
+"""Tokens, of a model that could ramble for a minute."""
 
 
 class Deciders:
@@ -28,7 +30,11 @@ class Deciders:
             each.name: each
             for each in (Rules(), Native(), Label(_MOST_PROBABLE, {}), Dspy(program))
         }
-        self._embedded = Label(_MOST_OF_OUR_ENGINE, _OF_OUR_ENGINE)
+        ours: tuple[Decider, ...] = (
+            Native(_LONGEST_CALL),
+            Label(_MOST_OF_OUR_ENGINE, _OF_OUR_ENGINE),
+        )
+        self._embedded = self._by_name | {each.name: each for each in ours}
 
     def of(self, name: str, connector: str) -> Decider:
         """Return a decider.
@@ -38,6 +44,4 @@ class Deciders:
             connector: Of the assistant's model.
         """
         wanted = name or (Label.name if connector == _LOCAL else Native.name)
-        if wanted == Label.name and connector == _LOCAL:
-            return self._embedded
-        return self._by_name[wanted]
+        return (self._embedded if connector == _LOCAL else self._by_name)[wanted]

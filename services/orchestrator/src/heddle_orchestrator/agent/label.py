@@ -22,15 +22,16 @@ from heddle_orchestrator.agent.decision import (
     UndecidedError,
     message,
 )
-from heddle_orchestrator.agent.labels import demonstrations, labels_of, scores
+from heddle_orchestrator.agent.labels import Stranger, demonstrations, labels_of, scores, strangers
 from heddle_orchestrator.agent.rules import decided, inputs_for, overlap
 from heddle_orchestrator.agent.state import State
 
 _TASK = "Answer with one word, the tool that fits the request."
 _EMPTY_REQUESTS = ("N/A", "...", "Hello", "Please help me with this")
-_WORDS_WEIGH = 2.0
+_WORDS_WEIGH = 4.0
 """What it is worth that a tool's words cover the whole request, in units of log-probability."""
 _MOST_KNOWN = 256
+_SHORTEST = 20
 _LONGEST_INPUTS = 200
 """Tokens."""
 _USER, _MODEL = chat_pb2.ROLE_USER, chat_pb2.ROLE_ASSISTANT
@@ -71,8 +72,10 @@ class Label:
         self, request: Ask, prompt: str, tools: Sequence[Candidate]
     ) -> tuple[Candidate, str]:
         labels = labels_of(tools)
-        shown = [message(chat_pb2.ROLE_SYSTEM, _descriptions(tools, labels))]
-        for asked, label in demonstrations(tools, labels):
+        others = strangers(tools, labels)
+        shown = [message(chat_pb2.ROLE_SYSTEM, _descriptions(tools, labels, others))]
+        last = [(each.request, each.label) for each in others]
+        for asked, label in [*demonstrations(tools, labels), *last]:
             shown += [message(_USER, asked), message(_MODEL, label)]
         liked = await self._likes(request, shown, labels)
         said = await self._scores(request, [*shown, message(_USER, prompt)], labels)
@@ -121,7 +124,7 @@ async def filled_in(request: Ask, prompt: str, tool: Candidate) -> Mapping[str, 
         UndecidedError: The model writes something else.
     """
     examples = [(asked, _members(text)) for asked, text in tool.examples]
-    wanted = _wanted(tool.schema, [shown for _, shown in examples])
+    wanted = _wanted(tool.schema, [shown for _, shown in examples], len(prompt))
     if not examples and (simple := inputs_for(tool, prompt)) is not None:
         return simple
     if not wanted["properties"]:
@@ -139,15 +142,22 @@ async def filled_in(request: Ask, prompt: str, tool: Candidate) -> Mapping[str, 
     )
     answer = await request(question)
     inputs = _members(answer.text)
+    if not inputs and "query" in wanted["properties"]:  # any words will do
+        inputs = dict(inputs_for(tool, prompt) or {})
     if not inputs:
         raise UndecidedError(f"The model fills in no inputs of {tool.name!r}.")
     return inputs
 
 
-def _wanted(schema: Mapping[str, Any], shown: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _wanted(
+    schema: Mapping[str, Any], shown: Sequence[Mapping[str, Any]], longest: int
+) -> dict[str, Any]:
+    """Return the schema of what is asked for, with an end to every text: small models ramble."""
     asked = {*schema.get("required", ()), *(name for each in shown for name in each)}
     properties = {
-        name: each for name, each in schema.get("properties", {}).items() if name in asked
+        name: _ended(each, longest)
+        for name, each in schema.get("properties", {}).items()
+        if name in asked
     }
     made = {
         "type": "object",
@@ -158,8 +168,18 @@ def _wanted(schema: Mapping[str, Any], shown: Sequence[Mapping[str, Any]]) -> di
     return made | ({"$defs": schema["$defs"]} if "$defs" in schema else {})
 
 
-def _descriptions(tools: Sequence[Candidate], labels: Mapping[str, str]) -> str:
-    lines = [f"{labels[tool.name]}: {tool.description}" for tool in tools]
+def _ended(schema: Any, longest: int) -> Any:  # noqa: ANN401 - any JSON Schema
+    if not isinstance(schema, dict) or schema.get("type") != "string" or "enum" in schema:
+        return schema
+    most = max(longest, schema.get("minLength", 0), _SHORTEST)
+    return {**schema, "maxLength": min(most, schema.get("maxLength", most))}
+
+
+def _descriptions(
+    tools: Sequence[Candidate], labels: Mapping[str, str], others: Sequence[Stranger]
+) -> str:
+    lines = [f"{each.label}: {each.description}" for each in others]
+    lines += [f"{labels[tool.name]}: {tool.description}" for tool in tools]
     return "\n".join([_TASK, *lines])
 
 

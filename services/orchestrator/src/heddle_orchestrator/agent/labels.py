@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from heddle_orchestrator.agent.decision import Candidate
@@ -74,6 +75,47 @@ def _stems(found: Iterable[str]) -> set[str]:
 
 def _stem(word: str) -> str:
     return word.removesuffix("s")[:_STEM]
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """A tool that is not there. Measured: among such, a small model tells the others apart better.
+
+    What a model read last it says most readily, and that is a stranger's word then.
+    """
+
+    label: str
+    description: str
+    request: str
+
+
+_STRANGERS = (
+    Stranger("clock", "Tells the time.", "What time is it in Tokyo?"),
+    Stranger("calculator", "Computes numbers.", "What is 12 times 9?"),
+    Stranger("mail", "Sends a message to somebody.", "Write to Eva that I am late"),
+)
+
+
+def strangers(tools: Sequence[Candidate], labels: Mapping[str, str]) -> list[Stranger]:
+    """Return tools that are not there and unlike all of those that are.
+
+    None where every tool has examples: then they would only be in the way.
+    """
+    if all(tool.examples for tool in tools):
+        return []
+    taken = {label[:_SHARED] for label in labels.values()}
+    said = _stems(
+        word
+        for tool in tools
+        for text in (tool.description, tool.name.replace("_", " "), *(r for r, _ in tool.examples))
+        for word in telling(text)
+    )
+    return [
+        each
+        for each in _STRANGERS
+        if each.label[:_SHARED] not in taken
+        and not _stems(telling(f"{each.label} {each.description}")) & said
+    ]
 
 
 def demonstrations(tools: Sequence[Candidate], labels: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -35,6 +35,10 @@ class Native:
 
     name = "native"
 
+    def __init__(self, most_tokens: int | None = None) -> None:
+        """Make a decider. Some providers refuse `most_tokens`; None leaves it to them."""
+        self._most_tokens = most_tokens
+
     async def decide(self, request: Ask, state: State, tools: Sequence[Candidate]) -> Decision:
         """Choose what the model calls; no call at all means that it would answer.
 
@@ -47,6 +51,7 @@ class Native:
         question = Question(
             [message(chat_pb2.ROLE_SYSTEM, task), *turns],
             [tool.declaration for tool in tools],
+            max_tokens=self._most_tokens,
             extra={"tool_choice": "auto"},
         )
         answer = await request(question)

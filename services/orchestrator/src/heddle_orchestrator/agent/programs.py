@@ -26,6 +26,7 @@ from heddle_orchestrator.agent.label import filled_in
 from heddle_orchestrator.agent.rules import decided
 from heddle_orchestrator.agent.state import State
 
+_PACKAGE = "dspy"
 _MISSING = "DSPy is not installed: install heddle-orchestrator[dspy]."
 _MOST_CHARS = 6_000
 _MOST_TOKENS = 200
@@ -94,11 +95,11 @@ def predictor(dspy: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - DSPy is
 
 
 def _dspy() -> Any:  # noqa: ANN401 - see above
-    if find_spec("dspy") is None:
+    if find_spec(_PACKAGE) is None:
         raise UndecidedError(_MISSING)
     # Else its first use fetches a list of prices from the internet.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "true")
-    return import_module("dspy")
+    return import_module(_PACKAGE)
 
 
 def _demos(dspy: Any, tools: Sequence[Candidate]) -> list[Any]:  # noqa: ANN401 - see above
