@@ -76,6 +76,8 @@ async def measured(
                 made = checked(found, offered, RepeatGuard(state))
             except UndecidedError as error:
                 made = _ruled(state, offered, str(error))
+            except Exception as error:  # noqa: BLE001 - as the loop does
+                made = _ruled(state, offered, type(error).__name__)
         fell_back += bool(made.rejected)
         choice = made.choices[0]
         if choice.tool != each.tool:

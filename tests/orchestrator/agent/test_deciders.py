@@ -3,13 +3,21 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
+from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle_orchestrator.agent.deciders import Deciders
-from heddle_orchestrator.agent.decision import Candidate
+from heddle_orchestrator.agent.decision import Answer, Candidate, Question
 from heddle_orchestrator.agent.labels import demonstrations, labels_of, scores
+from heddle_orchestrator.agent.programs import Dspy, predictor
+from heddle_orchestrator.agent.state import State
+from heddle_orchestrator.bindings import Bound
 from orchestrator.agent.scripted import Model, Routed, routed
 from orchestrator.bench import done, text
 
@@ -197,3 +205,36 @@ def test_tokens_count_for_the_one_label_that_they_begin() -> None:
     assert found["a"] == pytest.approx(math.log(0.6))
     assert found["b"] < -10
     assert scores("", {"a": "clock"}) is None
+
+
+@pytest.mark.skipif(find_spec("dspy") is None, reason="heddle-orchestrator[dspy] is not installed")
+async def test_a_compiled_program_is_loaded_with_what_it_learned_of_the_tools_that_are_there(
+    tmp_path: Path,
+) -> None:
+    dspy = import_module("dspy")
+    program = predictor(dspy, ["clock", "mail"])
+    program.demos = [
+        dspy.Example(so_far="nothing yet", request=request, tool=tool)
+        for request, tool in (("LEARNED", "mail"), ("FORGOTTEN", "gone"))
+    ]
+    program.signature = program.signature.with_instructions("OPTIMISED")
+    program.save(str(tmp_path / "program.json"))
+    asked: list[Question] = []
+
+    async def answers(question: Question) -> Answer:
+        asked.append(question)
+        return Answer("[[ ## tool ## ]]\nmail\n\n[[ ## completed ## ]]")
+
+    bound = Bound("1", assistant_pb2.ToolBinding(), 1.0)
+    tools = [
+        replace(candidate("clock", "Tells the time."), bound=bound),
+        replace(candidate("mail", "Sends."), bound=bound),
+    ]
+    state = State("Write to Eva")
+
+    decision = await Dspy(tmp_path / "program.json").decide(answers, state, tools)
+
+    assert [choice.tool for choice in decision.choices] == ["mail"]
+    prompt = "\n".join(turn.parts[0].text for turn in asked[0].messages)
+    assert all(word in prompt for word in ("OPTIMISED", "LEARNED", "clock: Tells the time."))
+    assert "FORGOTTEN" not in prompt

@@ -29,7 +29,8 @@ from heddle_orchestrator.agent.state import State
 _PACKAGE = "dspy"
 _MISSING = "DSPy is not installed: install heddle-orchestrator[dspy]."
 _MOST_CHARS = 6_000
-_MOST_TOKENS = 200
+_MOST_TOKENS = 60
+_NOTHING = "nothing yet"
 _TASK = "Choose the tool that finds what the request asks for."
 _ROLES = {"system": chat_pb2.ROLE_SYSTEM, "assistant": chat_pb2.ROLE_ASSISTANT}
 
@@ -58,15 +59,8 @@ class Dspy:
             return ruled
         dspy = await asyncio.to_thread(_dspy)  # importing takes more than a second
         names = [tool.name for tool in tools if tool.bound is not None or tool.end]
-        predict = predictor(dspy, names)
-        predict.demos = _demos(dspy, tools)
-        if self._program is not None:
-            predict.load(str(self._program))
-        given = {
-            "tools": "\n".join(f"{tool.name}: {tool.description}" for tool in tools),
-            "so_far": progress(state, _MOST_CHARS),
-            "request": state.prompt,
-        }
+        predict = self._predictor(dspy, names, tools)
+        given = {"so_far": progress(state, _MOST_CHARS) or _NOTHING, "request": state.prompt}
         loop = asyncio.get_running_loop()
         with dspy.context(lm=_model(dspy, request, loop), adapter=dspy.ChatAdapter()):
             # In a thread: the program calls its model synchronously, and that waits for this loop.
@@ -79,12 +73,28 @@ class Dspy:
         inputs = await filled_in(request, state.prompt, chosen)
         return Decision((Choice(chosen.name, inputs),), "The program chose it.", self.name)
 
+    def _predictor(
+        self,
+        dspy: Any,  # noqa: ANN401 - see below
+        names: Sequence[str],
+        tools: Sequence[Candidate],
+    ) -> Any:  # noqa: ANN401 - see below
+        """Return the program with the tools of now, and what it learned of those names."""
+        predict = predictor(dspy, names)
+        predict.demos = _demos(dspy, tools)
+        if self._program is not None:
+            predict.load(str(self._program))
+            predict.demos = [shown for shown in predict.demos if shown["tool"] in names]
+        listed = "\n".join(f"{tool.name}: {tool.description}" for tool in tools)
+        told = f"{predict.signature.instructions}\n\n{listed}"
+        predict.signature = predict.signature.with_instructions(told)
+        return predict
+
 
 def predictor(dspy: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - DSPy is not there when types are checked
     """Return the program that chooses one of `names`, to be compiled and saved."""
     signature = dspy.Signature(
         {
-            "tools": (str, dspy.InputField(desc="what each tool is for")),
             "so_far": (str, dspy.InputField(desc="what was tried and found")),
             "request": (str, dspy.InputField()),
             "tool": (Literal[tuple(names)], dspy.OutputField()),
@@ -103,9 +113,8 @@ def _dspy() -> Any:  # noqa: ANN401 - see above
 
 
 def _demos(dspy: Any, tools: Sequence[Candidate]) -> list[Any]:  # noqa: ANN401 - see above
-    listed = "\n".join(f"{tool.name}: {tool.description}" for tool in tools)
     return [
-        dspy.Example(tools=listed, so_far="", request=asked, tool=tool.name)
+        dspy.Example(so_far=_NOTHING, request=asked, tool=tool.name)
         for tool in tools
         for asked, _ in tool.examples
     ]
