@@ -31,7 +31,9 @@ _FIGURES = (
 class Wanted(ToolArguments):
     """What to look for."""
 
-    query: str = Field(min_length=1, max_length=1_000, description="What to look for.")
+    query: str = Field(
+        min_length=1, max_length=1_000, description="What to look for.", examples=["heddle"]
+    )
 
 
 class Page(ToolArguments):
@@ -88,6 +90,8 @@ async def guide_figures(call: ToolCall[Any, Wanted]) -> ToolResult:
 async def look_at_figure(call: ToolCall[Any, Page]) -> ToolResult:
     """Tells what a figure that was found shows."""
     found = call.environment.find("guide_figures")
+    if not found:
+        return ToolResult("", message="There is no page to look at.")
     page = next((each for each in found if each["page"] == call.arguments.page), found[0])
     told = {"page": page["page"], "manual": _GUIDE, "interpretation": f"It shows: {page['text']}"}
     return ToolResult("", objects=[told], name=_GUIDE)
