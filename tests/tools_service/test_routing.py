@@ -253,3 +253,21 @@ def test_a_definition_that_the_agent_could_not_use_is_refused(
 
     with pytest.raises(DefinitionError, match=complaint):
         Registry.of(wrong)
+
+
+async def test_what_is_of_no_use_is_not_offered_to_models_either() -> None:
+    async def never(_: ToolCall[Any]) -> bool:
+        return False
+
+    @tool("idle", title="Idle", modes=("function", "agent"), available=never)
+    async def idle(_: object) -> ToolResult:
+        """Waits."""
+        return ToolResult("")
+
+    async with serving_tools(idle) as client:
+        request = pb.ListFunctionsRequest(invocations=[pb.ToolInvocation(id="1", name="idle")])
+        listed = await client.stub.ListFunctions(request, **outgoing(10))
+        told = await assessments(client, "idle")
+
+    assert not listed.functions[0].functions
+    assert (told["idle"].available, told["idle"].reason) == (False, "It is of no use now.")

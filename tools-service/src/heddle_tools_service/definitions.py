@@ -72,7 +72,7 @@ def _mode_problems(tool: Tool) -> Iterator[str]:
     if tool.function and not _FUNCTION.fullmatch(tool.function.name):
         yield f"its function cannot be {tool.function.name[:80]!r}: {_FUNCTION_RULE}"
     if "agent" not in tool.modes:
-        for name in ("available", "trigger", "end"):
+        for name in ("trigger", "end"):
             if getattr(tool, name):
                 yield f"{name} is for the mode agent, add the mode or leave it out"
     yield from _example_problems(tool)

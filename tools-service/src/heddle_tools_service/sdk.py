@@ -371,7 +371,7 @@ class Tool:
     enabled: Callable[[Occasion[Any]], bool] | None = None
     """Whether models may call it on an occasion. None if always."""
     available: Available | None = None
-    """Whether the routing agent may choose it now. None if always."""
+    """Whether it is of use now. None if always."""
     trigger: Triggered | None = None
     """Whether the routing agent must run it now. None if never."""
     end: bool = False
@@ -418,7 +418,8 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
         modes: The ways in which the tool can be bound.
         enabled: Whether models may call it on an occasion. Without it: always. It is asked when
             functions are offered and again when one is called, so it must be quick.
-        available: Whether the routing agent may choose it in the state that `ToolCall.tree` tells;
+        available: Whether it is of use now, asked when functions are offered and by the routing
+            agent before each decision, which it tells its state in `ToolCall.tree`;
             `ToolCall.arguments` is None. It raises `ToolError` to say why not. Without it: always.
         trigger: What the routing agent must run it with now, without deciding so. Without it, and
             where it returns None, the agent decides.

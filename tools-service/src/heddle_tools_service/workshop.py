@@ -79,11 +79,13 @@ class Workshop:
             scene = Scene(pb.RunContext(assistant=assistant))
             if not installed.is_enabled(config, scene):
                 return pb.ToolFunctions(id=invocation.id)
-            if installed.tool.offer is None:
-                return pb.ToolFunctions(id=invocation.id, functions=installed.functions())
             call = self._call(scene)
             seconds = min(self.patience, left * _TELLABLE)
             made = call(config=config, arguments=None, status=_unheard, seconds=seconds)
+            if installed.tool.available is not None and not await installed.tool.available(made):
+                return pb.ToolFunctions(id=invocation.id)
+            if installed.tool.offer is None:
+                return pb.ToolFunctions(id=invocation.id, functions=installed.functions())
             found = await installed.tool.offer(made)
         except Exception as error:  # noqa: BLE001 - of one tool: the others are told all the same
             return pb.ToolFunctions(
