@@ -161,10 +161,7 @@ async def run_tool(
         call = pb.FunctionCall(name=tool.function.name, arguments_json=text)
     statuses: list[str] = []
     async with browser() as http:
-        given: dict[str, Any] = {
-            name: neighbours.get(name)
-            for name in NEIGHBOURS
-        }
+        given: dict[str, Any] = {name: neighbours.get(name) for name in NEIGHBOURS}
         made: ToolCall[Any, Any] = ToolCall(
             **given,
             config=parsed,
