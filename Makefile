@@ -67,9 +67,12 @@ test: $(SYNCED) ## Run the tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone"
 	$(BIN)/pytest -m alone
 
+bench-agent: $(SYNCED) ## Measure how well the deciders of the agent choose
+	$(BIN)/python -m benchmarks.agent
+
 bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 	$(BIN)/python -m benchmarks.gateway
 
 check: lint test ## Everything CI does
 
-.PHONY: help demo up install proto format lint release-contract test bench check
+.PHONY: help demo up install proto format lint release-contract test bench bench-agent check

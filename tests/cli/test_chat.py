@@ -45,6 +45,16 @@ def test_the_answer_comes_out_and_everything_else_beside_it(
     assert not request.include_trace
 
 
+def test_a_decision_of_an_agent_is_told_beside_the_answer(services: Services, heddle: Run) -> None:
+    decision = {"choices": [{"tool": "guide"}, {"tool": "web"}], "reason": "It asks for both."}
+    services.orchestrator.script = [event(decision=decision), event(text_delta="So."), DONE]
+
+    code, out, notes = heddle("chat", "bio", "Why?")
+
+    assert (code, out) == (0, "So.\n")
+    assert notes == "chose guide, web: It asks for both.\n"
+
+
 def test_a_picture_is_told_beside_the_answer(services: Services, heddle: Run) -> None:
     picture = {"name": f"{'0a' * 16}.png", "media_type": "image/png", "data": b"1234"}
     services.orchestrator.script = [event(text_delta="Here:"), event(picture=picture), DONE]

@@ -38,7 +38,8 @@ def test_an_image_installs_starts_is_healthy_and_stops(name: str, tmp_path: Path
     home = tmp_path / "home"
     home.mkdir()
     with started(image, name, home) as address:
-        assert image.healthy(address)
+        # As often as the image asks: libraries of half a gigabyte may be loaded for the first time.
+        assert any(image.healthy(address) for _ in range(3))
         assert not image.healthy(re.sub(r":\d+", ":1", address))
 
 

@@ -43,14 +43,14 @@ def test_every_example_is_an_assistant() -> None:
 
     documents = [AssistantDocument.model_validate(yaml.safe_load(f.read_text())) for f in files]
 
-    assert [document.id for document in documents] == ["1", "2", "3", "4"]
+    assert sorted(document.id for document in documents) == ["1", "2", "3", "4", "5"]
 
 
 def test_what_the_readme_names_exists() -> None:
     for name in re.findall(r"^\| `([a-z/-]+)/` \|", README, re.MULTILINE):
         assert (ROOT / name).is_dir(), name
     for target in re.findall(r"\]\(([^)]+)\)", README):
-        assert (ROOT / target).exists(), target
+        assert (ROOT / target.partition("#")[0]).exists(), target
 
 
 def spoken(stream: str) -> str:

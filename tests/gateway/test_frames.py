@@ -8,6 +8,9 @@ import pytest
 from gateway.neighbours import DONE, text
 from heddle.chat.v1.chat_pb2 import Done, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import (
+    Choice,
+    Decision,
+    Output,
     RunEvent,
     Sources,
     Status,
@@ -276,3 +279,49 @@ def test_what_a_provider_wants_back_comes_with_calls_alone(*, called: bool) -> N
         assert (one["id"], one["signature"]) == ("c", "s")
     assert "reasoning_content" not in str(deltas)
     assert message["content"] != "x"
+
+
+CHOSEN = RunEvent(
+    decision=Decision(
+        iteration=1,
+        choices=[Choice(tool="fast_vector_search", binding_id="b1", inputs_json='{"query": "x"}')],
+        reason="It asks for a fact.",
+        decider="rules",
+    )
+)
+PUT_OUT = RunEvent(
+    output=Output(
+        type="result", query_id="q1", payload_json='{"tool": "t", "objects": [{"text": "a\u2028"}]}'
+    )
+)
+
+
+def test_a_decision_is_told_to_people_and_to_programs() -> None:
+    found = chunks(frames().batch([CHOSEN, text("a"), DONE]))
+    [told] = [chunk for chunk in found if "heddle" in chunk]
+    line = "chose fast_vector_search: It asks for a fact."
+    assert told["event"] == status("heddle.agent", line, done=False)
+    data = {
+        "iteration": 1,
+        "choices": [{"tool": "fast_vector_search", "inputs": {"query": "x"}}],
+        "reason": "It asks for a fact.",
+        "decider": "rules",
+        "rejected": None,
+    }
+    assert told["heddle"] == {"type": "decision", "data": data}
+
+
+def test_an_output_is_told_to_programs_only() -> None:
+    for view in ("openwebui", "reasoning"):
+        found = chunks(frames(view).batch([PUT_OUT, text("a"), DONE]))
+        [told] = [chunk for chunk in found if "heddle" in chunk]
+        assert "event" not in told
+        assert told["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+        payload = {"tool": "t", "objects": [{"text": "a\u2028"}]}
+        data = {"type": "result", "query_id": "q1", "payload": payload}
+        assert told["heddle"] == {"type": "output", "data": data}
+
+
+def test_decisions_and_outputs_are_not_told_if_unwanted() -> None:
+    found = chunks(frames("none").batch([CHOSEN, PUT_OUT, text("a"), DONE]))
+    assert not any("heddle" in chunk or "event" in chunk for chunk in found)

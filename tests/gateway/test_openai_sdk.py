@@ -6,7 +6,7 @@ import openai
 import pytest
 from gateway.conftest import KEY, Bench
 from gateway.neighbours import DONE, text
-from gateway.test_frames import FOUND, STARTED, changed
+from gateway.test_frames import CHOSEN, FOUND, PUT_OUT, STARTED, changed
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle_runtime.errors import ProviderRefusedError, ResourceExhaustedError, UnavailableError
 from openai import AsyncOpenAI
@@ -126,3 +126,19 @@ async def test_its_largest_request_is_understood(sdk: AsyncOpenAI, bench: Bench)
     extra = bench.orchestrator.requests[0].options.extra_json
     for name in ("logit_bias", "top_logprobs", "metadata", "response_format", "tool_choice"):
         assert f'"{name}":' in extra
+
+
+async def test_streams_an_agents_decisions_and_outputs_beside_the_text(
+    sdk: AsyncOpenAI, bench: Bench
+) -> None:
+    bench.orchestrator.script = [
+        [CHOSEN],
+        [PUT_OUT, CHOSEN, text("Hel")],
+        [text("lo"), PUT_OUT, DONE],
+    ]
+    stream = await sdk.chat.completions.create(model="lamb_assistant.1", messages=HI, stream=True)
+    chunks = [chunk async for chunk in stream]
+    said = [chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices]
+    assert "".join(said) == "Hello"
+    told = [(chunk.model_extra or {}).get("heddle", {}).get("type") for chunk in chunks]
+    assert [each for each in told if each] == ["decision", "output", "decision", "output"]

@@ -108,7 +108,7 @@ async def heddle(folder: Path) -> AsyncGenerator[str]:
         yield url
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 async def test_the_gateway_keeps_its_word_whatever_it_is_sent(tmp_path: Path) -> None:
     """Let schemathesis send what the description allows, and what it does not."""
     home = tmp_path / "schemathesis"  # where it leaves its notes

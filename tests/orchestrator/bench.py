@@ -225,10 +225,12 @@ async def serving(*bindings: Binding) -> AsyncGenerator[str]:
 
 
 @asynccontextmanager
-async def orchestrating(**given: Any) -> AsyncGenerator[Bench]:
+async def orchestrating(
+    tools: Tools | None = None, connector: Connector | None = None, **given: Any
+) -> AsyncGenerator[Bench]:
     # The stand-ins answer only what an orchestrator asks.
-    tools = Tools()  # type: ignore[abstract] # see above
-    connector = Connector()  # type: ignore[abstract] # see above
+    tools = tools or Tools()  # type: ignore[abstract] # see above
+    connector = connector or Connector()  # type: ignore[abstract] # see above
     kept = Kept()  # type: ignore[abstract] # see above
     usage = Usage()  # type: ignore[abstract] # see above
     async with (

@@ -27,6 +27,12 @@ from heddle_tools_service.sdk import (
 )
 from integration.browser import browser
 
+NEIGHBOURS = (
+    *("files", "rubrics", "moodle", "weather", "workspace", "servers", "web"),
+    *("catalogue", "graph"),
+)
+"""What a tool sees only if the test gives it."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -155,10 +161,7 @@ async def run_tool(
         call = pb.FunctionCall(name=tool.function.name, arguments_json=text)
     statuses: list[str] = []
     async with browser() as http:
-        given: dict[str, Any] = {
-            name: neighbours.get(name)
-            for name in ("files", "rubrics", "moodle", "weather", "workspace", "servers", "web")
-        }
+        given: dict[str, Any] = {name: neighbours.get(name) for name in NEIGHBOURS}
         made: ToolCall[Any, Any] = ToolCall(
             **given,
             config=parsed,

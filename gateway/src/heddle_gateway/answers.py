@@ -7,7 +7,13 @@ from typing import Any
 import msgspec
 from heddle.chat.v1 import chat_pb2
 from heddle.chat.v1.chat_pb2 import Done, ModelReplaced, Picture, ToolCall, Usage
-from heddle.orchestrator.v1.orchestrator_pb2 import Status, ToolFinished, ToolStarted
+from heddle.orchestrator.v1.orchestrator_pb2 import (
+    Decision,
+    Output,
+    Status,
+    ToolFinished,
+    ToolStarted,
+)
 
 Link = Callable[[str], str]
 """From the name of a picture to where a client finds it."""
@@ -72,6 +78,37 @@ def file_change(tool: str, status: Status) -> dict[str, Any]:
         "diff": change.diff,
     }
     return {"type": "file_change", "data": data}
+
+
+def decided(made: Decision) -> str:
+    """Return what people read of a decision of the routing agent."""
+    tools = ", ".join(choice.tool for choice in made.choices)
+    return f"chose {tools}: {made.reason}"
+
+
+def decision(made: Decision) -> dict[str, Any]:
+    """Return a decision of the routing agent for clients that show them."""
+    choices = [
+        {"tool": choice.tool, "inputs": members(choice.inputs_json)} for choice in made.choices
+    ]
+    data = {
+        "iteration": made.iteration,
+        "choices": choices,
+        "reason": made.reason,
+        "decider": made.decider,
+        "rejected": made.rejected or None,
+    }
+    return {"type": "decision", "data": data}
+
+
+def output(made: Output) -> dict[str, Any]:
+    """Return what came out of a tool of the routing agent, or its answer, for such clients."""
+    data = {
+        "type": made.type,
+        "query_id": made.query_id,
+        "payload": members(made.payload_json),
+    }
+    return {"type": "output", "data": data}
 
 
 def tool_call(call: ToolCall) -> dict[str, Any]:

@@ -181,6 +181,16 @@ class Frames:
         told = _encode(answers.file_change(about, status))
         return self._progress(about, status.message, b',"heddle":' + one_line(told))
 
+    def _decision(self, made: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        told = b',"heddle":' + one_line(_encode(answers.decision(made)))
+        return self._progress("agent", answers.decided(made), told)
+
+    def _output(self, made: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        if self._view == "none":
+            return b""
+        told = b',"heddle":' + one_line(_encode(answers.output(made)))
+        return self._chunk(b'{"role":"assistant","content":""}', told)
+
     def _model_replaced(self, told: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         return self._progress("model", answers.replacement(told))
 
@@ -237,6 +247,8 @@ class Frames:
     _WRITERS: ClassVar[dict[str, Callable[["Frames", Any], bytes]]] = {
         "reasoning_delta": _reasoning,
         "status": _status,
+        "decision": _decision,
+        "output": _output,
         "model_replaced": _model_replaced,
         "tool_finished": _tool_finished,
         "sources": _found,

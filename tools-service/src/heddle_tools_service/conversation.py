@@ -11,7 +11,8 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.calls import caller
 from heddle_runtime.errors import InvalidRequestError, Violation
 
-from heddle_tools_service.sdk import Assistant, Caller, EarlierResult
+from heddle_tools_service.sdk import Assistant, Caller, EarlierResult, TreeData
+from heddle_tools_service.trees import tree_of
 
 _ROLES = {
     chat_pb2.ROLE_SYSTEM: "system",
@@ -71,6 +72,16 @@ class Scene:
             EarlierResult(result.id, result.tool, result.slot, result.text)
             for result in self._context.earlier
         )
+
+    @property
+    def routed(self) -> bool:
+        """Whether the routing agent runs the tool."""
+        return self._context.HasField("tree")
+
+    @cached_property
+    def tree(self) -> TreeData:
+        """The state of the agent's run; of one that begins if no agent runs the tool."""
+        return tree_of(self._context.tree) if self.routed else TreeData(self.query)
 
     def request(self) -> dict[str, Any]:
         """Return the whole request in OpenAI's shape; a new one each time, for tools may edit it.

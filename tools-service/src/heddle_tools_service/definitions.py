@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import get_args
 
-from heddle_tools_service.sdk import Mode, Tool
+from jsonschema import Draft202012Validator
+
+from heddle_tools_service.complaints import ARGUMENTS, complaints
+from heddle_tools_service.sdk import CALLED, Mode, Tool
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _NAME_RULE = "use 1 to 63 of a-z, 0-9 and _, a letter first"
@@ -62,7 +65,28 @@ def _mode_problems(tool: Tool) -> Iterator[str]:
             yield f"there is no mode {mode!r}: use {', '.join(get_args(Mode))}"
     if not tool.modes:
         yield "it can be bound in no mode, name one"
-    if ("function" in tool.modes) != (tool.function is not None or tool.offer is not None):
-        yield "the mode function and a function go together, take both or none"
+    if bool(CALLED & set(tool.modes)) != (tool.function is not None or tool.offer is not None):
+        yield "the modes function and agent go with a function, take both or none"
+    if "agent" in tool.modes and tool.offer is not None:
+        yield "the routing agent needs to know its function beforehand, leave offer out"
     if tool.function and not _FUNCTION.fullmatch(tool.function.name):
         yield f"its function cannot be {tool.function.name[:80]!r}: {_FUNCTION_RULE}"
+    if "agent" not in tool.modes:
+        for name in ("trigger", "end"):
+            if getattr(tool, name):
+                yield f"{name} is for the mode agent, add the mode or leave it out"
+    yield from _example_problems(tool)
+
+
+def _example_problems(tool: Tool) -> Iterator[str]:
+    if tool.examples and tool.function is None:
+        yield "its examples are of no use without a function, leave them out"
+        return
+    for number, example in enumerate(tool.examples, start=1):
+        schema = tool.function.schema if tool.function else {}
+        for wrong in complaints(
+            Draft202012Validator(schema).iter_errors(dict(example.arguments)), ARGUMENTS
+        ):
+            yield f"in its example {number} {wrong.field} {wrong.description}"
+        if not example.request.strip():
+            yield f"its example {number} has no request, write one"

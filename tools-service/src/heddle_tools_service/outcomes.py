@@ -1,7 +1,7 @@
 """From what a tool returns or raises to what the contract says."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -33,6 +33,7 @@ _LONGEST_DETAILS = 20_000
 _MOST_SOURCES = 200
 _MOST_WARNINGS = 64
 _LONGEST_FIELD = 4_000
+_MOST_OBJECTS = 500
 
 
 def phrase(message: str) -> str:
@@ -107,6 +108,7 @@ def result(found: object, slot: str, own_slot: str, elapsed: float) -> pb.ToolRe
     if len(text) > LONGEST_TEXT:
         warnings.append(f"The output was cut from {len(text):,} to {LONGEST_TEXT:,} characters.")
         text = text[:LONGEST_TEXT]
+    objects = _objects(found.objects, warnings)
     try:
         metadata = to_struct(found.metadata)
     except (ValueError, TypeError, ParseError, RecursionError):
@@ -121,7 +123,42 @@ def result(found: object, slot: str, own_slot: str, elapsed: float) -> pb.ToolRe
         elapsed=duration,
         warnings=warnings[-_MOST_WARNINGS:],
         slot=slot or found.slot or own_slot,
+        objects_json=objects,
+        name=_cut(found.name),
+        message=phrase(found.message),
     )
+
+
+def in_environment(told: pb.ToolResult, tool: str) -> pb.ToolResult:
+    """Complete a result for the routing agent: text alone is one object. Changes its argument."""
+    text = "".join(part.text for part in told.parts)
+    if text.strip() and not told.objects_json:
+        told.objects_json.append(json.dumps({"text": text}, ensure_ascii=False))
+    told.name = told.name or tool
+    return told
+
+
+def _objects(found: Iterable[object], warnings: list[str]) -> list[str]:
+    """Return objects as JSON text; what is too much or no JSON is left out with a warning."""
+    texts: list[str] = []
+    size = wrong = more = 0
+    for each in found:
+        try:
+            text = _plain(json.dumps(each, ensure_ascii=False, allow_nan=False))
+        except (ValueError, TypeError, RecursionError):
+            text = ""
+        if not text.startswith("{"):
+            wrong += 1
+        elif len(texts) == _MOST_OBJECTS or size + len(text) > LONGEST_TEXT:
+            more += 1
+        else:
+            size += len(text)
+            texts.append(text)
+    if wrong:
+        warnings.append(f"{wrong} of the tool's objects are no JSON objects and were left out.")
+    if more:
+        warnings.append(f"{more} of the tool's objects were left out: they are too many.")
+    return texts
 
 
 def _source(source: Source) -> pb.Source:

@@ -25,6 +25,7 @@ from heddle_tools_service.definitions import check
 from heddle_tools_service.function_calls import WRONG_ARGUMENTS, declaration, members_of
 from heddle_tools_service.schemas import CompiledSchema
 from heddle_tools_service.sdk import CalledFunction, Mode, Occasion, Tool
+from heddle_tools_service.trees import examples_of
 
 ENTRY_POINTS = "heddle.tools"
 _LONGEST_NAME = 80
@@ -91,9 +92,18 @@ class Installed:
         Raises:
             InvalidRequestError: It cannot be called by models.
         """
-        if self.tool.function is None:
+        if self.tool.function is None or "function" not in self.tool.modes:
             raise self._wrong_mode("function")
         return [declaration(self.tool.function)]
+
+    def require_agent(self) -> None:
+        """Refuse a tool that the routing agent cannot choose.
+
+        Raises:
+            InvalidRequestError: It has not the mode.
+        """
+        if "agent" not in self.tool.modes:
+            raise self._wrong_mode("agent")
 
     def require_enabled(self, config: object, scene: Scene) -> None:
         """Refuse a call of what is not offered now, whatever a model was offered before.
@@ -187,6 +197,8 @@ class Registry:
             modes=[_MODES[mode] for mode in tool.modes],
             origin=self._origins[tool.name],
             functions=[declaration(tool.function)] if tool.function else (),
+            end=tool.end,
+            examples=examples_of(tool),
         )
 
 

@@ -5,9 +5,10 @@ or raises `ToolError`. The function is async, or an ordinary one, which then run
 an async one can use the client, the knowledge bases, the files, the workspace, the rubrics and the
 small model.
 
-One tool can be bound in several modes: `augment`, to fill a slot before the model answers, and
-`function`, where the model calls it. What the model sends is `ToolCall.query`, or what the tool's
-own `arguments` say.
+One tool can be bound in several modes: `augment`, to fill a slot before the model answers,
+`function`, where the model calls it, and `agent`, where the routing agent chooses it among others.
+What the model or the agent sends is `ToolCall.query`, or what the tool's own `arguments` say. For
+the agent, give the tool `examples`, and its result `objects`.
 """
 
 import inspect
@@ -39,6 +40,15 @@ from heddle_tools_service.remote_servers import (
     RemoteServers,
     RemoteSession,
     RemoteTool,
+)
+from heddle_tools_service.routing import (
+    Environment,
+    Example,
+    FailedTool,
+    Found,
+    PastRun,
+    TreeData,
+    Trigger,
 )
 from heddle_tools_service.surroundings import (
     NO_OPTIONS,
@@ -105,7 +115,10 @@ __all__ = [
     "EarlierResult",
     "Edit",
     "Entry",
+    "Environment",
+    "Example",
     "FailedSearch",
+    "FailedTool",
     "FileChange",
     "FileEdits",
     "FileQuery",
@@ -113,6 +126,7 @@ __all__ = [
     "Files",
     "Filter",
     "Findings",
+    "Found",
     "FoundPage",
     "FoundPages",
     "Function",
@@ -135,6 +149,7 @@ __all__ = [
     "Page",
     "Pages",
     "Passage",
+    "PastRun",
     "Patched",
     "Query",
     "RemoteAnswer",
@@ -157,6 +172,8 @@ __all__ = [
     "ToolError",
     "ToolResult",
     "ToolUnavailableError",
+    "TreeData",
+    "Trigger",
     "Weather",
     "Web",
     "WebAnswer",
@@ -165,6 +182,8 @@ __all__ = [
     "tool",
 ]
 Mode = Literal["augment", "function", "agent"]
+CALLED: frozenset[Mode] = frozenset({"function", "agent"})
+"""The modes in which a tool is called with arguments."""
 
 
 class ToolError(Exception):
@@ -178,7 +197,8 @@ class ToolError(Exception):
         Args:
             message: What is wrong, and how to mend it.
             kind: One of the tool's own words for it, for programs and for the model.
-            details: What else the model should know, plain JSON.
+            details: What else the model should know, plain JSON. The routing agent reads
+                `recoverable` (without it, a `ToolUnavailableError` is) and `suggestion`.
         """
         super().__init__(message)
         self.kind = kind
@@ -217,6 +237,13 @@ class ToolResult:
     """Parts of the work that failed while the rest succeeded, one sentence each."""
     slot: str = ""
     """The slot to fill, if it is another than the tool's own."""
+    objects: Sequence[Mapping[str, Any]] = ()
+    """What was found, piece by piece, plain JSON, for the environment of the routing agent. Without
+    them the text is the one object, `{"text": …}`."""
+    name: str = ""
+    """What the objects are, for example their collection. Without it, the tool's name counts."""
+    message: str = ""
+    """One sentence about the result for whoever decides what to do next."""
 
     @classmethod
     def json(cls, value: Any, **others: Any) -> "ToolResult":
@@ -224,6 +251,7 @@ class ToolResult:
         return cls(json.dumps(value, ensure_ascii=False), **others)
 
 
+_NO_RUN = TreeData()
 ConfigT = TypeVar("ConfigT")
 ArgumentsT = TypeVar("ArgumentsT", default=Any)
 ModelT = TypeVar("ModelT", bound=ToolConfig)
@@ -271,6 +299,13 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     """The small fast model; None if none is configured. Use `generate`."""
     called: bool = False
     """Whether a model called the tool; else it fills a slot."""
+    tree: TreeData = _NO_RUN
+    """The state of the run, if it is the routing agent that asks; else one that has just begun."""
+
+    @property
+    def environment(self) -> Environment:
+        """What the tools of the routing agent have found so far in this run."""
+        return self.tree.environment
 
     @cached_property
     def request(self) -> dict[str, Any]:
@@ -355,6 +390,7 @@ class CalledFunction:
 
 Offer = Callable[[ToolCall[Any, Any]], Awaitable[Offered]]
 Available = Callable[[ToolCall[Any, Any]], Awaitable[bool]]
+Triggered = Callable[[ToolCall[Any, Any]], Awaitable[Trigger | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +418,12 @@ class Tool:
     enabled: Callable[[Occasion[Any]], bool] | None = None
     """Whether models may call it on an occasion. None if always."""
     available: Available | None = None
-    """Whether what it needs is set up. None if it needs nothing."""
+    """Whether it is of use now. None if always."""
+    trigger: Triggered | None = None
+    """Whether the routing agent must run it now. None if never."""
+    end: bool = False
+    """Whether a run of the routing agent ends with it."""
+    examples: tuple[Example, ...] = ()
 
     @property
     def blocking(self) -> bool:
@@ -404,6 +445,9 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
     modes: tuple[Mode, ...] = ("augment",),
     enabled: Callable[[Occasion[ModelT]], bool] | None = None,
     available: Available | None = None,
+    trigger: Triggered | None = None,
+    end: bool = False,
+    examples: Sequence[Example] = (),
 ) -> Callable[[Callable[[ToolCall[ModelT, Any]], ToolResult | Awaitable[ToolResult]]], Tool]:
     """Make a `Tool` of a function; the first line of its docstring is the tool's description.
 
@@ -421,8 +465,13 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
         modes: The ways in which the tool can be bound.
         enabled: Whether models may call it on an occasion. Without it: always. It is asked when
             functions are offered and again when one is called, so it must be quick.
-        available: Whether what it needs is set up, asked when functions are offered. Without it:
-            always. A call that comes all the same is the tool's own to refuse.
+        available: Whether it is of use now, asked when functions are offered and by the routing
+            agent before each decision, which it tells its state in `ToolCall.tree`;
+            `ToolCall.arguments` is None. It raises `ToolError` to say why not. Without it: always.
+        trigger: What the routing agent must run it with now, without deciding so. Without it, and
+            where it returns None, the agent decides.
+        end: Whether a run of the routing agent ends with it: its text is the answer.
+        examples: Requests that it is right for, which the agent shows models when they decide.
     """
 
     def decorate(
@@ -445,10 +494,13 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
             version,
             modes,
             run.__module__,
-            offered if "function" in modes and offer is None else None,
+            offered if CALLED & set(modes) and offer is None else None,
             offer,
             enabled,
             available,
+            trigger,
+            end,
+            tuple(examples),
         )
 
     return decorate

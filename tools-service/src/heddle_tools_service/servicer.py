@@ -74,6 +74,18 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
         ]
         return pb.ListFunctionsResponse(functions=await asyncio.gather(*offers))
 
+    async def AssessTools(
+        self, request: pb.AssessToolsRequest, context: Context
+    ) -> pb.AssessToolsResponse:
+        """Tell what the routing agent may choose among."""
+        _check(request.invocations, "invocations[{}]")
+        left = remaining(context)
+        assessments = [
+            self._workshop.assess(invocation, request.context, left)
+            for invocation in request.invocations
+        ]
+        return pb.AssessToolsResponse(assessments=await asyncio.gather(*assessments))
+
     async def ExecuteTool(
         self, request: pb.ExecuteToolRequest, context: Context
     ) -> AsyncGenerator[pb.ExecuteToolResponse]:

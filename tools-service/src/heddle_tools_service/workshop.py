@@ -1,5 +1,6 @@
 """What tools work with, and how a run of one is begun."""
 
+import asyncio
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,11 +13,12 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.calls import Stopwatch
 from heddle_runtime.errors import HeddleError, to_status
 
+from heddle_tools_service.assessment import assessed
 from heddle_tools_service.conversation import Scene
 from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
 from heddle_tools_service.facts.asking import Asking
 from heddle_tools_service.function_calls import offered
-from heddle_tools_service.outcomes import failure, result
+from heddle_tools_service.outcomes import failure, in_environment, result
 from heddle_tools_service.providers.document_facts import AssistantCatalogue
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.graphs import AssistantGraph
@@ -99,6 +101,32 @@ class Workshop:
             )
         return offered(invocation.id, found)
 
+    async def assess(
+        self, invocation: pb.ToolInvocation, context: pb.RunContext, left: float
+    ) -> pb.Assessment:
+        """Return whether the routing agent may choose a tool now, and whether it must.
+
+        Args:
+            invocation: The tool and its configuration.
+            context: The run.
+            left: Seconds that are left of the call.
+        """
+        try:
+            installed = self.registry.get(invocation.name)
+            installed.require_agent()
+            config = installed.configure(invocation.config)
+            scene = Scene(context)
+            seconds = min(self.patience, left * _TELLABLE)
+            made = self._call(scene)(
+                config=config, arguments=None, status=_unheard, seconds=seconds
+            )
+            async with asyncio.timeout(seconds):
+                return await assessed(
+                    invocation.id, installed.tool, made, enabled=installed.is_enabled(config, scene)
+                )
+        except Exception as error:  # noqa: BLE001 - of one tool: the others are told all the same
+            return pb.Assessment(id=invocation.id, error=to_status(failure(invocation.name, error)))
+
     def _call(self, scene: Scene) -> Callable[..., ToolCall[Any]]:
         return partial(
             ToolCall,
@@ -120,6 +148,7 @@ class Workshop:
             servers=self.servers.of(scene.assistant),
             build_request=scene.request,
             small_model=self.small_model,
+            tree=scene.tree,
         )
 
     def _begin(
@@ -154,7 +183,7 @@ class Workshop:
             made = replace(made, called=asked is not None)
             if asked and isinstance(arguments, Query):
                 made = replace(made, query=arguments.query)
-            return self._work(tool, made, invocation.slot)
+            return self._work(tool, made, invocation.slot, routed=scene.routed)
 
         return Run(invocation.id, tool.name, slot, seconds, outbox, work)
 
@@ -165,13 +194,16 @@ class Workshop:
             return min(asked, left * _TELLABLE)
         return min(self.patience, left / 2)
 
-    async def _work(self, tool: Tool, call: ToolCall[Any], slot: str) -> pb.ToolResult:
+    async def _work(
+        self, tool: Tool, call: ToolCall[Any], slot: str, *, routed: bool
+    ) -> pb.ToolResult:
         watch = Stopwatch()
         try:
             found = await self._found(tool, call)
         except SystemExit as error:  # out of a task it would end the whole service
             raise RuntimeError("the tool called sys.exit") from error
-        return result(found, slot, tool.slot, watch.seconds())
+        told = result(found, slot, tool.slot, watch.seconds())
+        return in_environment(told, tool.name) if routed else told
 
     async def _found(self, tool: Tool, call: ToolCall[Any]) -> object:
         if not tool.blocking:

@@ -30,6 +30,9 @@ class Transcript:
                 self._note(event.status.message)
                 if diff := event.status.change.diff:
                     self._note(diff.rstrip("\n"))
+            case "decision":
+                chosen = ", ".join(choice.tool for choice in event.decision.choices)
+                self._note(f"chose {chosen}: {event.decision.reason}")
             case "tool_started":
                 self._note(f"{_name(event.tool_started)}: started")
             case "tool_finished":

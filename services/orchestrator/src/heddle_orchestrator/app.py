@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
@@ -17,6 +18,8 @@ from heddle_runtime.settings import ServiceSettings
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
+from heddle_orchestrator.agent import Agents
+from heddle_orchestrator.agent.deciders import Deciders
 from heddle_orchestrator.assistants import KeptAssistants
 from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.functions import Catalog, Functions, Limits
@@ -72,6 +75,16 @@ class OrchestratorSettings(ServiceSettings):
     tool_seconds: float = Field(
         default=120.0, gt=0, description="Seconds that all functions called in a run may take."
     )
+    agent_context_tokens: int = Field(
+        default=24_000,
+        gt=0,
+        description="Tokens, about, of what the tools of an agent found in the prompt of its "
+        "answer. The embedded model gets fewer.",
+    )
+    dspy_program: Path | None = Field(
+        default=None,
+        description="A file that DSPy saved: the compiled prompt of the strategy agent_dspy.",
+    )
     run_tokens: int = Field(
         default=1_000_000,
         gt=0,
@@ -123,6 +136,9 @@ async def app(settings: OrchestratorSettings, peers: Peers) -> AsyncGenerator[Se
         assistants=KeptAssistants(peers.assistants, settings.assistant_cache_seconds, meter),
         tool_timeout=settings.tool_timeout,
         functions=Functions(Catalog(peers.tools), _limits(settings)),
+        agents=Agents(
+            Deciders(settings.dspy_program), _limits(settings), settings.agent_context_tokens
+        ),
         max_prompt_chars=settings.max_prompt_chars,
         meter=meter,
     )

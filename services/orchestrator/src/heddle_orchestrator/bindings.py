@@ -37,6 +37,8 @@ class Bound:
     """The model's call. None if the tool runs before the model."""
     function: str = ""
     """What the tool service calls the function that is called."""
+    result: tool_pb2.ToolResult | None = None
+    """All of what the tool found, if it was called."""
 
     @property
     def tool(self) -> str:
@@ -50,6 +52,8 @@ class Bound:
         self.sources = result.sources
         self.warnings = result.warnings
         self.elapsed = result.elapsed
+        if self.call is not None:
+            self.result = result
 
     def fail(self, error: status_pb2.Status, slot: str) -> None:
         """Take the tool's failure. `slot` is empty if nobody could tell it."""

@@ -20,10 +20,11 @@ from heddle_runtime.errors import (
     from_rpc,
 )
 
+from heddle_orchestrator.agent import Agents
 from heddle_orchestrator.assistants import BY_ID, Assistants, owned_by_caller
 from heddle_orchestrator.execution import Events, ToolRun
 from heddle_orchestrator.forwarding import forward
-from heddle_orchestrator.functions import Functions
+from heddle_orchestrator.functions import Functions, Generate
 from heddle_orchestrator.metering.counting import Counting, counting
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.plan import Plan, plan
@@ -49,6 +50,7 @@ class Completions:
     assistants: Assistants
     tool_timeout: float
     functions: Functions
+    agents: Agents
     max_prompt_chars: int
     meter: Meter
 
@@ -70,7 +72,8 @@ class Completions:
             yield pb.RunCompletionResponse(events=[merging])
         order = planned.order(self.max_prompt_chars)
         tracing = planned.tracing()
-        generate = self._generate_and_call if planned.callable_ else self._generate
+        looping = planned.callable_ or planned.routing
+        generate = self._generate_and_call if looping else self._generate
         async with aclosing(generate(planned, order, context)) as generated:
             async for response in generated:
                 if tracing is not None:
@@ -103,7 +106,7 @@ class Completions:
                     happened.extend(events)
         order = planned.order(self.max_prompt_chars)
         tracing = planned.tracing()
-        if planned.callable_:
+        if planned.callable_ or planned.routing:
             async with aclosing(self._rounds(planned, order, context, watched=False)) as told:
                 async for events in told:
                     happened.extend(events)
@@ -186,10 +189,29 @@ class Completions:
     def _rounds(
         self, planned: Plan, order: Order, context: Context, *, watched: bool
     ) -> AsyncGenerator[Events]:
-        """Let the model answer and call functions in turns."""
+        """Let the model answer and call functions in turns, and the agent choose before."""
         once = partial(self._once, planned, context, watched=watched)
+        answer: Generate = once
         run = self._tool_run(planned, context, watched=watched)
-        return self.functions.answering(once, run, planned.callable_, planned.called)(order)
+        if planned.callable_:
+            answer = self.functions.answering(once, run, planned.callable_, planned.called)
+        if (routing := planned.routing) is None:
+            return answer(order)
+        return self.agents.answering(
+            order,
+            decider=routing.decider,
+            ask=partial(self._asked, planned, context),
+            generate=answer,
+            run=run,
+            bound=planned.routed,
+            called=planned.called,
+        )
+
+    async def _asked(self, planned: Plan, context: Context, order: Order) -> Sequence[pb.RunEvent]:
+        """Return what the model did when it was asked for a decision."""
+        made = pb.RunCompletionResponse()
+        await self._generate_whole(planned, order, context, made.events)
+        return made.events[:]
 
     async def _once(
         self, planned: Plan, context: Context, order: Order, *, watched: bool

@@ -17,7 +17,7 @@ from heddle_orchestrator import prompt_processors, strategies
 from heddle_orchestrator.bindings import Bound, bound_for, stop_on_failure
 from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS, PromptProcessor
 from heddle_orchestrator.slots import fill
-from heddle_orchestrator.strategies import STRATEGIES, Strategy
+from heddle_orchestrator.strategies import STRATEGIES, Routing, Strategy
 from heddle_orchestrator.trace import model_steps, trace
 
 if TYPE_CHECKING:
@@ -36,10 +36,17 @@ class Plan:
     """The tools that run before the model."""
     callable_: Sequence[Bound]
     """The tools that the model may call."""
+    routed: Sequence[Bound]
+    """The tools that the routing agent chooses among."""
     traced: bool
     """Whether what was done is told before the end."""
     called: list[Bound] = field(default_factory=list)
     """What the model called."""
+
+    @property
+    def routing(self) -> Routing | None:
+        """How the agent decides, if one routes."""
+        return self.strategy if isinstance(self.strategy, Routing) else None
 
     def tool_context(self, *, watched: bool) -> tool_pb2.RunContext:
         """Return what every tool may know. `watched` says that somebody reads what it tells."""
@@ -141,6 +148,7 @@ def plan(
         processor,
         bound_for(assistant_pb2.MODE_AUGMENT, equipped, tool_timeout, context),
         bound_for(assistant_pb2.MODE_FUNCTION, assistant, tool_timeout, context),
+        bound_for(assistant_pb2.MODE_AGENT, assistant, tool_timeout, context),
         request.include_trace or assistant.verbose,
     )
 

@@ -236,6 +236,130 @@ class ToolFinished(_message.Message):
 Global___ToolFinished: _TypeAlias = ToolFinished  # noqa: Y015
 
 @_typing.final
+class Decision(_message.Message):
+    """What the routing agent does next, and why."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITERATION_FIELD_NUMBER: _builtins.int
+    CHOICES_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    DECIDER_FIELD_NUMBER: _builtins.int
+    REJECTED_FIELD_NUMBER: _builtins.int
+    ELAPSED_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
+    iteration: _builtins.int
+    """The number of the decision in its run, from 1."""
+    reason: _builtins.str
+    """Why, in one sentence."""
+    decider: _builtins.str
+    """Who decided: `rules`, `native`, `label` or `dspy` as the assistant wishes, `trigger` if
+    the tool itself had to run, `policy` if a limit or a fixed rule left no choice.
+    """
+    rejected: _builtins.str
+    """Why the choice of the assistant's own decider was not taken and the rules decided
+    instead, for example because it named a tool that is not available. Empty if it was.
+    """
+    @_builtins.property
+    def choices(self) -> _containers.RepeatedCompositeFieldContainer[Global___Choice]:
+        """What runs now, all at once. Never empty."""
+
+    @_builtins.property
+    def elapsed(self) -> _duration_pb2.Duration:
+        """How long the decision took."""
+
+    @_builtins.property
+    def usage(self) -> _chat_pb2.Usage:
+        """What models read and wrote for it. Absent if none was asked."""
+
+    def __init__(
+        self,
+        *,
+        iteration: _builtins.int = ...,
+        choices: _abc.Iterable[Global___Choice] | None = ...,
+        reason: _builtins.str = ...,
+        decider: _builtins.str = ...,
+        rejected: _builtins.str = ...,
+        elapsed: _duration_pb2.Duration | None = ...,
+        usage: _chat_pb2.Usage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["elapsed", b"elapsed", "usage", b"usage"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["choices", b"choices", "decider", b"decider", "elapsed", b"elapsed", "iteration", b"iteration", "reason", b"reason", "rejected", b"rejected", "usage", b"usage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Decision: _TypeAlias = Decision  # noqa: Y015
+
+@_typing.final
+class Choice(_message.Message):
+    """One tool that the routing agent runs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOOL_FIELD_NUMBER: _builtins.int
+    BINDING_ID_FIELD_NUMBER: _builtins.int
+    INPUTS_JSON_FIELD_NUMBER: _builtins.int
+    tool: _builtins.str
+    """The tool: a bound one's name, unique in the run, `text_response` or `summarize`."""
+    binding_id: _builtins.str
+    """The binding. Empty for `text_response` and `summarize`."""
+    inputs_json: _builtins.str
+    """What it is called with: the text of one JSON object, at most 1,000 characters of it and
+    without secrets.
+    """
+    def __init__(
+        self,
+        *,
+        tool: _builtins.str = ...,
+        binding_id: _builtins.str = ...,
+        inputs_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["binding_id", b"binding_id", "inputs_json", b"inputs_json", "tool", b"tool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Choice: _TypeAlias = Choice  # noqa: Y015
+
+@_typing.final
+class Output(_message.Message):
+    """Something that came out of a run of the routing agent, in the form for frontends."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TYPE_FIELD_NUMBER: _builtins.int
+    QUERY_ID_FIELD_NUMBER: _builtins.int
+    PAYLOAD_JSON_FIELD_NUMBER: _builtins.int
+    type: _builtins.str
+    """What it is: `result`, `error`, `response` or `status`. Types that a client does not know
+    are to be ignored.
+    """
+    query_id: _builtins.str
+    """The identifier of the run, the same in all its outputs. Says nothing about anybody."""
+    payload_json: _builtins.str
+    """The text of one JSON object. Of a `result`: `tool`, `name`, `objects`, `metadata`,
+    `llm_message`. Of an `error`: `tool`, `message`, `recoverable`, `suggestion`. Of a
+    `response`: `text`, `sources`, each with `page` and `manual`. Of a `status`: `message`.
+    Long texts of objects are cut at 2,000 characters, with an ellipsis at the end.
+    """
+    def __init__(
+        self,
+        *,
+        type: _builtins.str = ...,
+        query_id: _builtins.str = ...,
+        payload_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["payload_json", b"payload_json", "query_id", b"query_id", "type", b"type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Output: _TypeAlias = Output  # noqa: Y015
+
+@_typing.final
 class Sources(_message.Message):
     """What the answer rests on."""
 
@@ -356,6 +480,8 @@ class RunEvent(_message.Message):
     LOGPROBS_JSON_FIELD_NUMBER: _builtins.int
     MODEL_REPLACED_FIELD_NUMBER: _builtins.int
     PICTURE_FIELD_NUMBER: _builtins.int
+    DECISION_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
     text_delta: _builtins.str
     """The next piece of the answer's text. Pieces that arrive together are joined."""
     reasoning_delta: _builtins.str
@@ -404,6 +530,14 @@ class RunEvent(_message.Message):
         text does not mention it.
         """
 
+    @_builtins.property
+    def decision(self) -> Global___Decision:
+        """The routing agent decided what to do next."""
+
+    @_builtins.property
+    def output(self) -> Global___Output:
+        """A tool of the routing agent, or its answer, in the form for frontends."""
+
     def __init__(
         self,
         *,
@@ -419,12 +553,14 @@ class RunEvent(_message.Message):
         logprobs_json: _builtins.str = ...,
         model_replaced: _chat_pb2.ModelReplaced | None = ...,
         picture: _chat_pb2.Picture | None = ...,
+        decision: Global___Decision | None = ...,
+        output: Global___Output | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "picture", b"picture", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "output", b"output", "picture", b"picture", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "picture", b"picture", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "output", b"output", "picture", b"picture", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["status", "tool_started", "tool_finished", "sources", "text_delta", "reasoning_delta", "tool_call", "trace", "done", "logprobs_json", "model_replaced", "picture"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["status", "tool_started", "tool_finished", "sources", "text_delta", "reasoning_delta", "tool_call", "trace", "done", "logprobs_json", "model_replaced", "picture", "decision", "output"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

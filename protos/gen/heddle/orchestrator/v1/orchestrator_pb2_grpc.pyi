@@ -41,7 +41,7 @@ class OrchestratorServiceStub:
     """Answers a conversation. Each response carries the events that were ready at the same
     time. Over the whole stream the events follow
 
-        (status | tool_started | tool_finished | sources | model_replaced |
+        (status | tool_started | tool_finished | sources | model_replaced | decision | output |
          text_delta | reasoning_delta | tool_call | logprobs_json | picture)* trace? done
 
     `done` comes last and exactly once, unless the call fails: a stream that ends
@@ -57,6 +57,14 @@ class OrchestratorServiceStub:
     functions, so that there is an answer. It is asked so too after the third call with
     the same arguments, after ten failures in a row, and when the run has used up its
     time for tools or its tokens; a `status` tells.
+
+    An assistant with the strategy `agent`, or one of its relatives that name who decides,
+    routes: tools of mode `MODE_AGENT` run because they were chosen. Each choice is a
+    `decision`, before the `tool_started` of what it runs; what a tool found or how it failed
+    is an `output` after its `tool_finished`. The last decision is to answer: the model's
+    text follows, then one `output` of type `response`. There are at most
+    `Assistant.max_tool_rounds` decisions to run tools; a tool that finds nothing new, time
+    and tokens end the search earlier, and the model answers with what there is.
 
     A call of a client's function ends the run: `tool_call` events, then `done` with
     `FINISH_REASON_TOOL_CALLS`. What the model called of the assistant's in the same
@@ -93,7 +101,7 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     """Answers a conversation. Each response carries the events that were ready at the same
     time. Over the whole stream the events follow
 
-        (status | tool_started | tool_finished | sources | model_replaced |
+        (status | tool_started | tool_finished | sources | model_replaced | decision | output |
          text_delta | reasoning_delta | tool_call | logprobs_json | picture)* trace? done
 
     `done` comes last and exactly once, unless the call fails: a stream that ends
@@ -109,6 +117,14 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     functions, so that there is an answer. It is asked so too after the third call with
     the same arguments, after ten failures in a row, and when the run has used up its
     time for tools or its tokens; a `status` tells.
+
+    An assistant with the strategy `agent`, or one of its relatives that name who decides,
+    routes: tools of mode `MODE_AGENT` run because they were chosen. Each choice is a
+    `decision`, before the `tool_started` of what it runs; what a tool found or how it failed
+    is an `output` after its `tool_finished`. The last decision is to answer: the model's
+    text follows, then one `output` of type `response`. There are at most
+    `Assistant.max_tool_rounds` decisions to run tools; a tool that finds nothing new, time
+    and tokens end the search earlier, and the model answers with what there is.
 
     A call of a client's function ends the run: `tool_call` events, then `done` with
     `FINISH_REASON_TOOL_CALLS`. What the model called of the assistant's in the same
@@ -160,7 +176,7 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         """Answers a conversation. Each response carries the events that were ready at the same
         time. Over the whole stream the events follow
 
-            (status | tool_started | tool_finished | sources | model_replaced |
+            (status | tool_started | tool_finished | sources | model_replaced | decision | output |
              text_delta | reasoning_delta | tool_call | logprobs_json | picture)* trace? done
 
         `done` comes last and exactly once, unless the call fails: a stream that ends
@@ -176,6 +192,14 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         functions, so that there is an answer. It is asked so too after the third call with
         the same arguments, after ten failures in a row, and when the run has used up its
         time for tools or its tokens; a `status` tells.
+
+        An assistant with the strategy `agent`, or one of its relatives that name who decides,
+        routes: tools of mode `MODE_AGENT` run because they were chosen. Each choice is a
+        `decision`, before the `tool_started` of what it runs; what a tool found or how it failed
+        is an `output` after its `tool_finished`. The last decision is to answer: the model's
+        text follows, then one `output` of type `response`. There are at most
+        `Assistant.max_tool_rounds` decisions to run tools; a tool that finds nothing new, time
+        and tokens end the search earlier, and the model answers with what there is.
 
         A call of a client's function ends the run: `tool_call` events, then `done` with
         `FINISH_REASON_TOOL_CALLS`. What the model called of the assistant's in the same

@@ -40,6 +40,8 @@ class Tool(_message.Message):
     MODES_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
     FUNCTIONS_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
+    EXAMPLES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     title: _builtins.str
@@ -60,15 +62,23 @@ class Tool(_message.Message):
     """
     origin: _builtins.str
     """Where the tool comes from: `builtin`, `package:<distribution>` or `folder:<file>`."""
+    end: _builtins.bool
+    """Whether a run of the routing agent ends with this tool: the text that it returns is the
+    answer then.
+    """
     @_builtins.property
     def modes(self) -> _containers.RepeatedScalarFieldContainer[_assistant_pb2.Mode.ValueType]:
         """The ways in which the tool can be bound."""
 
     @_builtins.property
     def functions(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.FunctionDeclaration]:
-        """What a model sees of a tool that has `MODE_FUNCTION`. Empty if that hangs on the
-        configuration; `ListFunctions` knows.
+        """What a model sees of a tool that has `MODE_FUNCTION`, and the routing agent of one that
+        has `MODE_AGENT`. Empty if that hangs on the configuration; `ListFunctions` knows.
         """
+
+    @_builtins.property
+    def examples(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolExample]:
+        """Requests that the tool is right for."""
 
     def __init__(
         self,
@@ -83,14 +93,44 @@ class Tool(_message.Message):
         modes: _abc.Iterable[_assistant_pb2.Mode.ValueType] | None = ...,
         origin: _builtins.str = ...,
         functions: _abc.Iterable[_chat_pb2.FunctionDeclaration] | None = ...,
+        end: _builtins.bool = ...,
+        examples: _abc.Iterable[Global___ToolExample] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "config_schema_json", b"config_schema_json", "default_slot", b"default_slot", "description", b"description", "functions", b"functions", "modes", b"modes", "name", b"name", "origin", b"origin", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "config_schema_json", b"config_schema_json", "default_slot", b"default_slot", "description", b"description", "end", b"end", "examples", b"examples", "functions", b"functions", "modes", b"modes", "name", b"name", "origin", b"origin", "title", b"title", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Tool: _TypeAlias = Tool  # noqa: Y015
+
+@_typing.final
+class ToolExample(_message.Message):
+    """A request that a tool is right for. The routing agent shows it to models as a demonstration."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_JSON_FIELD_NUMBER: _builtins.int
+    request: _builtins.str
+    """What a person asks, for example `Will it rain in Girona?`."""
+    arguments_json: _builtins.str
+    """What the tool is called with then: the text of one JSON object that fits the schema of
+    its arguments.
+    """
+    def __init__(
+        self,
+        *,
+        request: _builtins.str = ...,
+        arguments_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "request", b"request"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ToolExample: _TypeAlias = ToolExample  # noqa: Y015
 
 @_typing.final
 class PluginProblem(_message.Message):
@@ -271,8 +311,19 @@ class ToolResult(_message.Message):
     ELAPSED_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
     SLOT_FIELD_NUMBER: _builtins.int
+    OBJECTS_JSON_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
     slot: _builtins.str
     """The slot that the tool filled: the invocation's, or the tool's own."""
+    name: _builtins.str
+    """What the objects are, for example the collection that they come from. The agent keeps
+    results by the tool's name and this one. If empty, the tool's name counts.
+    """
+    message: _builtins.str
+    """One sentence about the result for whoever decides what to do next, for example
+    `Found 5 text results for 'bit codes'`. May be empty.
+    """
     @_builtins.property
     def parts(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.ContentPart]:
         """The content for the template slot. Empty if the tool found nothing."""
@@ -295,6 +346,13 @@ class ToolResult(_message.Message):
         example one collection of several.
         """
 
+    @_builtins.property
+    def objects_json(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the tool found, piece by piece: the text of one JSON object each. In a run of the
+        routing agent a tool that returns text only has one object, `{"text": "…"}`; outside of
+        such a run most tools have none. At most 500, together at most 400,000 characters.
+        """
+
     def __init__(
         self,
         *,
@@ -304,14 +362,203 @@ class ToolResult(_message.Message):
         elapsed: _duration_pb2.Duration | None = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
         slot: _builtins.str = ...,
+        objects_json: _abc.Iterable[_builtins.str] | None = ...,
+        name: _builtins.str = ...,
+        message: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["elapsed", b"elapsed", "metadata", b"metadata"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["elapsed", b"elapsed", "metadata", b"metadata", "parts", b"parts", "slot", b"slot", "sources", b"sources", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["elapsed", b"elapsed", "message", b"message", "metadata", b"metadata", "name", b"name", "objects_json", b"objects_json", "parts", b"parts", "slot", b"slot", "sources", b"sources", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ToolResult: _TypeAlias = ToolResult  # noqa: Y015
+
+@_typing.final
+class Environment(_message.Message):
+    """What the tools of one run of the routing agent have found so far. Belongs to that run alone."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FOUND_FIELD_NUMBER: _builtins.int
+    ERRORS_FIELD_NUMBER: _builtins.int
+    ESTIMATED_TOKENS_FIELD_NUMBER: _builtins.int
+    estimated_tokens: _builtins.int
+    """About how many tokens a model would read if it read all objects: their UTF-8 bytes
+    divided by 4, rounded up.
+    """
+    @_builtins.property
+    def found(self) -> _containers.RepeatedCompositeFieldContainer[Global___FoundObjects]:
+        """What was found, in the order in which it came. Names can repeat."""
+
+    @_builtins.property
+    def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___EnvironmentError]:
+        """The tools whose last run failed, in that order. A tool that succeeds is taken out."""
+
+    def __init__(
+        self,
+        *,
+        found: _abc.Iterable[Global___FoundObjects] | None = ...,
+        errors: _abc.Iterable[Global___EnvironmentError] | None = ...,
+        estimated_tokens: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["errors", b"errors", "estimated_tokens", b"estimated_tokens", "found", b"found"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Environment: _TypeAlias = Environment  # noqa: Y015
+
+@_typing.final
+class FoundObjects(_message.Message):
+    """What one run of one tool found."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOOL_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    OBJECTS_JSON_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    tool: _builtins.str
+    """The tool."""
+    name: _builtins.str
+    """The result's name, as in `ToolResult.name`. Never empty."""
+    message: _builtins.str
+    """As in `ToolResult.message`."""
+    @_builtins.property
+    def objects_json(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The objects, the text of one JSON object each, without those that the same tool found
+        before under that name. Empty if it found nothing.
+        """
+
+    @_builtins.property
+    def metadata(self) -> _struct_pb2.Struct:
+        """As in `ToolResult.metadata`."""
+
+    def __init__(
+        self,
+        *,
+        tool: _builtins.str = ...,
+        name: _builtins.str = ...,
+        objects_json: _abc.Iterable[_builtins.str] | None = ...,
+        metadata: _struct_pb2.Struct | None = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["metadata", b"metadata"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "metadata", b"metadata", "name", b"name", "objects_json", b"objects_json", "tool", b"tool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FoundObjects: _TypeAlias = FoundObjects  # noqa: Y015
+
+@_typing.final
+class EnvironmentError(_message.Message):
+    """How the last run of a tool failed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOOL_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    RECOVERABLE_FIELD_NUMBER: _builtins.int
+    SUGGESTION_FIELD_NUMBER: _builtins.int
+    tool: _builtins.str
+    """The tool."""
+    message: _builtins.str
+    """What went wrong, in words that may be shown."""
+    recoverable: _builtins.bool
+    """Whether the same call may succeed later."""
+    suggestion: _builtins.str
+    """What to do instead. May be empty."""
+    def __init__(
+        self,
+        *,
+        tool: _builtins.str = ...,
+        message: _builtins.str = ...,
+        recoverable: _builtins.bool = ...,
+        suggestion: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "recoverable", b"recoverable", "suggestion", b"suggestion", "tool", b"tool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EnvironmentError: _TypeAlias = EnvironmentError  # noqa: Y015
+
+@_typing.final
+class TreeData(_message.Message):
+    """The state of a run of the routing agent. Who asks comes with the call, as everywhere."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_PROMPT_FIELD_NUMBER: _builtins.int
+    ITERATIONS_FIELD_NUMBER: _builtins.int
+    ENVIRONMENT_FIELD_NUMBER: _builtins.int
+    HISTORY_FIELD_NUMBER: _builtins.int
+    user_prompt: _builtins.str
+    """What the person asks: the text of the last message of the role user."""
+    iterations: _builtins.int
+    """How many decisions were carried out so far."""
+    @_builtins.property
+    def environment(self) -> Global___Environment:
+        """What was found so far."""
+
+    @_builtins.property
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[Global___PastRun]:
+        """What ran so far, oldest first."""
+
+    def __init__(
+        self,
+        *,
+        user_prompt: _builtins.str = ...,
+        iterations: _builtins.int = ...,
+        environment: Global___Environment | None = ...,
+        history: _abc.Iterable[Global___PastRun] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["environment", b"environment"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["environment", b"environment", "history", b"history", "iterations", b"iterations", "user_prompt", b"user_prompt"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TreeData: _TypeAlias = TreeData  # noqa: Y015
+
+@_typing.final
+class PastRun(_message.Message):
+    """A tool that ran earlier in a run of the routing agent."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOOL_FIELD_NUMBER: _builtins.int
+    INPUTS_JSON_FIELD_NUMBER: _builtins.int
+    NEW_OBJECTS_FIELD_NUMBER: _builtins.int
+    FAILED_FIELD_NUMBER: _builtins.int
+    tool: _builtins.str
+    """The tool."""
+    inputs_json: _builtins.str
+    """What it was called with: the text of one JSON object."""
+    new_objects: _builtins.int
+    """How many objects it found that were not known before. 0 also if it failed."""
+    failed: _builtins.bool
+    """Whether it failed."""
+    def __init__(
+        self,
+        *,
+        tool: _builtins.str = ...,
+        inputs_json: _builtins.str = ...,
+        new_objects: _builtins.int = ...,
+        failed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["failed", b"failed", "inputs_json", b"inputs_json", "new_objects", b"new_objects", "tool", b"tool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PastRun: _TypeAlias = PastRun  # noqa: Y015
 
 @_typing.final
 class RunContext(_message.Message):
@@ -324,6 +571,7 @@ class RunContext(_message.Message):
     ASSISTANT_FIELD_NUMBER: _builtins.int
     EARLIER_FIELD_NUMBER: _builtins.int
     STREAMING_FIELD_NUMBER: _builtins.int
+    TREE_FIELD_NUMBER: _builtins.int
     streaming: _builtins.bool
     """Whether the client reads the answer as it is made."""
     @_builtins.property
@@ -344,6 +592,10 @@ class RunContext(_message.Message):
         strategy `sequential`.
         """
 
+    @_builtins.property
+    def tree(self) -> Global___TreeData:
+        """The state of the run, if it is the routing agent that runs the tool. Absent otherwise."""
+
     def __init__(
         self,
         *,
@@ -352,10 +604,11 @@ class RunContext(_message.Message):
         assistant: _assistant_pb2.Assistant | None = ...,
         earlier: _abc.Iterable[Global___EarlierResult] | None = ...,
         streaming: _builtins.bool = ...,
+        tree: Global___TreeData | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "options", b"options"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "options", b"options", "tree", b"tree"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "earlier", b"earlier", "messages", b"messages", "options", b"options", "streaming", b"streaming"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "earlier", b"earlier", "messages", b"messages", "options", b"options", "streaming", b"streaming", "tree", b"tree"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -426,8 +679,9 @@ class ToolInvocation(_message.Message):
 
     @_builtins.property
     def function_call(self) -> Global___FunctionCall:
-        """Runs the tool because a model calls it. The result's parts are what the model reads
-        then, and its slot means nothing. Without it the tool runs to fill its slot.
+        """Runs the tool because a model calls it, or the routing agent chose it. The result's
+        parts are what the model reads then, and its slot means nothing. Without it the tool
+        runs to fill its slot.
         """
 
     def __init__(
@@ -826,6 +1080,152 @@ class ListFunctionsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListFunctionsResponse: _TypeAlias = ListFunctionsResponse  # noqa: Y015
+
+@_typing.final
+class AssessToolsRequest(_message.Message):
+    """Request of `AssessTools`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOCATIONS_FIELD_NUMBER: _builtins.int
+    CONTEXT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def invocations(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolInvocation]:
+        """The tools with their configurations, with distinct ids. At most 64. Their
+        `function_call` means nothing here.
+        """
+
+    @_builtins.property
+    def context(self) -> Global___RunContext:
+        """The run. Without `tree`, one that is about to begin."""
+
+    def __init__(
+        self,
+        *,
+        invocations: _abc.Iterable[Global___ToolInvocation] | None = ...,
+        context: Global___RunContext | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["context", b"context"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["context", b"context", "invocations", b"invocations"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AssessToolsRequest: _TypeAlias = AssessToolsRequest  # noqa: Y015
+
+@_typing.final
+class AssessToolsResponse(_message.Message):
+    """Response of `AssessTools`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSESSMENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def assessments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Assessment]:
+        """One for each invocation, in their order."""
+
+    def __init__(
+        self,
+        *,
+        assessments: _abc.Iterable[Global___Assessment] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assessments", b"assessments"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AssessToolsResponse: _TypeAlias = AssessToolsResponse  # noqa: Y015
+
+@_typing.final
+class Assessment(_message.Message):
+    """Whether a tool can be chosen now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    AVAILABLE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    FUNCTION_FIELD_NUMBER: _builtins.int
+    EXAMPLES_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
+    TRIGGER_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The invocation."""
+    available: _builtins.bool
+    """Whether the tool may run now."""
+    reason: _builtins.str
+    """Why it may not, in one sentence that may be shown. Empty if it may."""
+    end: _builtins.bool
+    """As in `Tool.end`."""
+    @_builtins.property
+    def function(self) -> _chat_pb2.FunctionDeclaration:
+        """The tool as whoever decides reads it: its name, its description and the schema of what
+        it is called with. Absent with `error`.
+        """
+
+    @_builtins.property
+    def examples(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolExample]:
+        """Requests that the tool is right for."""
+
+    @_builtins.property
+    def trigger(self) -> Global___Trigger:
+        """Set if the tool must run now, without anybody deciding so. Only of an available tool."""
+
+    @_builtins.property
+    def error(self) -> _status_pb2.Status:
+        """Why nothing is known of the tool. Absent if all went well."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        available: _builtins.bool = ...,
+        reason: _builtins.str = ...,
+        function: _chat_pb2.FunctionDeclaration | None = ...,
+        examples: _abc.Iterable[Global___ToolExample] | None = ...,
+        end: _builtins.bool = ...,
+        trigger: Global___Trigger | None = ...,
+        error: _status_pb2.Status | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "function", b"function", "trigger", b"trigger"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "end", b"end", "error", b"error", "examples", b"examples", "function", b"function", "id", b"id", "reason", b"reason", "trigger", b"trigger"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Assessment: _TypeAlias = Assessment  # noqa: Y015
+
+@_typing.final
+class Trigger(_message.Message):
+    """That a tool must run now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INPUTS_JSON_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
+    inputs_json: _builtins.str
+    """What to call it with: the text of one JSON object. If empty, every argument has its
+    default.
+    """
+    cause: _builtins.str
+    """What makes it run, in the tool's own words. Within a run the same tool is triggered
+    once for the same cause, whatever it did: the caller remembers that, not the tool.
+    """
+    def __init__(
+        self,
+        *,
+        inputs_json: _builtins.str = ...,
+        cause: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "inputs_json", b"inputs_json"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Trigger: _TypeAlias = Trigger  # noqa: Y015
 
 @_typing.final
 class ExecuteToolRequest(_message.Message):

@@ -55,6 +55,11 @@ class ToolServiceStub:
                 request_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ListFunctionsRequest.SerializeToString,
                 response_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ListFunctionsResponse.FromString,
                 _registered_method=True)
+        self.AssessTools = channel.unary_unary(
+                '/heddle.tool.v1.ToolService/AssessTools',
+                request_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.AssessToolsRequest.SerializeToString,
+                response_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.AssessToolsResponse.FromString,
+                _registered_method=True)
         self.ExecuteTool = channel.unary_stream(
                 '/heddle.tool.v1.ToolService/ExecuteTool',
                 request_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ExecuteToolRequest.SerializeToString,
@@ -103,6 +108,16 @@ class ToolServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AssessTools(self, request, context):
+        """Tells which tools the routing agent may choose among in the state that its run is in, and
+        which of them must run now without being chosen. For bindings of mode `MODE_AGENT`, before
+        each decision. A tool that cannot be asked, for example because its configuration is
+        wrong, is not available and has an error of its own; the call succeeds.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ExecuteTool(self, request, context):
         """Runs one tool. The stream is any number of `status` events and then exactly one
         `result`, unless the call fails. Fails with `NOT_FOUND` for an unknown tool,
@@ -146,6 +161,11 @@ def add_ToolServiceServicer_to_server(servicer, server):
                     servicer.ListFunctions,
                     request_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ListFunctionsRequest.FromString,
                     response_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ListFunctionsResponse.SerializeToString,
+            ),
+            'AssessTools': grpc.unary_unary_rpc_method_handler(
+                    servicer.AssessTools,
+                    request_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.AssessToolsRequest.FromString,
+                    response_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.AssessToolsResponse.SerializeToString,
             ),
             'ExecuteTool': grpc.unary_stream_rpc_method_handler(
                     servicer.ExecuteTool,
@@ -267,6 +287,33 @@ class ToolService:
             '/heddle.tool.v1.ToolService/ListFunctions',
             heddle_dot_tool_dot_v1_dot_tool__pb2.ListFunctionsRequest.SerializeToString,
             heddle_dot_tool_dot_v1_dot_tool__pb2.ListFunctionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AssessTools(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.tool.v1.ToolService/AssessTools',
+            heddle_dot_tool_dot_v1_dot_tool__pb2.AssessToolsRequest.SerializeToString,
+            heddle_dot_tool_dot_v1_dot_tool__pb2.AssessToolsResponse.FromString,
             options,
             channel_credentials,
             insecure,

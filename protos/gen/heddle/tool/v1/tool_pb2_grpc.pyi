@@ -47,6 +47,12 @@ class ToolServiceStub:
     invocation that cannot be described, for example because its configuration is wrong
     or a remote server does not answer, ends in an error of its own; the call succeeds.
     """
+    AssessTools: _grpc.UnaryUnaryMultiCallable[_tool_pb2.AssessToolsRequest, _tool_pb2.AssessToolsResponse]
+    """Tells which tools the routing agent may choose among in the state that its run is in, and
+    which of them must run now without being chosen. For bindings of mode `MODE_AGENT`, before
+    each decision. A tool that cannot be asked, for example because its configuration is
+    wrong, is not available and has an error of its own; the call succeeds.
+    """
     ExecuteTool: _grpc.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolRequest, _tool_pb2.ExecuteToolResponse]
     """Runs one tool. The stream is any number of `status` events and then exactly one
     `result`, unless the call fails. Fails with `NOT_FOUND` for an unknown tool,
@@ -79,6 +85,12 @@ class ToolServiceAsyncStub(ToolServiceStub):
     caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
     invocation that cannot be described, for example because its configuration is wrong
     or a remote server does not answer, ends in an error of its own; the call succeeds.
+    """
+    AssessTools: _aio.UnaryUnaryMultiCallable[_tool_pb2.AssessToolsRequest, _tool_pb2.AssessToolsResponse]  # type: ignore[assignment]
+    """Tells which tools the routing agent may choose among in the state that its run is in, and
+    which of them must run now without being chosen. For bindings of mode `MODE_AGENT`, before
+    each decision. A tool that cannot be asked, for example because its configuration is
+    wrong, is not available and has an error of its own; the call succeeds.
     """
     ExecuteTool: _aio.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolRequest, _tool_pb2.ExecuteToolResponse]  # type: ignore[assignment]
     """Runs one tool. The stream is any number of `status` events and then exactly one
@@ -133,6 +145,18 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
         invocation that cannot be described, for example because its configuration is wrong
         or a remote server does not answer, ends in an error of its own; the call succeeds.
+        """
+
+    @_abc_1.abstractmethod
+    def AssessTools(
+        self,
+        request: _tool_pb2.AssessToolsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tool_pb2.AssessToolsResponse, _abc.Awaitable[_tool_pb2.AssessToolsResponse]]:
+        """Tells which tools the routing agent may choose among in the state that its run is in, and
+        which of them must run now without being chosen. For bindings of mode `MODE_AGENT`, before
+        each decision. A tool that cannot be asked, for example because its configuration is
+        wrong, is not available and has an error of its own; the call succeeds.
         """
 
     @_abc_1.abstractmethod

@@ -1,0 +1,79 @@
+"""Asking the assistant's model for a decision or a summary, quietly and within limits."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+
+from heddle.assistant.v1 import assistant_pb2
+from heddle.chat.v1 import chat_pb2
+from heddle.connector.v1 import connector_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime.calls import TimedCall, remaining
+
+from heddle_orchestrator.agent.decision import Answer, Question
+from heddle_orchestrator.functions.budget import Budget
+
+Generate = Callable[[connector_pb2.GenerateWholeMessageRequest], Awaitable[Iterable[pb.RunEvent]]]
+"""Asks a model once and returns everything that it did."""
+_COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
+_PART = 3
+"""A question takes at most this part of the time that is left."""
+
+
+@dataclass(slots=True)
+class Asking:
+    """The model of one assistant in one run."""
+
+    assistant: assistant_pb2.Assistant
+    context: TimedCall
+    generate: Generate
+    budget: Budget
+    usage: chat_pb2.Usage = field(default_factory=chat_pb2.Usage)
+    """What all questions together took."""
+
+    async def __call__(self, question: Question) -> Answer:
+        """Ask.
+
+        Raises:
+            TimeoutError: The model takes too long.
+        """
+        order = connector_pb2.GenerateWholeMessageRequest()
+        generation = order.generation
+        generation.model.CopyFrom(self.assistant.model)
+        generation.assistant.CopyFrom(self.assistant)
+        generation.messages.extend(question.messages)
+        generation.functions.extend(question.functions)
+        options = generation.options
+        if question.max_tokens is not None:
+            options.max_tokens = question.max_tokens
+        if question.temperature is not None:
+            options.temperature = question.temperature
+        if question.extra:
+            options.extra_json = json.dumps(question.extra, ensure_ascii=False)
+        async with asyncio.timeout(remaining(self.context) / _PART):
+            events = await self.generate(order)
+        return self._answer(events)
+
+    def _answer(self, events: Iterable[pb.RunEvent]) -> Answer:
+        texts, calls, logprobs = [], [], ""
+        for event in events:
+            match event.WhichOneof("event"):
+                case "text_delta":
+                    texts.append(event.text_delta)
+                case "tool_call":
+                    calls.append(event.tool_call)
+                case "logprobs_json":
+                    logprobs = logprobs or event.logprobs_json
+                case "done" if event.done.HasField("usage"):
+                    self.budget.take_tokens(event.done.usage)
+                    add(self.usage, event.done.usage)
+                case _:
+                    continue
+        return Answer("".join(texts), calls, logprobs)
+
+
+def add(total: chat_pb2.Usage, more: chat_pb2.Usage, *, sign: int = 1) -> None:
+    """Add what an answer took to what others did, or with the sign -1 take it away."""
+    for name in _COUNTED:
+        setattr(total, name, getattr(total, name) + sign * getattr(more, name))

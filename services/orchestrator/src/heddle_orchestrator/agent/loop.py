@@ -1,0 +1,296 @@
+"""The loop: decide, run, absorb, until there is an answer. It always ends in exactly one."""
+
+import json
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import grpc
+import structlog
+from google.protobuf.duration_pb2 import Duration
+from heddle.chat.v1 import chat_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle.tool.v1 import tool_pb2
+from heddle_runtime.calls import remaining
+from heddle_runtime.errors import DeadlineError, HeddleError, UnavailableError, from_rpc
+from heddle_runtime.redaction import redact
+
+from heddle_orchestrator.agent import outputs
+from heddle_orchestrator.agent.asking import Asking, add
+from heddle_orchestrator.agent.assessing import Offered, offered
+from heddle_orchestrator.agent.decision import (
+    SUMMARIZE,
+    Candidate,
+    Choice,
+    Decider,
+    Decision,
+    UndecidedError,
+)
+from heddle_orchestrator.agent.environment import Failed, members
+from heddle_orchestrator.agent.guard import RepeatGuard
+from heddle_orchestrator.agent.policy import is_greeting, respond
+from heddle_orchestrator.agent.responses import Order, TextResponse
+from heddle_orchestrator.agent.rules import decided
+from heddle_orchestrator.agent.state import Past, State
+from heddle_orchestrator.agent.summary import summarize
+from heddle_orchestrator.agent.validation import checked
+from heddle_orchestrator.bindings import Bound, stop_on_failure
+from heddle_orchestrator.call import Call
+from heddle_orchestrator.execution import Events, ToolRun, execute
+from heddle_orchestrator.functions.budget import Budget
+
+log = structlog.get_logger(__name__)
+_LONGEST_INPUTS = 1_000
+_LONGEST_WHY = 300
+
+
+@dataclass(slots=True)
+class Loop:
+    """One run. Everything that it finds is in `state`, which belongs to it alone."""
+
+    run: ToolRun
+    bound: Sequence[Bound]
+    decider: Decider
+    asking: Asking
+    response: TextResponse
+    budget: Budget
+    state: State
+    most_chars: int
+    """The longest prompt."""
+    called: list[Bound]
+    """Gets every tool that ran, and what became of it."""
+    _told: set[str] = field(default_factory=set)
+    """Bindings whose failure to be asked was told."""
+
+    async def events(self, order: Order) -> AsyncGenerator[Events]:
+        """Yield what happens until there is an answer. The last event is `done`.
+
+        Args:
+            order: What the model is asked in the end, but for what is found. Is changed.
+        """
+        while True:
+            began = time.monotonic()
+            found = await offered(self.run, self.bound, self.state)
+            if failed := self._unasked(found):
+                yield failed
+            before = chat_pb2.Usage()
+            before.CopyFrom(self.asking.usage)
+            decision = self._forced(found.tools) or await self._decided(found.tools)
+            yield [self._event(decision, found.tools, time.monotonic() - began, before)]
+            if decision.ends:
+                break
+            known = {each.name: each for each in found.tools}
+            async with aclosing(self._carry_out(decision.choices, known)) as happened:
+                async for events in happened:
+                    yield events
+            if text := self._ended(known):
+                done = chat_pb2.Done(finish_reason=chat_pb2.FINISH_REASON_STOP)
+                ended = self.response.end(text, (), done, self.asking.usage)
+                yield [pb.RunEvent(text_delta=text), *ended]
+                return
+            self.state.iterations += 1
+            self.budget.take_round(time.monotonic() - began)
+            if self.budget.stopped and self.run.watched:
+                yield [pb.RunEvent(status=pb.Status(message=self.budget.stopped))]
+        wanted = decision.choices[0].inputs.get("include_sources", True)
+        answer = self.response.events(
+            order, self.state.environment, self.asking.usage, include_sources=wanted is not False
+        )
+        async with aclosing(answer) as happened:
+            async for events in happened:
+                yield events
+
+    def _unasked(self, found: Offered) -> Events:
+        """Take note of tools that could not be asked whether they can be chosen."""
+        events: Events = []
+        for binding, (tool, failed) in found.failed.items():
+            if binding not in self._told:
+                self._told.add(binding)
+                self.state.environment.fail(tool, failed)
+                events.append(outputs.event(outputs.Error(tool, failed), self.response.query_id))
+        return events
+
+    def _forced(self, tools: Sequence[Candidate]) -> Decision | None:
+        """Return what is not left to a decider."""
+        if self.budget.stopped:
+            return respond(self.budget.stopped.capitalize() + ".")
+        if triggered := self._triggered(tools):
+            return triggered
+        if why := RepeatGuard(self.state).stuck():
+            return respond(why.capitalize() + ".")
+        if not self.state.history and is_greeting(self.state.prompt):
+            return respond("Nothing is asked that could be looked up.")
+        if not any(tool.bound is not None for tool in tools):
+            return respond("No tool is available.")
+        return None
+
+    def _triggered(self, tools: Sequence[Candidate]) -> Decision | None:
+        choices, causes = [], []
+        for tool in tools:
+            if tool.trigger is None:
+                continue
+            cause, inputs = tool.trigger
+            key = (tool.bound.id if tool.bound else tool.name, cause)
+            if key not in self.state.fired:
+                self.state.fired.add(key)
+                choices.append(Choice(tool.name, inputs))
+                causes.append(cause or f"{tool.name} asks for it")
+        if not choices:
+            return None
+        return Decision(tuple(choices), f"It must run now: {'; '.join(causes)}.", "trigger")
+
+    async def _decided(self, tools: Sequence[Candidate]) -> Decision:
+        """Let the decider choose, and the rules where it cannot, or may not so."""
+        guard = RepeatGuard(self.state)
+        try:
+            return checked(await self.decider.decide(self.asking, self.state, tools), tools, guard)
+        except UndecidedError as error:
+            why = str(error)
+        except HeddleError as error:
+            why = error.message
+        except grpc.aio.AioRpcError as error:
+            why = from_rpc(error).message
+        except TimeoutError:
+            why = "The model takes too long to decide."
+        except Exception:
+            log.exception("decider failed", decider=self.decider.name)
+            why = f"The decider {self.decider.name!r} failed."
+        ruled = decided(self.state, tools)
+        if not ruled.ends:
+            try:
+                ruled = checked(ruled, tools, guard)
+            except UndecidedError:
+                ruled = respond("There is nothing else to try.", ruled.decider)
+        return replace(ruled, rejected=redact(why)[:_LONGEST_WHY])
+
+    async def _carry_out(
+        self, choices: Sequence[Choice], known: dict[str, Candidate]
+    ) -> AsyncGenerator[Events]:
+        if any(choice.tool == SUMMARIZE for choice in choices):
+            inputs = next(c.inputs for c in choices if c.tool == SUMMARIZE)
+            yield [await self._summarize(inputs)]
+        bound = [
+            self._bound(number, choice, known[choice.tool])
+            for number, choice in enumerate(choices, start=1)
+            if choice.tool != SUMMARIZE
+        ]
+        if not bound:
+            return
+        request = tool_pb2.RunContext()
+        request.CopyFrom(self.run.request)
+        request.tree.CopyFrom(self.state.told())
+        async with aclosing(execute(replace(self.run, request=request), bound)) as happened:
+            async for events in happened:
+                yield events
+        self.called += bound
+        stop_on_failure(bound)
+        yield [self._absorb(each) for each in bound]
+
+    async def _summarize(self, inputs: Any) -> pb.RunEvent:  # noqa: ANN401 - JSON of a model's
+        length = inputs.get("max_length", 200)
+        text = await summarize(self.asking, self.state, length, self.most_chars)
+        return outputs.event(
+            outputs.Result(
+                SUMMARIZE,
+                "summary",
+                [json.dumps({"summary": text}, ensure_ascii=False)],
+                tool_pb2.ToolResult().metadata,
+                "Everything that was found is now a summary.",
+            ),
+            self.response.query_id,
+        )
+
+    def _bound(self, number: int, choice: Choice, tool: Candidate) -> Bound:
+        """Return a tool ready to run."""
+        assert tool.bound is not None  # noqa: S101 - what has none is carried out elsewhere
+        told = chat_pb2.ToolCall(
+            id=f"agent_{self.state.iterations + 1}_{number}",
+            name=tool.name,
+            arguments_json=json.dumps(dict(choice.inputs), ensure_ascii=False),
+        )
+        left = min(self.budget.seconds, remaining(self.run.context) / 2)
+        return replace(
+            tool.bound,
+            id=told.id,
+            call=Call.read(told),
+            function=tool.function,
+            timeout=min(tool.bound.timeout, left),
+        )
+
+    def _absorb(self, ran: Bound) -> pb.RunEvent:
+        """Put what a tool found, or how it failed, where the next decision sees it."""
+        inputs = ran.call.arguments if ran.call and ran.call.arguments else {}
+        failure = ran.failure
+        self.budget.take_outcome(failed=failure is not None)
+        if failure is not None:
+            failed = _failed(failure)
+            self.state.environment.fail(ran.tool, failed)
+            self.state.history.append(Past(ran.tool, inputs, 0, failed=True))
+            return outputs.event(outputs.Error(ran.tool, failed), self.response.query_id)
+        result = ran.result or tool_pb2.ToolResult()
+        new = self.state.environment.add(ran.tool, result)
+        self.state.history.append(Past(ran.tool, inputs, new, failed=False))
+        found = outputs.Result(
+            ran.tool,
+            result.name or ran.tool,
+            result.objects_json[:],
+            result.metadata,
+            result.message,
+        )
+        return outputs.event(found, self.response.query_id)
+
+    def _ended(self, known: dict[str, Candidate]) -> str:
+        """Return the answer if the last tool that ran is one that ends the run with it."""
+        last = self.called[-1] if self.called else None
+        if last is None or last.call is None or last.error is not None:
+            return ""
+        tool = known.get(last.call.name)
+        return last.text if tool is not None and tool.end else ""
+
+    def _event(
+        self,
+        decision: Decision,
+        tools: Sequence[Candidate],
+        seconds: float,
+        before: chat_pb2.Usage,
+    ) -> pb.RunEvent:
+        bindings = {each.name: each.bound.binding_id for each in tools if each.bound is not None}
+        elapsed = Duration()
+        elapsed.FromNanoseconds(int(seconds * 1e9))
+        told = pb.Decision(
+            iteration=self.state.iterations + 1,
+            choices=[
+                pb.Choice(
+                    tool=choice.tool,
+                    binding_id=bindings.get(choice.tool, ""),
+                    inputs_json=redact(json.dumps(dict(choice.inputs), ensure_ascii=False))[
+                        :_LONGEST_INPUTS
+                    ],
+                )
+                for choice in decision.choices
+            ],
+            reason=redact(decision.reason),
+            decider=decision.decider,
+            rejected=decision.rejected,
+            elapsed=elapsed,
+        )
+        used = chat_pb2.Usage()
+        add(used, self.asking.usage)
+        add(used, before, sign=-1)
+        if used.ByteSize():
+            told.usage.CopyFrom(used)
+        return pb.RunEvent(decision=told)
+
+
+def _failed(failure: HeddleError) -> Failed:
+    details = members(failure.metadata.get("details_json", ""))
+    given = details.get("recoverable")
+    again = isinstance(failure, (UnavailableError, DeadlineError))
+    suggestion = details.get("suggestion", "")
+    return Failed(
+        failure.message,
+        given if isinstance(given, bool) else again,
+        suggestion if isinstance(suggestion, str) else "",
+    )

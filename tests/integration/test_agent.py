@@ -1,0 +1,71 @@
+"""An agent from end to end: HTTP in, decisions, tools of a mounted folder, an answer out."""
+
+import json
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration.browser import browser
+from integration.whole import whole, write_assistant
+
+ROOT = Path(__file__).parents[2]
+AGENT = """
+strategy: agent_rules
+model: {connector: bypass, model: simple-bypass}
+tools:
+  - {type: guide_passages, mode: agent}
+  - {type: guide_figures, mode: agent}
+  - {type: look_at_figure, mode: agent}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "examples" / "plugins", tmp_path / "plugins")
+    return tmp_path
+
+
+def body(words: str, **more: Any) -> dict[str, Any]:
+    return {"model": "7", "messages": [{"role": "user", "content": words}], **more}
+
+
+async def streamed(folder: Path, words: str) -> list[dict[str, Any]]:
+    async with whole(folder) as running, browser(running.url, timeout=60) as client:
+        answer = await client.post("/v1/chat/completions", json=body(words, stream=True))
+    lines = [line.removeprefix("data: ") for line in answer.text.splitlines() if line]
+    return [json.loads(line) for line in lines if line != "[DONE]"]
+
+
+async def test_an_agent_searches_and_answers_with_what_it_found(folder: Path) -> None:
+    write_assistant(folder, "7", AGENT)
+
+    chunks = await streamed(folder, "Which figure shows the heddles?")
+
+    said = "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks if c["choices"])
+    assert "(Loom guide, page 4) Figure 1 shows the loom" in said
+    told = [chunk["heddle"] for chunk in chunks if "heddle" in chunk]
+    chosen = [
+        choice["tool"]
+        for each in told
+        if each["type"] == "decision"
+        for choice in each["data"]["choices"]
+    ]
+    assert chosen == ["guide_figures", "text_response"]
+    [response] = [each["data"] for each in told if each["data"].get("type") == "response"]
+    assert response["payload"]["sources"][0] == {"page": 4, "manual": "Loom guide"}
+
+
+@pytest.mark.skipif(find_spec("xllamacpp") is None, reason="the embedded model is not installed")
+async def test_the_embedded_model_chooses_by_labels(folder: Path) -> None:
+    model = "{connector: local, model: smollm2-135m-instruct}"
+    bypass = "{connector: bypass, model: simple-bypass}"
+    agent = AGENT.replace("agent_rules", "agent").replace(bypass, model)
+    write_assistant(folder, "7", agent)
+
+    chunks = await streamed(folder, "Show me a drawing of the loom")
+
+    [first, *_] = [chunk["heddle"]["data"] for chunk in chunks if "heddle" in chunk]
+    assert first["decider"] == "label"
+    assert first["choices"][0]["tool"] == "guide_figures"

@@ -1,0 +1,396 @@
+"""A run of the agent, over real calls: what it does, where it stops, and that it answers."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from heddle.tool.v1 import tool_pb2
+from heddle_orchestrator.agent.environment import Environment
+from heddle_runtime.errors import ToolFailedError, UnavailableError
+from orchestrator.agent.scripted import Outcome, Routed, Run, routing
+from orchestrator.bench import ask, kinds
+
+FAST = "fast_vector_search"
+VOLTAGE = {"page": 12, "manual": "S-130", "text": "x" * 500}
+
+
+def always(tool: str) -> Any:
+    """Return a model that calls one tool, each time with other words."""
+    counted = iter(range(1000))
+    return lambda _: [
+        (tool, {"query": f"question number {next(counted)} {chr(65 + next(counted))}"})
+    ]
+
+
+async def test_a_tool_that_always_finds_the_same_is_asked_three_times_at_most(
+    agent: Routed,
+) -> None:
+    agent.shelf.finds = {FAST: [VOLTAGE]}
+    agent.model.decide = always(FAST)
+
+    run = await agent.run("What is the voltage of the S-130?", decider="native", rounds=50)
+
+    searches = [path for path in run.path if path == FAST]
+    assert 1 <= len(searches) <= 3
+    assert run.path[-1] == "text_response"
+    assert run.text == "Hello"
+    assert "nothing new" in run.decisions[-1].reason
+
+
+@pytest.mark.parametrize("decider", ["rules", "native"])
+async def test_the_same_question_is_not_asked_twice(agent: Routed, decider: str) -> None:
+    agent.shelf.finds = {FAST: [VOLTAGE]}
+    agent.model.decide = lambda _: [(FAST, {"query": "voltage of the S-130", "limit": 3})]
+    agent.shelf.schemas = {
+        FAST: {"properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
+    }
+
+    run = await agent.run("What is the voltage of the S-130?", FAST, decider=decider, rounds=20)
+
+    assert len({json.dumps(inputs) for _, inputs in agent.shelf.ran}) == len(agent.shelf.ran) <= 3
+    assert run.path[-1] == "text_response"
+
+
+async def test_decisions_come_before_what_they_run_and_outputs_after(agent: Routed) -> None:
+    agent.shelf.finds = {FAST: [{"page": 3, "manual": "Guide", "text": "The port is 22."}]}
+
+    run = await agent.run("Which port does ssh use?", FAST)
+
+    assert kinds(run.events) == [
+        *("decision", "tool_started", "tool_finished", "output"),
+        *("decision", "text_delta", "output", "done"),
+    ]
+    [first, last] = run.decisions
+    assert (first.iteration, first.decider, first.choices[0].binding_id) == (1, "rules", FAST)
+    assert json.loads(first.choices[0].inputs_json) == {"query": "Which port does ssh use?"}
+    assert first.reason
+    assert (last.iteration, last.choices[0].tool) == (2, "text_response")
+    assert len({event.output.query_id for event in run.events if event.HasField("output")}) == 1
+
+
+async def test_a_whole_answer_holds_the_same_decisions_and_outputs(agent: Routed) -> None:
+    agent.shelf.finds = {FAST: [VOLTAGE]}
+
+    events = await agent.bench.whole(ask(routing(FAST), "Which port does ssh use?"))
+
+    assert [kind for kind in kinds(events) if kind in ("decision", "output", "done")] == [
+        *("decision", "output") * 2,
+        *("decision", "output", "done"),
+    ]
+
+
+async def test_a_greeting_is_answered_without_a_search(agent: Routed) -> None:
+    for decider in ("rules", "native", "label", ""):
+        run = await agent.run("Hello!", decider=decider)
+
+        assert run.path == ["text_response"]
+        assert run.text == "Hello"
+    assert not agent.shelf.ran
+    assert not agent.model.decisions
+
+
+async def test_a_model_that_calls_nothing_answers_at_once(agent: Routed) -> None:
+    run = await agent.run("Which port does ssh use?", decider="native")
+
+    assert run.path == ["text_response"]
+    assert not agent.shelf.ran
+
+
+async def test_a_model_can_choose_to_answer_only_once_something_was_tried(agent: Routed) -> None:
+    agent.model.decide = lambda _: [("text_response", {})]
+
+    run = await agent.run("Which port does ssh use?", decider="native")
+
+    offered = [{each.name for each in asked.functions} for asked in agent.model.decisions]
+    assert ["text_response" in names for names in offered] == [False, True]
+    assert "not available" in run.decisions[0].rejected
+    assert run.path[-1] == "text_response"
+
+
+@pytest.mark.parametrize(
+    ("calls", "complaint"),
+    [
+        ([("web_search", {"query": "x"})], "'web_search' is not available now"),
+        ([(FAST, {})], "break the rule 'required'"),
+        ([(FAST, {"query": 7})], "break the rule 'type' at query"),
+        ([(FAST, '{"query": ')], "no JSON object"),
+        ([(FAST, "[]")], "no JSON object"),
+    ],
+)
+async def test_what_a_model_may_not_choose_is_never_run_and_the_rules_decide(
+    agent: Routed, calls: Any, complaint: str
+) -> None:
+    agent.shelf.finds = {FAST: [{"text": "The port of ssh is 22"}]}
+    agent.model.decide = lambda _: calls if len(agent.model.decisions) == 1 else []
+
+    run = await agent.run("Which port does ssh use?", FAST, decider="native")
+
+    assert complaint in run.decisions[0].rejected
+    assert run.decisions[0].decider == "rules"
+    assert agent.shelf.ran == [(FAST, {"query": "Which port does ssh use?"})]
+
+
+async def test_the_rules_decide_where_the_model_fails(agent: Routed) -> None:
+    agent.model.undecided = UnavailableError("The provider is down.")
+    agent.shelf.finds = {FAST: [{"text": "The port of ssh is 22"}]}
+
+    run = await agent.run("Which port does ssh use?", FAST, decider="native")
+
+    assert run.path == [FAST, "text_response"]
+    assert run.decisions[0].rejected == "The provider is down."
+    assert run.text == "Hello"
+
+
+async def test_independent_tools_run_at_once(agent: Routed) -> None:
+    calls = [(FAST, {"query": "a"}), ("hybrid_search", {"query": "b"})]
+    agent.model.decide = lambda _: calls if len(agent.model.decisions) == 1 else []
+    agent.shelf.finds = {FAST: [{"text": "a"}], "hybrid_search": [{"text": "b"}]}
+
+    run = await agent.run("Compare a and b, please", decider="native")
+
+    assert run.path == [f"{FAST}+hybrid_search", "text_response"]
+    assert len(agent.shelf.seen) == 1
+    assert len(run.outputs("result")) == 2
+
+
+async def test_the_next_decision_reads_what_was_found_and_said(agent: Routed) -> None:
+    agent.shelf.finds = {FAST: [{"text": "y" * 900 + "THE END"}]}
+    calls = [(FAST, {"query": "a"})]
+    agent.model.decide = lambda _: calls if len(agent.model.decisions) == 1 else []
+
+    await agent.run("Which port does ssh use?", decider="native")
+
+    task = agent.model.decisions[1].messages[0].parts[0].text
+    assert "THE END" in task
+    assert f"{FAST} says: Found 1." in task
+
+
+async def test_an_error_is_seen_by_the_next_decision_and_cleared_by_a_success(
+    agent: Routed,
+) -> None:
+    details = {"recoverable": True, "suggestion": "Ask again"}
+    broken = ToolFailedError("It broke.", details_json=json.dumps(details))
+    agent.shelf.outcome = lambda *_: broken if len(agent.shelf.ran) == 1 else [{"text": "fine"}]
+    calls = [[(FAST, {"query": "a"})], [(FAST, {"query": "b"})]]
+    agent.model.decide = lambda _: dict(enumerate(calls)).get(len(agent.model.decisions) - 1, [])
+
+    run = await agent.run("Which port does ssh use?", decider="native")
+
+    told = [asked.messages[0].parts[0].text for asked in agent.model.decisions]
+    assert ["It broke. Ask again." in text for text in told] == [False, True, False]
+    assert run.outputs("error") == [{"tool": FAST, "message": "It broke.", **details}]
+    assert [len(tree.environment.errors) for tree in agent.shelf.trees] == [0, 1, 0]
+    assert agent.shelf.trees[1].environment.errors[0].suggestion == "Ask again"
+
+
+async def test_ten_failures_in_a_row_end_the_search(agent: Routed) -> None:
+    agent.shelf.finds = {FAST: UnavailableError("down")}
+    agent.model.decide = always(FAST)
+
+    run = await agent.run("What is the voltage?", decider="native", rounds=50)
+
+    assert len(run.outputs("error")) == 10
+    assert "10 calls in a row failed" in run.decisions[-1].reason
+    assert "down" in agent.model.seen[-1].messages[-1].parts[0].text
+    assert run.text == "Hello"
+
+
+async def test_the_cap_on_decisions_ends_the_search(agent: Routed) -> None:
+    agent.shelf.outcome = lambda *_: [{"text": f"number {len(agent.shelf.ran)}"}]
+    agent.model.decide = always(FAST)
+
+    run = await agent.run("What is the voltage?", decider="native", rounds=4)
+
+    assert run.path == [*[FAST] * 4, "text_response"]
+    assert run.decisions[-1].decider == "policy"
+
+
+async def test_the_answer_is_made_of_what_was_found_and_names_its_sources_once(
+    agent: Routed,
+) -> None:
+    agent.shelf.finds = {
+        FAST: [
+            {"page": 12, "manual": "S-130", "text": "The voltage is 24 V."},
+            {"page": 12, "manual": "S-130", "text": "Never more than 30 V."},
+            {"page": 3, "title": "Safety", "text": "Mind the voltage."},
+        ]
+    }
+
+    run = await agent.run("What is the voltage?", FAST)
+
+    prompt = agent.model.seen[-1].messages[-1].parts[0].text
+    assert "[1] (S-130, page 12) The voltage is 24 V." in prompt
+    assert prompt.endswith("What is the voltage?")
+    assert run.response == {
+        "text": "Hello",
+        "sources": [{"page": 12, "manual": "S-130"}, {"page": 3, "manual": "Safety"}],
+    }
+
+
+async def test_sources_can_be_left_out(agent: Routed) -> None:
+    agent.shelf.finds = {FAST: [VOLTAGE]}
+    first, last = [(FAST, {"query": "a"})], [("text_response", {"include_sources": False})]
+    agent.model.decide = lambda _: first if len(agent.model.decisions) == 1 else last
+
+    run = await agent.run("What is the voltage?", FAST, decider="native")
+
+    assert run.response["sources"] == []
+
+
+async def test_a_triggered_tool_runs_before_any_decision_and_once_for_a_cause(
+    agent: Routed,
+) -> None:
+    triggers = {
+        "a": tool_pb2.Trigger(inputs_json='{"query": "of a"}', cause="big"),
+        "b": tool_pb2.Trigger(inputs_json='{"query": "of b"}', cause="big"),
+    }
+    agent.shelf.trigger = lambda tool, _: triggers.get(tool)
+    agent.shelf.finds = {"a": [{"text": "1"}], "b": [{"text": "2"}], "c": [{"text": "3"}]}
+    calls = [("c", {"query": "x"})]
+    agent.model.decide = lambda _: calls if len(agent.model.decisions) == 1 else []
+
+    run = await agent.run("Which port?", "a", "b", "c", decider="native")
+
+    assert run.path == ["a+b", "c", "text_response"]
+    assert agent.shelf.ran[:2] == [("a", {"query": "of a"}), ("b", {"query": "of b"})]
+    assert run.decisions[0].decider == "trigger"
+
+
+async def test_too_much_is_summarized_once_and_the_environment_shrinks(agent: Routed) -> None:
+    big = [{"page": n, "manual": "Big", "text": f"{n} " + "z" * 40_000} for n in range(1, 5)]
+    agent.shelf.finds = {FAST: big}
+    calls = [[(FAST, {"query": "a"})], [("hybrid_search", {"query": "b"})]]
+    agent.model.decide = lambda _: dict(enumerate(calls)).get(len(agent.model.decisions) - 1, [])
+
+    run = await agent.run("What is the voltage?", decider="native")
+
+    assert run.path == [FAST, "summarize", "hybrid_search", "text_response"]
+    assert json.loads(run.decisions[1].choices[0].inputs_json) == {"max_length": 500}
+    sizes = [tree.environment.estimated_tokens for tree in agent.shelf.trees]
+    assert sizes[1] > 30_000
+    assert max(sizes[2:]) < 30_000
+    summarized = agent.model.seen[1].messages[0].parts[0].text
+    assert all(f"{n} zz" in summarized for n in range(1, 5))
+    assert [each["page"] for each in run.response["sources"]] == [1, 2, 3, 4]
+
+
+async def test_an_end_tool_of_the_assistant_ends_the_run_with_its_text(agent: Routed) -> None:
+    agent.shelf.ends = ["form_letter"]
+    agent.shelf.finds = {"form_letter": [{"text": "Dear all"}]}
+
+    run = await agent.run("Write the form letter", "form_letter")
+
+    assert run.path == ["form_letter"]
+    assert "Dear all" in run.text
+    assert run.response["text"] == run.text
+    assert not agent.model.seen
+
+
+async def test_a_tool_that_cannot_be_asked_is_told_and_the_others_go_on(agent: Routed) -> None:
+    agent.shelf.deaf = [FAST]
+    agent.shelf.finds = {"hybrid_search": [{"text": "The voltage is 3 V"}]}
+
+    run = await agent.run("What is the voltage?", FAST, "hybrid_search")
+
+    assert run.path == ["hybrid_search", "text_response"]
+    assert [each["message"] for each in run.outputs("error")] == ["It is deaf."]
+
+
+async def test_without_any_tool_the_model_answers(agent: Routed) -> None:
+    for decider in ("rules", "native", "label"):
+        asked = ask(routing(decider=decider), "What is the voltage?")
+        run = Run(await agent.bench.events(asked))
+
+        assert run.path == ["text_response"]
+        assert run.text == "Hello"
+
+
+async def test_runs_at_the_same_time_never_see_each_others_environment(agent: Routed) -> None:
+    async def outcome_of(number: int) -> Run:
+        return await agent.run(f"What is the voltage of machine M{number}?")
+
+    def found(tool: str, _: Mapping[str, Any], context: tool_pb2.RunContext) -> Outcome:
+        return [{"manual": context.tree.user_prompt, "text": f"{tool} found something"}]
+
+    agent.shelf.outcome = found
+    runs = await asyncio.gather(*map(outcome_of, range(50)))
+
+    for number, run in enumerate(runs):
+        asked = f"What is the voltage of machine M{number}?"
+        assert {each["manual"] for each in run.response["sources"]} == {asked}
+    assert len(agent.shelf.trees) >= 100
+    for tree in agent.shelf.trees:
+        manuals = {json.loads(o)["manual"] for f in tree.environment.found for o in f.objects_json}
+        assert manuals <= {tree.user_prompt}
+
+
+async def test_tokens_of_decisions_count_as_part_of_the_run(agent: Routed) -> None:
+    run = await agent.run("What is the voltage?", decider="native")
+
+    done = run.events[-1].done
+    assert (done.usage.prompt_tokens, done.usage.completion_tokens) == (100, 10)
+    assert run.decisions[0].usage.prompt_tokens == 100
+
+
+async def test_the_token_budget_ends_the_search(agent: Routed) -> None:
+    agent.shelf.outcome = lambda *_: [{"text": f"number {len(agent.shelf.ran)}"}]
+    agent.model.decide = always(FAST)
+    agent.model.tokens = 600_000
+
+    run = await agent.run("What is the voltage?", decider="native", rounds=50)
+
+    assert run.path == [FAST, FAST, "text_response"]
+    assert "tokens" in run.decisions[-1].reason
+
+
+async def test_tools_that_fill_slots_and_those_that_are_called_work_beside_the_agent(
+    agent: Routed,
+) -> None:
+    agent.shelf.finds = {FAST: [{"text": "The voltage is 3 V"}]}
+    run = await agent.run("What is the voltage?", FAST, include_trace=True)
+
+    [trace] = [event.trace for event in run.events if event.HasField("trace")]
+    assert [step.name for step in trace.steps] == [FAST, "model"]
+    assert kinds(run.events)[-2:] == ["trace", "done"]
+
+
+def test_equal_content_is_known_whatever_its_rank() -> None:
+    environment = Environment()
+    first = tool_pb2.ToolResult(objects_json=['{"text": "a  b", "score": 0.5}'], name="manual")
+    again = tool_pb2.ToolResult(objects_json=['{"score": 0.1, "text": "a b"}'], name="manual")
+
+    assert environment.add("fast", first) == 1
+    assert environment.add("fast", again) == 0
+    assert environment.add("hybrid", again) == 0
+    assert len(environment.find("fast")) == len(environment.find("hybrid", "manual")) == 1
+    assert environment.find("fast", "other") == ()
+    assert len(environment.objects()) == 1
+
+
+def test_an_environment_of_empty_results_is_empty() -> None:
+    environment = Environment()
+    environment.add("fast", tool_pb2.ToolResult(name="manual"))
+
+    assert environment.is_empty()
+    assert environment.find("fast") == ()
+    assert environment.estimate_tokens() == 0
+
+
+@pytest.mark.parametrize(("size", "tokens"), [(120_000 - 12, 30_000), (120_000 - 11, 30_001)])
+def test_tokens_are_estimated_by_bytes(size: int, tokens: int) -> None:
+    environment = Environment()
+    environment.add("fast", tool_pb2.ToolResult(objects_json=[json.dumps({"text": "x" * size})]))
+
+    assert environment.estimate_tokens() == tokens
+
+
+def test_an_environment_has_a_largest_size() -> None:
+    environment = Environment(most_chars=100)
+    found = [json.dumps({"text": letter * 40}) for letter in "abc"]
+
+    environment.add("fast", tool_pb2.ToolResult(objects_json=found))
+
+    assert len(environment.find("fast")) == 1
+    assert environment.left_out == 2

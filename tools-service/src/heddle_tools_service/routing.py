@@ -1,0 +1,97 @@
+"""What a tool sees of a run of the routing agent, and what it says about itself to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one run of one tool found."""
+
+    tool: str
+    name: str
+    objects: tuple[dict[str, Any], ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTool:
+    """How the last run of a tool failed."""
+
+    tool: str
+    message: str
+    recoverable: bool = False
+    """Whether the same call may succeed later."""
+    suggestion: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What the tools of this run have found so far. A copy: changing it changes nothing."""
+
+    found: tuple[Found, ...] = ()
+    errors: tuple[FailedTool, ...] = ()
+    """Of the tools whose last run failed."""
+    tokens: int = 0
+
+    def find(self, tool: str, name: str = "") -> tuple[dict[str, Any], ...]:
+        """Return the objects that a tool found, under one name or under all. Empty if none."""
+        return tuple(
+            each
+            for found in self.found
+            if found.tool == tool and name in ("", found.name)
+            for each in found.objects
+        )
+
+    def is_empty(self) -> bool:
+        """Whether no tool has found anything."""
+        return not any(found.objects for found in self.found)
+
+    def estimate_tokens(self) -> int:
+        """Return about how many tokens a model would read if it read all objects."""
+        return self.tokens
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """A tool that ran earlier in the run."""
+
+    tool: str
+    inputs: dict[str, Any]
+    new_objects: int
+    """How many of the objects that it found were not known before."""
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TreeData:
+    """The state of a run of the routing agent."""
+
+    user_prompt: str = ""
+    num_iterations: int = 0
+    """How many decisions were carried out so far."""
+    environment: Environment = Environment()
+    history: tuple[PastRun, ...] = ()
+    """Oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """That a tool must run now, without anybody deciding so."""
+
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    """What to call it with; what is left out has its default."""
+    cause: str = ""
+    """What makes it run. Within a run a tool is triggered once for the same cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A request that a tool is right for."""
+
+    request: str
+    """What a person asks."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """What the tool is called with then."""
