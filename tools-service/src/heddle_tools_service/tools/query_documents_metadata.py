@@ -8,6 +8,7 @@ from pydantic import Field
 
 from heddle_tools_service.sdk import (
     Column,
+    Example,
     Occasion,
     OpenCatalogue,
     Rows,
@@ -92,7 +93,12 @@ def _has_collections(occasion: Occasion[DocumentsConfig]) -> bool:
     arguments=DocumentsQuestion,
     slot="context",
     category="rag",
-    modes=("augment", "function"),
+    modes=("augment", "function", "agent"),
+    examples=[
+        Example("How many PDF files are there?", {"query": "How many PDF files are there?"}),
+        Example("Which documents are of 2024?", {"query": "Which documents are of 2024?"}),
+        Example("Which is the largest file?", {"query": "Which is the largest document?"}),
+    ],
     enabled=_has_collections,
 )
 async def query_documents_metadata(
@@ -121,6 +127,8 @@ async def query_documents_metadata(
             "documents": catalogue.documents,
         },
         warnings=[failure.message for failure in catalogue.failures],
+        name="documents",
+        message=_counted(rows, catalogue),
     )
 
 
