@@ -43,7 +43,7 @@ def test_every_example_is_an_assistant() -> None:
 
     documents = [AssistantDocument.model_validate(yaml.safe_load(f.read_text())) for f in files]
 
-    assert sorted(document.id for document in documents) == ["1", "2", "3", "4", "5"]
+    assert sorted(document.id for document in documents) == list("1234567")
 
 
 def test_what_the_readme_names_exists() -> None:

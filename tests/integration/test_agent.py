@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from integration.browser import browser
 from integration.whole import whole, write_assistant
@@ -31,29 +32,35 @@ def body(words: str, **more: Any) -> dict[str, Any]:
     return {"model": "7", "messages": [{"role": "user", "content": words}], **more}
 
 
-async def streamed(folder: Path, words: str) -> list[dict[str, Any]]:
-    async with whole(folder) as running, browser(running.url, timeout=60) as client:
-        answer = await client.post("/v1/chat/completions", json=body(words, stream=True))
+async def told(client: httpx.AsyncClient, words: str) -> tuple[list[dict[str, Any]], str]:
+    """Return the chunks of a streamed answer, and its text."""
+    answer = await client.post("/v1/chat/completions", json=body(words, stream=True))
     lines = [line.removeprefix("data: ") for line in answer.text.splitlines() if line]
-    return [json.loads(line) for line in lines if line != "[DONE]"]
+    chunks = [json.loads(line) for line in lines if line != "[DONE]"]
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
+    return chunks, "".join(delta.get("content") or "" for delta in deltas)
+
+
+async def streamed(folder: Path, words: str) -> tuple[list[dict[str, Any]], str]:
+    async with whole(folder) as running, browser(running.url, timeout=60) as client:
+        return await told(client, words)
 
 
 async def test_an_agent_searches_and_answers_with_what_it_found(folder: Path) -> None:
     write_assistant(folder, "7", AGENT)
 
-    chunks = await streamed(folder, "Which figure shows the heddles?")
+    chunks, said = await streamed(folder, "Which figure shows the heddles?")
 
-    said = "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks if c["choices"])
     assert "(Loom guide, page 4) Figure 1 shows the loom" in said
-    told = [chunk["heddle"] for chunk in chunks if "heddle" in chunk]
+    happened = [chunk["heddle"] for chunk in chunks if "heddle" in chunk]
     chosen = [
         choice["tool"]
-        for each in told
+        for each in happened
         if each["type"] == "decision"
         for choice in each["data"]["choices"]
     ]
     assert chosen == ["guide_figures", "text_response"]
-    [response] = [each["data"] for each in told if each["data"].get("type") == "response"]
+    [response] = [each["data"] for each in happened if each["data"].get("type") == "response"]
     assert response["payload"]["sources"][0] == {"page": 4, "manual": "Loom guide"}
 
 
@@ -64,7 +71,7 @@ async def test_the_embedded_model_chooses_by_labels(folder: Path) -> None:
     agent = AGENT.replace("agent_rules", "agent").replace(bypass, model)
     write_assistant(folder, "7", agent)
 
-    chunks = await streamed(folder, "Show me a drawing of the loom")
+    chunks, _ = await streamed(folder, "Show me a drawing of the loom")
 
     [first, *_] = [chunk["heddle"]["data"] for chunk in chunks if "heddle" in chunk]
     assert first["decider"] == "label"

@@ -24,6 +24,7 @@ from heddle_tools_service.sdk import (
     ToolCall,
     ToolError,
     ToolResult,
+    TreeData,
 )
 from integration.browser import browser
 
@@ -178,6 +179,7 @@ async def run_tool(
             build_request=dict,
             small_model=neighbours.get("model"),
             called=call is not None,
+            tree=neighbours.get("tree") or TreeData(query),
         )
         if call and isinstance(made.arguments, Query):  # as the service does
             made = replace(made, query=made.arguments.query)

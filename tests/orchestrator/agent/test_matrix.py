@@ -109,6 +109,25 @@ async def test_another_search_uses_other_words_and_happens_once(agent: Routed) -
     ]
 
 
+@pytest.mark.parametrize(
+    ("bound", "path"),
+    [
+        (["retrieve_documents"], ["retrieve_documents"]),
+        (["web_search", FAST], [FAST]),
+        ([HYBRID, "web_search", "retrieve_documents"], [HYBRID, "retrieve_documents"]),
+    ],
+)
+async def test_an_assistant_without_the_search_of_the_matrix_uses_what_it_has(
+    agent: Routed, bound: Sequence[str], path: Sequence[str]
+) -> None:
+    passage = {"text": "The door stops halfway to let people out."}
+    agent.shelf.finds = {FAST: [passage], "retrieve_documents": [passage], "web_search": [passage]}
+
+    run = await agent.run("Why does the door stop halfway?", *bound)
+
+    assert run.path == [*path, "text_response"]
+
+
 async def test_tools_that_the_matrix_does_not_know_are_chosen_by_their_words(
     agent: Routed,
 ) -> None:

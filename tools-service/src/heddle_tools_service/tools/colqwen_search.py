@@ -1,17 +1,19 @@
 """Finds pages by late interaction over all that stands on them."""
 
-import json
 import time
+from typing import Any
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import FoundPage, ToolCall, ToolError, ToolResult, tool
+from heddle_tools_service.sdk import Example, FoundPage, ToolCall, ToolError, ToolResult, tool
 from heddle_tools_service.tools.fast_vector_search import failed
+from heddle_tools_service.tools.pages_seen import PAGE_KIND
 from heddle_tools_service.tools.retrieved import (
     ManualConfig,
     WantedText,
     page_object,
     page_source,
+    result,
     wanted,
 )
 
@@ -31,7 +33,13 @@ class ColqwenSearchArguments(WantedText):
     arguments=ColqwenSearchArguments,
     slot="context",
     category="rag",
-    modes=("augment", "function"),
+    modes=("augment", "function", "agent"),
+    examples=[
+        Example("Show me the wiring diagram of the pump", {"query": "wiring diagram pump"}),
+        Example("What does the control panel look like?", {"query": "control panel"}),
+        Example("Which figure shows the gearbox?", {"query": "figure of the gearbox"}),
+        Example("Is there a drawing of the frame?", {"query": "frame drawing", "top_k": 5}),
+    ],
 )
 async def colqwen_search(call: ToolCall[ManualConfig, ColqwenSearchArguments]) -> ToolResult:
     """Search pages with figures, best for diagrams, drawings, tables and screenshots."""
@@ -50,19 +58,19 @@ async def colqwen_search(call: ToolCall[ManualConfig, ColqwenSearchArguments]) -
         "model": found.model,
         "visual": found.visual,
     }
-    told = {
+    told: dict[str, Any] = {
         "name": "colqwen_search",
         "objects": [{**page_object(each), "figures": each.figures} for each in found.pages],
         "metadata": metadata,
         "llm_message": f"Found {len(found.pages)} pages for '{query}'",
     }
-    return ToolResult(
-        json.dumps(told, ensure_ascii=False)
-        if call.called
-        else "\n\n".join(map(_shown, found.pages)),
+    return result(
+        call,
+        told,
+        "\n\n".join(map(_shown, found.pages)),
         [page_source(each) for each in found.pages],
-        metadata,
-        [failure.message for failure in found.failures],
+        objects=[{**each, "kind": PAGE_KIND} for each in told["objects"]],
+        warnings=[failure.message for failure in found.failures],
     )
 
 

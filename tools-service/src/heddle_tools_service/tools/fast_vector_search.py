@@ -1,12 +1,12 @@
 """Finds passages of one collection, by meaning and words alike."""
 
-import json
 import time
 from typing import Any
 
 from pydantic import Field
 
 from heddle_tools_service.sdk import (
+    Example,
     FailedSearch,
     Passage,
     SearchOptions,
@@ -21,6 +21,7 @@ from heddle_tools_service.tools.retrieved import (
     ManualConfig,
     WantedText,
     passage_object,
+    result,
     wanted,
 )
 from heddle_tools_service.tools.simple_rag import source_of
@@ -51,7 +52,13 @@ class FastVectorSearchArguments(WantedText):
     arguments=FastVectorSearchArguments,
     slot="context",
     category="rag",
-    modes=("augment", "function"),
+    modes=("augment", "function", "agent"),
+    examples=[
+        Example("What is a retaining ring?", {"query": "retaining ring"}),
+        Example("Define duty cycle", {"query": "definition of duty cycle", "limit": 3}),
+        Example("Which voltage does the controller need?", {"query": "supply voltage controller"}),
+        Example("How often is the filter replaced?", {"query": "filter replacement interval"}),
+    ],
 )
 async def fast_vector_search(
     call: ToolCall[FastVectorSearchConfig, FastVectorSearchArguments],
@@ -72,17 +79,19 @@ async def fast_vector_search(
         "count": len(findings.passages),
         "time_ms": round((time.perf_counter() - started) * 1000, 1),
     }
-    told = {
+    told: dict[str, Any] = {
         "name": collection,
         "objects": [passage_object(each) for each in findings.passages],
         "metadata": metadata,
         "llm_message": f"Found {len(findings.passages)} text results for '{query}'",
     }
-    return ToolResult(
-        json.dumps(told, ensure_ascii=False) if call.called else _text(findings.passages),
+    return result(
+        call,
+        told,
+        _text(findings.passages),
         [source_of(each) for each in findings.passages],
-        metadata,
-        findings.warnings,
+        objects=told["objects"],
+        warnings=findings.warnings,
     )
 
 

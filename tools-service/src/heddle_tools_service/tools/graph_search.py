@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from heddle_tools_service.sdk import (
+    Example,
     GraphFindings,
     Link,
     Passage,
@@ -83,7 +84,15 @@ class GraphQuestion(ToolArguments):
     arguments=GraphQuestion,
     slot="context",
     category="rag",
-    modes=("augment", "function"),
+    modes=("augment", "function", "agent"),
+    examples=[
+        Example("What are these documents about?", {"mode": "global"}),
+        Example("What are the main themes in weaving?", {"mode": "global", "query": "weaving"}),
+        Example(
+            "How does Ana know Jordi?",
+            {"mode": "relationship", "entity_a": "Ana", "entity_b": "Jordi"},
+        ),
+    ],
     enabled=any_chosen,
 )
 async def graph_search(call: ToolCall[GraphConfig, GraphQuestion]) -> ToolResult:

@@ -1,7 +1,6 @@
 """Finds passages and pages at once, and joins what both say."""
 
 import asyncio
-import json
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from heddle_tools_service.sdk import (
+    Example,
     FailedSearch,
     Findings,
     FoundPage,
@@ -21,6 +21,7 @@ from heddle_tools_service.sdk import (
     tool,
 )
 from heddle_tools_service.tools.fast_vector_search import failed
+from heddle_tools_service.tools.pages_seen import PAGE_KIND
 from heddle_tools_service.tools.passes import in_turn
 from heddle_tools_service.tools.retrieved import (
     ManualConfig,
@@ -29,6 +30,7 @@ from heddle_tools_service.tools.retrieved import (
     page_object,
     page_source,
     passage_object,
+    result,
     wanted,
 )
 from heddle_tools_service.tools.simple_rag import source_of
@@ -51,7 +53,13 @@ class HybridSearchArguments(WantedText):
     arguments=HybridSearchArguments,
     slot="context",
     category="rag",
-    modes=("augment", "function"),
+    modes=("augment", "function", "agent"),
+    examples=[
+        Example("Which options does the setup menu have?", {"query": "setup menu options"}),
+        Example("List the error codes of the drive", {"query": "error codes", "text_limit": 5}),
+        Example("Compare the two pump models", {"query": "pump models comparison"}),
+        Example("Why does the motor stop after a while?", {"query": "motor stops overheating"}),
+    ],
 )
 async def hybrid_search(call: ToolCall[ManualConfig, HybridSearchArguments]) -> ToolResult:
     """Search text and pages at once, best for tables, menus and questions that are not simple."""
@@ -75,7 +83,7 @@ async def hybrid_search(call: ToolCall[ManualConfig, HybridSearchArguments]) -> 
         "visual": found.visual,
     }
     warnings = [*(failure.message for failure in failures), *findings.warnings]
-    told = {
+    told: dict[str, Any] = {
         "name": "hybrid_search",
         "text_results": [passage_object(each) for each in rest],
         "visual_results": visual,
@@ -85,11 +93,13 @@ async def hybrid_search(call: ToolCall[ManualConfig, HybridSearchArguments]) -> 
     }
     pages = (page.get("passage", page["text"]) for page in visual)
     text = "\n\n".join([*(each.text for each in rest), *pages])
-    return ToolResult(
-        json.dumps(told, ensure_ascii=False) if call.called else text,
+    return result(
+        call,
+        told,
+        text,
         [*map(source_of, rest), *map(page_source, found.pages)],
-        metadata,
-        warnings,
+        objects=[*told["text_results"], *({**page, "kind": PAGE_KIND} for page in visual)],
+        warnings=warnings,
     )
 
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heddle_tools_service.sdk import EarlierResult
+from heddle_tools_service.sdk import EarlierResult, Environment
 
+PAGE_KIND = "page"
+"""What tells pages from passages among the objects of the routing agent."""
 FINDERS = ("colqwen_search", "hybrid_search")
 _LISTS = ("objects", "visual_results")
 _URI = re.compile(r"/v1/vector_stores/\w+/files/\w+/pages/\d+")
@@ -25,6 +27,13 @@ def pages_seen(earlier: Iterable[EarlierResult]) -> list[SeenPage]:
     """Return the pages that were found, the best first; with none there is nothing to look at."""
     found = [page for each in earlier if each.tool in FINDERS for page in _pages(each.text)]
     return sorted(found, key=lambda page: -page.score)
+
+
+def pages_in(environment: Environment) -> list[SeenPage]:
+    """Return the pages that the tools of the routing agent have found, the best first."""
+    objects = (each for finder in FINDERS for each in environment.find(finder))
+    pages = (each for each in objects if each.get("kind") == PAGE_KIND)
+    return sorted((seen for each in pages for seen in _page(each)), key=lambda page: -page.score)
 
 
 def _pages(text: str) -> Iterator[SeenPage]:

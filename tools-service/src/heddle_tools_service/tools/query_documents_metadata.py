@@ -8,6 +8,7 @@ from pydantic import Field
 
 from heddle_tools_service.sdk import (
     Column,
+    Example,
     OpenCatalogue,
     Rows,
     Table,
@@ -88,7 +89,12 @@ class DocumentsQuestion(ToolArguments):
     arguments=DocumentsQuestion,
     slot="context",
     category="rag",
-    modes=("augment", "function"),
+    modes=("augment", "function", "agent"),
+    examples=[
+        Example("How many PDF files are there?", {"query": "How many PDF files are there?"}),
+        Example("Which documents are of 2024?", {"query": "Which documents are of 2024?"}),
+        Example("Which is the largest file?", {"query": "Which is the largest document?"}),
+    ],
     enabled=any_chosen,
 )
 async def query_documents_metadata(
@@ -115,6 +121,8 @@ async def query_documents_metadata(
             "documents": catalogue.documents,
         },
         warnings=[failure.message for failure in catalogue.failures],
+        name="documents",
+        message=_counted(rows, catalogue),
     )
 
 

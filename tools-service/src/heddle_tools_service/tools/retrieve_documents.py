@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from heddle_tools_service.sdk import (
     NO_OPTIONS,
+    Example,
     Passage,
     Query,
     SearchOptions,
@@ -15,6 +16,7 @@ from heddle_tools_service.sdk import (
     ToolResult,
     tool,
 )
+from heddle_tools_service.tools.retrieved import passage_object
 from heddle_tools_service.tools.simple_rag import (
     KnowledgeBaseConfig,
     check,
@@ -55,7 +57,15 @@ class RetrieveDocumentsArguments(Query):
     arguments=RetrieveDocumentsArguments,
     slot="context",
     category="rag",
-    modes=("augment", "function"),
+    modes=("augment", "function", "agent"),
+    examples=[
+        Example("What do my notes say about looms?", {"query": "looms"}),
+        Example(
+            "What was decided in May 2025?",
+            {"query": "decisions", "date_from": "2025-05-01", "date_to": "2025-05-31"},
+        ),
+        Example("What is the latest on the grant?", {"query": "grant", "recency_weight": 0.5}),
+    ],
     enabled=lambda occasion: any(occasion.config.collections),
 )
 async def retrieve_documents(
@@ -73,7 +83,13 @@ async def retrieve_documents(
         "citation_sources": [citation(each) for each in findings.passages],
     }
     return ToolResult.json(
-        answer, sources=made.sources, metadata=made.metadata, warnings=made.warnings
+        answer,
+        sources=made.sources,
+        metadata=made.metadata,
+        warnings=made.warnings,
+        objects=[passage_object(each) for each in findings.passages],
+        name=", ".join(call.config.collections),
+        message=f"Found {len(findings.passages)} passages for '{call.query}'",
     )
 
 

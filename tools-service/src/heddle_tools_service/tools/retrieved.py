@@ -1,11 +1,20 @@
 """What retrieval tools tell models of passages and pages, and how they join them."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import FoundPage, Passage, Source, ToolArguments, ToolCall, ToolConfig
+from heddle_tools_service.sdk import (
+    FoundPage,
+    Passage,
+    Source,
+    ToolArguments,
+    ToolCall,
+    ToolConfig,
+    ToolResult,
+)
 
 ASSET_MANUAL = "AssetManual"
 _MOST_COLLECTIONS = 64
@@ -37,6 +46,36 @@ def wanted(call: ToolCall[Any, Any]) -> str:
     """Return what to look for: what the model says, else what the user asked."""
     asked: WantedText = call.arguments
     return asked.query.strip() or call.query.strip()
+
+
+def result(
+    call: ToolCall[Any, Any],
+    told: Mapping[str, Any],
+    text: str,
+    sources: Sequence[Source],
+    *,
+    objects: Sequence[Mapping[str, Any]],
+    warnings: Sequence[str] = (),
+) -> ToolResult:
+    """Return what was found, for a slot, for a model and for the routing agent.
+
+    Args:
+        call: Says which of them asks.
+        told: What models read: `name`, `metadata`, `llm_message`, and what was found.
+        text: What fills a slot.
+        sources: What it rests on.
+        objects: What was found, piece by piece, for the agent.
+        warnings: What failed while the rest succeeded.
+    """
+    return ToolResult(
+        json.dumps(told, ensure_ascii=False) if call.called else text,
+        sources,
+        told["metadata"],
+        warnings,
+        objects=objects,
+        name=told["name"],
+        message=told["llm_message"],
+    )
 
 
 def distinct(passages: Iterable[Passage]) -> list[Passage]:

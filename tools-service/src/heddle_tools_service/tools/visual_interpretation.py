@@ -1,11 +1,12 @@
 """Looks at the picture of a page that was found."""
 
-import json
 import time
+from typing import Any
 
 from pydantic import Field
 
 from heddle_tools_service.sdk import (
+    Example,
     FoundPage,
     ToolArguments,
     ToolCall,
@@ -13,8 +14,8 @@ from heddle_tools_service.sdk import (
     ToolResult,
     tool,
 )
-from heddle_tools_service.tools.pages_seen import pages_seen
-from heddle_tools_service.tools.retrieved import ManualConfig, page_source
+from heddle_tools_service.tools.pages_seen import pages_in, pages_seen
+from heddle_tools_service.tools.retrieved import ManualConfig, page_source, result
 
 _LONGEST_PATH = 400
 
@@ -35,6 +36,13 @@ class VisualInterpretationArguments(ToolArguments):
     )
 
 
+async def _available(call: ToolCall[ManualConfig]) -> bool:
+    # Where functions are offered nothing has been asked yet, and models can name a page.
+    if call.tree.user_prompt and not pages_in(call.environment):
+        raise ToolError("No page was found yet to look at.")
+    return True
+
+
 @tool(
     "visual_interpretation",
     title="Visual Interpretation",
@@ -42,7 +50,13 @@ class VisualInterpretationArguments(ToolArguments):
     arguments=VisualInterpretationArguments,
     slot="context",
     category="rag",
-    modes=("augment", "function"),
+    modes=("augment", "function", "agent"),
+    available=_available,
+    examples=[
+        Example("What does the diagram show?", {"prompt": "What does the diagram show?"}),
+        Example("Which resistor is in the circuit?", {"prompt": "Which resistor is drawn?"}),
+        Example("Where is the valve in the drawing?", {"prompt": "Where is the valve?"}),
+    ],
 )
 async def visual_interpretation(
     call: ToolCall[ManualConfig, VisualInterpretationArguments],
@@ -61,7 +75,7 @@ async def visual_interpretation(
         "model": seen.model,
         "visual": seen.visual,
     }
-    told = {
+    told: dict[str, Any] = {
         "name": "visual_interpretation",
         "objects": [
             {"interpretation": seen.text, "page": page.page, "image_path": page.picture_uri}
@@ -71,8 +85,8 @@ async def visual_interpretation(
         if seen.visual
         else f"Read page {page.page} of {page.title}; nobody has looked at its picture",
     }
-    text = json.dumps(told, ensure_ascii=False) if call.called else seen.text
-    return ToolResult(text, [page_source(page)], metadata)
+    cited = [{**each, "title": page.title} for each in told["objects"]]
+    return result(call, told, seen.text, [page_source(page)], objects=cited)
 
 
 async def _page(call: ToolCall[ManualConfig, VisualInterpretationArguments]) -> FoundPage:
@@ -84,7 +98,7 @@ async def _page(call: ToolCall[ManualConfig, VisualInterpretationArguments]) -> 
     path = call.arguments.image_path.strip()
     if path:
         return await call.pages.find(call.config.collections, path)
-    found = pages_seen(call.earlier)
+    found = pages_in(call.environment) or pages_seen(call.earlier)
     if not found:
         raise ToolError(
             "No page has been found yet. Search with colqwen_search first, and pass the "

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from heddle_tools_service.sdk import (
+    Example,
     Source,
     ToolCall,
     ToolConfig,
@@ -36,7 +37,14 @@ async def _available(call: ToolCall[WebSearchConfig]) -> bool:
     config=WebSearchConfig,
     slot="web",
     category="utilities",
-    modes=("augment", "function"),
+    modes=("augment", "function", "agent"),
+    examples=[
+        Example("What is the weather like in Girona today?", {"query": "weather Girona today"}),
+        Example("Who won the election yesterday?", {"query": "election result"}),
+        Example(
+            "What does the newest release of Python bring?", {"query": "newest Python release"}
+        ),
+    ],
     available=_available,
 )
 async def web_search(call: ToolCall[WebSearchConfig]) -> ToolResult:
@@ -52,7 +60,16 @@ async def web_search(call: ToolCall[WebSearchConfig]) -> ToolResult:
     ]
     metadata = {"provider": found.provider, "count": len(found.results)}
     if call.called:
-        return ToolResult.json(_told(found), sources=sources, metadata=metadata)
+        told = _told(found)
+        answered = [{"answer": found.answer}] if found.answer else []
+        return ToolResult.json(
+            told,
+            sources=sources,
+            metadata=metadata,
+            objects=[*answered, *told["results"]],
+            name="web",
+            message=f"Found {len(found.results)} web pages for '{query}'",
+        )
     return ToolResult(_page(found), sources, metadata)
 
 

@@ -30,6 +30,8 @@ ROUTES = {
     Kind.AMBIGUOUS: (HYBRID,),
 }
 """The searches for a kind of request, each if the one before it was not enough."""
+ELSE = (DOCUMENTS, WEB)
+"""Where to look after those."""
 
 
 def _pattern(phrases: str) -> re.Pattern[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from heddle_orchestrator.agent import matrix
 from heddle_orchestrator.agent.decision import Ask, Candidate, Choice, Decision
-from heddle_orchestrator.agent.matrix import HYBRID, LOOK, PAGES, ROUTES, SEARCHES, Kind
+from heddle_orchestrator.agent.matrix import ELSE, HYBRID, LOOK, PAGES, ROUTES, SEARCHES, Kind
 from heddle_orchestrator.agent.policy import enough, respond
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.agent.words import stems, telling, words
@@ -32,7 +32,7 @@ def decided(state: State, tools: Sequence[Candidate]) -> Decision:
         return found
     if enough(state):
         return respond("What was found covers the request.", Rules.name)
-    for tool in ROUTES[kind]:
+    for tool in _route(kind, bound):
         if (chosen := bound.get(tool)) and not state.used(tool):
             why = f"The request {kind.value}." if not state.history else _next(tool)
             return _run(chosen, state.prompt, why)
@@ -54,6 +54,12 @@ def inputs_for(tool: Candidate, query: str) -> Mapping[str, Any] | None:
     if len(required) == 1 and properties.get(required[0], {}).get("type") == "string":
         return {required[0]: query}
     return None
+
+
+def _route(kind: Kind, bound: Mapping[str, Candidate]) -> Sequence[str]:
+    """Return the searches to try: the matrix's, or any where an assistant has none of those."""
+    own = ROUTES[kind]
+    return (*own, *ELSE) if any(tool in bound for tool in own) else SEARCHES
 
 
 def _looked_at(kind: Kind, state: State, bound: Mapping[str, Candidate]) -> Decision | None:
