@@ -35,7 +35,8 @@ def body(words: str, **more: Any) -> dict[str, Any]:
 async def told(client: httpx.AsyncClient, words: str) -> tuple[list[dict[str, Any]], str]:
     """Return the chunks of a streamed answer, and its text."""
     answer = await client.post("/v1/chat/completions", json=body(words, stream=True))
-    lines = [line.removeprefix("data: ") for line in answer.text.splitlines() if line]
+    data = "data: "  # between such lines stand comments that keep the connection open
+    lines = [line.removeprefix(data) for line in answer.text.splitlines() if line.startswith(data)]
     chunks = [json.loads(line) for line in lines if line != "[DONE]"]
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
     return chunks, "".join(delta.get("content") or "" for delta in deltas)

@@ -101,7 +101,8 @@ async def query(state: "State", exchange: Exchange) -> Reply:
     if plugin not in QUERY_PLUGINS:
         known = " and ".join(QUERY_PLUGINS)
         raise NotFoundError(f"There is no query plugin {plugin[:80]!r}, only {known}.")
-    own = fields.mapping(given.get("plugin_params") or {}, place, "plugin_params")
+    parameters = given.get("plugin_params")
+    own = {} if parameters is None else fields.mapping(parameters, place, "plugin_params")
     most, at_most = _parameter("top_k", 5, given, own, place)
     least, at_least = _parameter("threshold", 0.0, given, own, place)
     request = pb.SearchCollectionRequest(

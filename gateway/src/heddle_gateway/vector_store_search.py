@@ -56,7 +56,8 @@ def _requests(
     for name in given:
         if name not in _KNOWN:
             raise place.at(name).wrong("is not known here")
-    if given.get("rewrite_query"):
+    rewrite = given.get("rewrite_query")
+    if rewrite is not None and rewrite is not False:
         raise place.at("rewrite_query").wrong("must be false: questions are searched as they are")
     request = knowledge_pb2.SearchCollectionRequest(collection=store, top_k=_DEFAULT_RESULTS)
     if (most := given.get("max_num_results")) is not None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import re
 import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
@@ -18,6 +19,7 @@ from tools_service.knowledge.reading import versions_in
 SCRIPT = Path(__file__).with_name("ingest_until_killed.py")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SCRIPT.parents[2])}
 READER = Path(__file__).with_name("reading.py")
+_ACKNOWLEDGED = re.compile(rb"(d\d+) (\d+)\n")
 
 
 async def started(place: Place, kind: str, first: int) -> tuple[Process, list[bytes]]:
@@ -48,8 +50,8 @@ async def killed(process: Process, lines: list[bytes]) -> dict[str, int]:
     async with asyncio.timeout(60):
         while any(runs(worker) for worker in workers):
             await asyncio.sleep(0.01)
-    whole_lines = (line.decode().split() for line in lines if line.endswith(b"\n"))
-    return {name: int(version) for name, version in whole_lines}
+    told = (_ACKNOWLEDGED.fullmatch(line) for line in lines)  # the last line may be torn
+    return {found[1].decode(): int(found[2]) for found in told if found}
 
 
 async def reopened(

@@ -334,6 +334,7 @@ async def test_what_a_crash_left_without_a_record_is_swept_at_opening(tmp_path: 
         assert await store.collections.size("docs") == CollectionSize(0, 0)
 
 
+@pytest.mark.alone  # upkeep waits for a machine that has nothing else to do
 async def test_upkeep_merges_fragments_in_the_background(
     folder_store: KnowledgeStore, tmp_path: Path
 ) -> None:

@@ -118,7 +118,7 @@ class LanceTable:
         """Merge fragments, update indexes, drop old versions and leftovers."""
         # Leftovers of writers that died go when they are a week old: until then Lance cannot
         # tell them from the files of a commit under way.
-        await self.opened.optimize(cleanup_older_than=_KEPT_VERSIONS)
+        await self._commit(lambda: self.opened.optimize(cleanup_older_than=_KEPT_VERSIONS))
 
     async def index_vectors(self, ann_rows: int) -> None:
         """Make the index of vectors, if there are enough rows and it is missing."""
