@@ -396,3 +396,15 @@ async def test_every_error_is_a_knowledge_error_without_paths(
         await put(folder_store, "a", "text")
     assert str(tmp_path) not in str(caught.value)
     assert "chunks_" not in str(caught.value)
+
+
+async def test_folders_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = Path("store")
+    async with open_store(
+        here, HashingEmbedder(), pages=here / "pages", graphs=here / "graphs"
+    ) as store:
+        await store.collections.create("docs")
+        await put(store, "a.txt", "weft and warp")
+        assert (await store.documents.get("docs", "a.txt")).pages == 0
+        assert await contents(store, "weft")

@@ -80,7 +80,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
             engine = await opened.enter_async_context(open_engine(str(place), options))
             shelves = await opened.enter_async_context(open_shelves(engine))
             await drawn.sweep(await shelves.catalogue.all())
-            folder = pages or _pages_folder(place, opened)
+            folder = _pages_folder(pages, place, opened)
             keeper = PageKeeper(folder, reader, model)
             upkeep = Upkeep(str(place), options, ann_rows)
             workings = Workings(
@@ -105,7 +105,9 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         await model.aclose()
 
 
-def _pages_folder(place: Path | str, opened: AsyncExitStack) -> Path:
+def _pages_folder(pages: Path | None, place: Path | str, opened: AsyncExitStack) -> Path:
+    if pages is not None:
+        return pages.resolve()
     if "://" not in str(place):
         return Path(place).resolve() / "pages"
     return Path(opened.enter_context(TemporaryDirectory(prefix="heddle-pages-")))
