@@ -174,7 +174,7 @@ async def test_the_tools_of_heddle_search_another_heddle(shelf: Shelves, tool: s
             config = {"collections": [path.rpartition("/")[2]]}
             # The assistant's owner may not read the collection here: the key may, over there.
             asker = said("What is a shed?", owner="eve@example.com", organization="college")
-            _, result = await client.run(tool, config, asker)
+            _, result = await client.run(tool, config, asker, seconds=30)
     assert "A shed is a gap." in text_of(result)
     assert not result.warnings
     assert result.sources[0].title == "Sheds"
