@@ -108,10 +108,6 @@ class PageKeeper:
         """Return the texts of pages that have none of their own, by their numbers from 1."""
         return await self._in_thread(self._shelf(collection.id).scanned, sha256)
 
-    async def counts(self, collection: Record, documents: Collection[str]) -> Mapping[str, int]:
-        """Return how many pages documents have, by their SHA-256; those with none are missing."""
-        return await self._in_thread(self._shelf(collection.id).counts, documents)
-
     async def pictured(
         self, collection: Record, documents: Collection[str]
     ) -> frozenset[tuple[str, int]]:

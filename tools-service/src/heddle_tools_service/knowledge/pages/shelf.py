@@ -143,10 +143,6 @@ class PageShelf:
             )
         return bool(found)
 
-    def counts(self, documents: Collection[str]) -> Mapping[str, int]:
-        """Return how many pages documents have, of those that are known."""
-        return dict(self._among("SELECT sha256, pages FROM documents WHERE sha256", documents))
-
     def pictured(self, documents: Collection[str]) -> frozenset[tuple[str, int]]:
         """Return which pages of some documents have a picture."""
         found = self._among(

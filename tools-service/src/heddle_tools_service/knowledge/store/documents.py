@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -105,8 +104,7 @@ class Documents:
         check_document_name(name)
         shelf = await self._workings.open(collection)
         async with shelf.using():
-            found = await _present(shelf, name)
-        return (await self._with_pages(shelf, [found]))[0]
+            return await _present(shelf, name)
 
     async def name_of(self, collection: str, reference: str) -> str:
         """Return the name of a document from its identifier; a name stands for itself.
@@ -138,8 +136,7 @@ class Documents:
             check_document_name(after)
         shelf = await self._workings.open(collection)
         async with shelf.using():
-            found = await list_documents(shelf.table, after, limit)
-        return await self._with_pages(shelf, found)
+            return await list_documents(shelf.table, after, limit)
 
     async def delete(self, collection: str, name: str) -> None:
         """Delete a document.
@@ -157,12 +154,6 @@ class Documents:
         if graph := self._workings.graphs.of(shelf.collection):
             await graph.settle(name, gone.sha256)
         self._committed(collection)
-
-    async def _with_pages(self, shelf: Shelf, found: list[Document]) -> list[Document]:
-        """Tell how many pages documents have."""
-        contents = {document.sha256 for document in found}
-        counts = await self._workings.pages.counts(shelf.collection, contents)
-        return [replace(each, pages=counts.get(each.sha256, 0)) for each in found]
 
 
 async def _present(shelf: Shelf, name: str) -> Document:
