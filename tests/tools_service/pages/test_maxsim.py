@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from heddle_tools_service.knowledge.pages.maxsim import maxsim
+from heddle_tools_service.knowledge.maxsim import maxsim
 from heddle_tools_service.knowledge.pages.words import pooled, unit
 
 RANDOM = np.random.default_rng(7)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from heddle_tools_service.knowledge.maxsim import maxsim
+
 BLEND = 0.3
 """How much it counts beside the order before. Alone it is the worse judge on most sets."""
 
@@ -37,9 +39,13 @@ def interaction(
         passages: As `packed`; without words, or not kept: 0.
     """
     scores = np.zeros(len(passages), dtype=np.float32)
-    for at, passage in enumerate(passages):
-        if passage and len(question):
-            words = np.frombuffer(passage, dtype=np.int8).reshape(-1, question.shape[1])
-            best = (question @ words.astype(np.float32).T).max(axis=1)
-            scores[at] = best.mean() / _STEP
+    kept = {at: passage for at, passage in enumerate(passages) if passage}
+    if len(question):
+        dim = question.shape[1]
+        scores[list(kept)] = maxsim(question, [_unpacked(each, dim) for each in kept.values()])
     return scores
+
+
+def _unpacked(passage: bytes, dim: int) -> NDArray[np.float32]:
+    words = np.frombuffer(passage, dtype=np.int8).reshape(-1, dim)
+    return np.divide(words, _STEP, dtype=np.float32)

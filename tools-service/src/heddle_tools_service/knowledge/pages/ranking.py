@@ -11,7 +11,7 @@ from collections.abc import Collection
 import numpy as np
 
 from heddle_tools_service.knowledge.embedding import Vectors
-from heddle_tools_service.knowledge.pages.maxsim import maxsim
+from heddle_tools_service.knowledge.maxsim import maxsim
 from heddle_tools_service.knowledge.pages.models import PageModelInfo
 from heddle_tools_service.knowledge.pages.shapes import RankedPage
 from heddle_tools_service.knowledge.pages.shelf import PageShelf
