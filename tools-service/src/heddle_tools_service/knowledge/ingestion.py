@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from types import MappingProxyType
 
 from heddle_tools_service.knowledge import chunks as cutting
@@ -35,7 +36,7 @@ _LARGEST_METADATA = 512 * 1024
 _LONGEST_URI = 2_048
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """A document as it arrives.
 
@@ -54,6 +55,11 @@ class Source:
     uri: str
     metadata: Mapping[str, str]
     time: datetime | None = None
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of its bytes, in hexadecimal. Large files take long: ask for it in a thread first."""
+        return hashlib.sha256(self.data).hexdigest()
 
     @property
     def is_pdf(self) -> bool:
@@ -196,11 +202,10 @@ async def _embedded(
 
 def _version(shelf: Shelf, source: Source) -> Version:
     """Describe what is about to be stored, as far as it is known before reading it."""
-    sha256 = hashlib.sha256(source.data).hexdigest()
     media_type = source.media_type or media_type_of(source.name)
     collection = shelf.collection
     made_by = (
-        sha256,
+        source.sha256,
         media_type,
         str(cutting.REVISION),
         collection.model,
@@ -214,7 +219,7 @@ def _version(shelf: Shelf, source: Source) -> Version:
         title=source.name,
         uri=source.uri,
         media_type=media_type,
-        sha256=sha256,
+        sha256=source.sha256,
         size=len(source.data),
         chunks=0,
         ingested_at=datetime.now(UTC),

@@ -1,7 +1,6 @@
 """The pages of all collections of a store: made at ingestion, shown, searched, and put away."""
 
 import asyncio
-import hashlib
 import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -228,8 +227,3 @@ class PageKeeper:
 def _unlink(folder: Path, pattern: str) -> None:
     for path in folder.glob(pattern):
         path.unlink(missing_ok=True)
-
-
-def sha256_of(data: bytes) -> str:
-    """Return the SHA-256 of a document in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()

@@ -10,7 +10,6 @@ from heddle_tools_service.knowledge import ingestion
 from heddle_tools_service.knowledge.engines.conditions import Compare
 from heddle_tools_service.knowledge.errors import DocumentNotFoundError
 from heddle_tools_service.knowledge.names import check_document_name, is_document_id
-from heddle_tools_service.knowledge.pages.keeper import sha256_of
 from heddle_tools_service.knowledge.records import Collection, Document, Ingested, IngestProgress
 from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.store.workings import Workings, check_count
@@ -72,7 +71,7 @@ class Documents:
         async with AsyncExitStack() as held:
             scanned = _NO_SCANS
             if source.is_pdf:
-                sha256 = await asyncio.to_thread(sha256_of, data)
+                sha256 = await asyncio.to_thread(lambda: source.sha256)
                 await held.enter_async_context(
                     self._workings.pages.holding(shelf.collection, sha256)
                 )
