@@ -5,6 +5,8 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 SECRET = "sk-abcdefghijklmnop0123456789"
 PROGRAM = f"""
 import logging
@@ -86,3 +88,31 @@ def test_lines_of_one_turn_are_written_together_and_errors_at_once() -> None:
         "last",
         "after the loop",
     ]
+
+
+ENDED = """
+import sys
+import structlog
+from heddle_runtime import logs
+from heddle_runtime.calls import CALLER, Caller
+
+logs.configure("demo", sys.argv[1])
+for caller in (Caller("req_1"), Caller("")):
+    CALLER.set(caller)
+    structlog.get_logger("x").info("call", method="/a/b", code="OK", seconds=0.25)
+    logs.ended("call", "/a/b", "OK", 0.25)
+"""
+
+
+@pytest.mark.parametrize(("level", "written"), [("INFO", 4), ("WARNING", 0)])
+def test_the_short_way_writes_the_same_line(level: str, written: int) -> None:
+    done = subprocess.run(  # noqa: S603 - the program above
+        [sys.executable, "-c", ENDED, level], capture_output=True, check=True, timeout=30
+    )
+
+    found = [json.loads(line) for line in done.stderr.splitlines()]
+    assert len(found) == written
+    for line in found:
+        assert line.pop("timestamp").endswith("Z")
+    assert found[:1] == found[1:2]
+    assert found[2:3] == found[3:]

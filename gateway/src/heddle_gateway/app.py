@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import structlog
+from heddle_runtime import logs
 from heddle_runtime.acting import Acting
 from heddle_runtime.calls import CALLER, Caller, Stopwatch
 from heddle_runtime.errors import HeddleError
@@ -40,7 +41,6 @@ class Gateway:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._log = log.bind()  # found once: looking for it costs as much as a line
         self.application: ASGIApp = self
         """The gateway as it is served, with all that stands before it."""
         if state.settings.cors_origins:
@@ -72,7 +72,7 @@ class Gateway:
                 await exchange.answer(reply)
         finally:
             code = _CLIENT_GONE if exchange.gone else exchange.status
-            self._log.info("request", method=name, code=code, seconds=watch.seconds())
+            logs.ended("request", name, code, watch.seconds())
 
     def drain(self) -> None:
         """Say on `/health` that new requests should go elsewhere."""

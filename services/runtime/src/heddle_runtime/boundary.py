@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import grpc
 import structlog
 
+from heddle_runtime import logs
 from heddle_runtime.calls import (
     AUTHORIZATION,
     REQUEST_ID,
@@ -200,7 +201,7 @@ class _Edge:
             self._log(grpc.StatusCode.OK if error is None else grpc.StatusCode.CANCELLED)
 
     def _log(self, code: grpc.StatusCode) -> None:
-        log.info("call", method=self._method, code=code.name, seconds=self._watch.seconds())
+        logs.ended("call", self._method, code.name, self._watch.seconds())
 
 
 def _known(error: BaseException) -> HeddleError | None:

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,12 +19,63 @@ _SAFE = frozenset(
     {"event", "level", "timestamp", "logger", "service", "method", "code", "seconds", "request_id"}
 )
 
+log = structlog.get_logger(__name__)
+
+
+class _Ended(msgspec.Struct, omit_defaults=True):
+    """The line of a call that ended, of which there is one for every call."""
+
+    event: str
+    method: str
+    code: str | int
+    seconds: float
+    service: str
+    timestamp: datetime
+    level: str
+    request_id: str = ""
+
+
+def ended(event: str, method: str, code: str | int, seconds: float) -> None:
+    """Write that a call ended. The same line as `log.info` writes, at a third of the cost.
+
+    Args:
+        event: What kind of call.
+        method: Its method; never anything that came from outside.
+        code: How it ended.
+        seconds: How long it took.
+    """
+    _ended(event, method, code, seconds)
+
+
+def _by_structlog(event: str, method: str, code: str | int, seconds: float) -> None:
+    log.info(event, method=method, code=code, seconds=seconds)
+
+
+def _silently(_: str, __: str, ___: str | int, ____: float) -> None:
+    pass
+
+
+_ended: Callable[[str, str, str | int, float], None] = _by_structlog
+"""As long as nothing is configured, a process logs as structlog does."""
+
+
+def _directly(service: str, lines: LogLines) -> Callable[[str, str, str | int, float], None]:
+    encode = msgspec.json.Encoder().encode
+
+    def write(event: str, method: str, code: str | int, seconds: float) -> None:
+        now, request_id = datetime.now(UTC), caller().request_id
+        lines.info(encode(_Ended(event, method, code, seconds, service, now, "info", request_id)))
+
+    return write
+
 
 def configure(service: str, level: str = "INFO") -> None:
     """Send the logs of this process, also those of libraries, to stderr as JSON lines."""
     number = logging.getLevelNamesMapping()[level.upper()]
     # Our own lines do not pass through the standard library: that would cost four times as much.
     lines = LogLines(sys.stderr.buffer)
+    global _ended  # noqa: PLW0603 - as logging itself, once for a process
+    _ended = _directly(service, lines) if number <= logging.INFO else _silently
     structlog.configure(
         processors=[_prepared(service, _SAFE), _to_bytes],
         wrapper_class=structlog.make_filtering_bound_logger(number),
