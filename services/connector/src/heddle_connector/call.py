@@ -171,8 +171,8 @@ class Call:
     def called(self) -> set[str]:
         """The functions that were called earlier in the conversation."""
         # Slices, as protobuf ends an iteration with an error that costs more than the items.
-        messages = self._request.messages[:]
-        return {call.name for message in messages for call in message.tool_calls[:]}
+        turns = [turn for turn in self._request.messages[:] if turn.role == chat.ROLE_ASSISTANT]
+        return {call.name for turn in turns for call in turn.tool_calls[:]}
 
     @property
     def _style(self) -> CallStyle | None:

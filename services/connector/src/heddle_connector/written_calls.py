@@ -50,6 +50,8 @@ class CallFormats:
         Where functions were called earlier and none is offered any more, a model may still write
         calls. They are nobody's then, but no text either.
         """
+        if not (call.offered or call.called):  # most calls
+            return None
         offered = [_readable(each) for each in call.offered if isinstance(each, dict)]
         known = offered or [{"name": name} for name in sorted(call.called)]
         if not known or bytes(call.given.extra.get("tool_choice", b"")) == b'"none"':

@@ -23,10 +23,12 @@ class _Answer(Generic[ValueT]):
 
     def is_good(self) -> bool:
         """Say whether it may be given again. A failure is not: the next request may succeed."""
-        if time.monotonic() >= self.until:
-            return False
-        failed = self.task.done() and (self.task.cancelled() or self.task.exception() is not None)
-        return not failed
+        return time.monotonic() < self.until and (not self.task.done() or self.succeeded())
+
+    def succeeded(self) -> bool:
+        """Say whether it is here, and no failure."""
+        task = self.task
+        return task.done() and not task.cancelled() and task.exception() is None
 
 
 class Remembered(Generic[KeyT, ValueT]):
@@ -40,7 +42,7 @@ class Remembered(Generic[KeyT, ValueT]):
     def known(self, key: KeyT) -> ValueT | None:
         """Return the answer that is known under `key`, None if there is none."""
         answer = self._answers.get(key)
-        if answer is None or not answer.task.done() or not answer.is_good():
+        if answer is None or time.monotonic() >= answer.until or not answer.succeeded():
             return None
         return answer.task.result()
 
