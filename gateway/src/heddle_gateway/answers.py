@@ -25,7 +25,7 @@ _REASONS = {
 }
 # What a provider tells about its answer is shown by name, because a chunk's other members have
 # a meaning to clients.
-_SHOWN = ("system_fingerprint", "service_tier")
+_FINGERPRINT, _TIER = _SHOWN = ("system_fingerprint", "service_tier")
 # What answers say themselves, whatever a provider adds.
 _OF_CALLS = frozenset({"index", "id", "function"})
 _OF_MESSAGES = frozenset(
@@ -156,6 +156,8 @@ def replacement(told: ModelReplaced) -> str:
 
 def provider_metadata(text: str) -> dict[str, str]:
     """Return the members of the provider's own report, a JSON object, that clients know."""
+    if not (_FINGERPRINT in text or _TIER in text):  # most providers tell neither
+        return {}
     told = members(text)
     return {name: told[name] for name in _SHOWN if isinstance(told.get(name), str)}
 

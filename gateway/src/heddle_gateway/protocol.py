@@ -72,7 +72,7 @@ class Line:
             return False
         cycle.transport = self._transport
         cycle.response_started = cycle.response_complete = True
-        common = b"".join([b"%b: %b\r\n" % header for header in cycle.default_headers])
+        common = _lines(tuple(cycle.default_headers))
         closes = not cycle.keep_alive or _CLOSE in headers
         if closes and _CLOSE not in headers:
             more += b"connection: close\r\n"

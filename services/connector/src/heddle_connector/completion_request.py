@@ -1,5 +1,6 @@
 """The body of a request in the dialect of OpenAI's chat completions."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -30,7 +31,19 @@ def completion_body(call: Call, *, stream: bool) -> dict[str, Any]:
     if options.stop:
         body["stop"] = options.stop
     if extra := options.extra:
-        body |= {name: given for name, given in extra.items() if name not in _NOT_HANDED_ON}
+        _hand_on(extra, body)
+    if functions := call.functions:
+        body["tools"] = functions
+    about_stream = body.pop("stream_options", None)  # refused where nothing is streamed
+    if stream:
+        body["stream"] = True
+        body["stream_options"] = {**_members(about_stream), "include_usage": True}
+    return body
+
+
+def _hand_on(extra: Mapping[str, msgspec.Raw], body: dict[str, Any]) -> None:
+    """Add what the client sent and the contract does not model."""
+    body |= {name: given for name, given in extra.items() if name not in _NOT_HANDED_ON}
     if (metadata := _members(body.get("metadata"))).keys() & _FOR_TOOLS:
         left = {name: given for name, given in metadata.items() if name not in _FOR_TOOLS}
         body.pop("metadata")
@@ -38,13 +51,6 @@ def completion_body(call: Call, *, stream: bool) -> dict[str, Any]:
             body["metadata"] = left
     if "max_completion_tokens" in body:  # the newer name of the same limit; providers refuse both
         body.pop("max_tokens", None)
-    if call.functions:
-        body["tools"] = call.functions
-    about_stream = body.pop("stream_options", None)  # refused where nothing is streamed
-    if stream:
-        body["stream"] = True
-        body["stream_options"] = {**_members(about_stream), "include_usage": True}
-    return body
 
 
 def _members(value: msgspec.Raw | None) -> dict[str, msgspec.Raw]:
