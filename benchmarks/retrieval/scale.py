@@ -44,6 +44,10 @@ class Size(msgspec.Struct):
     hybrid_beside_upkeep: float
 
 
+class _Kept(msgspec.Struct):
+    sizes: list[Size]
+
+
 async def measure(count: int, folder: Path, seconds: float) -> Size:
     """Fill a store of so many passages and measure it."""
     place = folder / f"store-{count}"
@@ -161,6 +165,13 @@ def table(sizes: list[Size]) -> str:
     return "\n".join(lines)
 
 
+def _earlier(path: Path) -> list[Size]:
+    """Return what other runs found, for the picture: a million takes an hour of its own."""
+    if not path.exists():
+        return []
+    return msgspec.json.decode(path.read_bytes(), type=_Kept).sizes
+
+
 def main() -> None:
     """Measure each size that is asked for; print, keep and draw what was found."""
     parser = argparse.ArgumentParser("python -m benchmarks.retrieval.scale", description=__doc__)
@@ -168,18 +179,21 @@ def main() -> None:
         "--chunks", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="sizes to measure"
     )
     parser.add_argument("--seconds", type=float, default=20.0, help="of ingestion [20]")
-    parser.add_argument("--json", type=Path, default=_RESULTS, help="where figures are kept")
+    parser.add_argument(
+        "--json", type=Path, default=_RESULTS, help="where figures are kept, beside those of others"
+    )
     parser.add_argument("--picture", type=Path, default=_PICTURE, help="where they are drawn")
     asked = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    sizes: list[Size] = []
+    by_count = {size.chunks: size for size in _earlier(asked.json)}
     for count in asked.chunks:
         with TemporaryDirectory(prefix="heddle-scale-") as folder:
-            sizes.append(asyncio.run(measure(count, Path(folder), asked.seconds)))
-        print(table(sizes[-1:]), flush=True)
-        kept = {**circumstances({"chunks": asked.chunks}), "sizes": sizes}
+            by_count[count] = asyncio.run(measure(count, Path(folder), asked.seconds))
+        print(table([by_count[count]]), flush=True)
+        kept = {**circumstances({"chunks": asked.chunks}), "sizes": list(by_count.values())}
         asked.json.parent.mkdir(parents=True, exist_ok=True)
         asked.json.write_bytes(msgspec.json.format(msgspec.json.encode(kept)) + b"\n")
+    sizes = [by_count[count] for count in sorted(by_count)]
     costs = {
         kind: [(size.chunks, one.cpu) for size in sizes for one in size.figures if one.kind == kind]
         for kind in (one.kind for one in sizes[0].figures)

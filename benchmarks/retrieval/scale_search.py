@@ -63,7 +63,7 @@ async def bare(
 
     async def search(text: str) -> list[Passage]:
         (vector,) = embedder.vectors([text])
-        near = table.query().nearest_to(vector).distance_type("cosine").ef(200).refine_factor(2)
+        near = table.query().nearest_to(vector).distance_type("cosine").ef(400).refine_factor(2)
         both = near.nearest_to_text(text, columns="indexed").rerank(reranker)
         await both.select(list(_COLUMNS)).limit(TOP).to_list()
         return []
