@@ -32,11 +32,8 @@ class Answer:
         """Add events. Kinds that do not show in a whole answer, or are not known, are skipped."""
         for event in events:
             match event.WhichOneof("event"):
-                case "text_delta":
-                    self._texts.append(event.text_delta)
-                case "picture":
-                    self.pictures.append(event.picture)
-                    self._texts.append(answers.picture_link(event.picture, self._link))
+                case "text_delta" | "picture":
+                    self._say(event)
                 case "reasoning_delta":
                     self._reasoning.append(event.reasoning_delta)
                 case "tool_call":
@@ -87,6 +84,13 @@ class Answer:
                 for found in self._sources
             ]
         return msgspec.json.encode(answer)
+
+    def _say(self, event: RunEvent) -> None:
+        if not event.HasField("picture"):
+            self._texts.append(event.text_delta)
+            return
+        self.pictures.append(event.picture)
+        self._texts.append(answers.picture_link(event.picture, self._link))
 
     @property
     def text(self) -> str:
