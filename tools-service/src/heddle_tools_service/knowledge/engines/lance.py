@@ -99,13 +99,15 @@ class LanceEngine:
         They exist from the start: rows that the index of words does not hold yet are searched all
         the same, but without any index there is no search by words.
         """
-        table = LanceTable(await self._database.create_table(name, schema=layout.schema), layout)
+        made = await self._database.create_table(name, schema=layout.schema)
+        table = LanceTable(made, layout, alone=self._locks.exclude_all)
         await self._complete(table, layout)
         return table
 
     async def open(self, name: str, layout: Layout) -> LanceTable:
         """Open a table; columns that it lacks are added."""
-        table = LanceTable(await self._database.open_table(name), layout)
+        opened = await self._database.open_table(name)
+        table = LanceTable(opened, layout, alone=self._locks.exclude_all)
         if await table.lacking():
             async with self.committing(name):
                 if lacking := await table.lacking():  # nobody was faster

@@ -23,6 +23,9 @@ _ID = 32
 class Locks(Protocol):
     """See `interface.Engine`."""
 
+    exclude_all: bool
+    """Whether they exclude the writers of all processes."""
+
     def locked(self, name: str) -> AbstractAsyncContextManager[None]:
         """Exclude others, wait for them."""
 
@@ -41,6 +44,8 @@ class Locks(Protocol):
 
 class FileLocks:
     """Locks between the processes of one machine."""
+
+    exclude_all = True
 
     def __init__(self, folder: Path, locks: Path) -> None:
         self._folder = folder
@@ -76,6 +81,8 @@ class FileLocks:
 
 class ProcessLocks:
     """Locks within this process; between processes the object store's optimism must do."""
+
+    exclude_all = False
 
     def __init__(self) -> None:
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)

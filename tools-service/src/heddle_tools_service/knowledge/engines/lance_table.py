@@ -33,11 +33,18 @@ _LONGEST_PAUSE = 0.5
 
 
 class LanceTable:
-    """See `interface.Table`."""
+    """See `interface.Table`.
 
-    def __init__(self, opened: AsyncTable, layout: Layout) -> None:
+    Args:
+        opened: The table.
+        layout: What its columns are.
+        alone: Whoever writes is the only one to, in any process.
+    """
+
+    def __init__(self, opened: AsyncTable, layout: Layout, *, alone: bool) -> None:
         self.opened = opened
         self._layout = layout
+        self._alone = alone
 
     async def lacking(self) -> list[pa.Field]:
         """Return the columns that the layout has and the table has not."""
@@ -96,6 +103,9 @@ class LanceTable:
 
     async def replace(self, where: Condition, rows: pa.Table) -> bool:
         """Put rows in the place of all that match, in one commit; say whether any did."""
+        if self._alone and not await self.count(where):
+            await self.append(rows)  # a merge would read the keys of all rows that there are
+            return False
         merge = (
             self.opened.merge_insert(list(self._layout.keys))
             .when_matched_update_all()
