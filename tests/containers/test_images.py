@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,11 +29,20 @@ SLIM = {
 INSTALLED = {"libgomp1": "libgomp.so.1"}
 
 
+@pytest.fixture
+def disk() -> Iterator[Path]:
+    """A folder that is not in memory: an image would fill it, and uv links what it has there."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
 @pytest.mark.parametrize("name", SERVICES)
-def test_an_image_installs_starts_is_healthy_and_stops(name: str, tmp_path: Path) -> None:
+def test_an_image_installs_starts_is_healthy_and_stops(
+    name: str, disk: Path, tmp_path: Path
+) -> None:
     extra = {"connector": "local", "tools-service": "pages"}.get(name, "")
 
-    image = build(name, tmp_path / "image", EXTRA=extra)
+    image = build(name, disk / "image", EXTRA=extra)
 
     assert missing_libraries(image) <= available()
     assert not list(image.environment.glob("lib/*/site-packages/pytest"))

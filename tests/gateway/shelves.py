@@ -9,19 +9,16 @@ from typing import Any
 
 import httpx
 from gateway.library import PEOPLE, SECRET
-from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.peers import Peers
 from heddle_gateway.server import serving
-from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.server import running
 from heddle_runtime.settings import ServiceSettings
-from heddle_tools_service.knowledge.service.servicer import KnowledgeServicer
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
-from heddle_tools_service.uploads.bringing import Bringing
-from heddle_tools_service.uploads.servicer import FileServicer
 from integration.browser import browser
 from openai import AsyncOpenAI
+from tools_service.opening import knowledge_and_files
 
 
 @dataclass(frozen=True)
@@ -54,27 +51,8 @@ async def shelves(folder: Path, **settings: Any) -> AsyncIterator[Shelves]:
     theirs = ServiceSettings.model_validate({**quick, "address": "127.0.0.1:0"})
     async with AsyncExitStack() as exits:
         store = await exits.enter_async_context(open_store(folder / "store", HashingEmbedder()))
-
-        async def opened() -> KnowledgeStore:
-            return store
-
-        @asynccontextmanager
-        async def services() -> AsyncIterator[list[Binding]]:
-            async with Bringing(folder / "uploads", opened) as bringing:
-                yield [
-                    bind(
-                        knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
-                        knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
-                        KnowledgeServicer(opened, bringing.forget_all),
-                    ),
-                    bind(
-                        files_pb2.DESCRIPTOR.services_by_name["FileService"],
-                        files_pb2_grpc.add_FileServiceServicer_to_server,
-                        FileServicer(opened, bringing),
-                    ),
-                ]
-
-        behind = (await exits.enter_async_context(running(services(), theirs))).local
+        services = knowledge_and_files(store, folder / "uploads")
+        behind = (await exits.enter_async_context(running(services, theirs))).local
         peers = Peers.over(behind, behind, behind, behind)
         url = f"http://{await exits.enter_async_context(serving(app(own, peers), own))}"
         people: dict[str, httpx.AsyncClient] = {}

@@ -17,6 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent
+from patience import until
 
 ACCEPT = {"accept": "application/json, text/event-stream"}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
@@ -153,11 +154,10 @@ async def test_a_client_that_goes_away_takes_its_call_with_it(bench: Bench) -> N
     tools.script = [progress("looking"), 60.0, done("late")]
     async with client(bench.url) as connected:
         calling = asyncio.create_task(connected.call_tool("use_simple_rag", {}))
-        async with asyncio.timeout(20):
-            while not tools.requests:
-                await asyncio.sleep(0.02)
+        await until(lambda: tools.requests)
+        assert not tools.cancelled.is_set()
         calling.cancel()
-    await asyncio.wait_for(tools.cancelled.wait(), 20)
+    await until(tools.cancelled.is_set)
 
 
 @pytest.mark.parametrize(

@@ -50,16 +50,23 @@ def test_conditions_are_joined_and_nested() -> None:
     assert found == pb.Filter(all=pb.Filters(filters=[any_of, first]))
 
 
-def nested(depth: int) -> dict[str, Any]:
+def nested(depth: int, width: int = 1) -> dict[str, Any]:
     if depth == 1:
         return {"type": "eq", "key": "a", "value": "x"}
-    return {"type": "and", "filters": [nested(depth - 1)]}
+    return {"type": "and", "filters": [nested(depth - 1)] * width}
 
 
 def test_conditions_nest_eight_deep() -> None:
     condition(nested(8), PLACE)
     with pytest.raises(InvalidRequestError, match="deep"):
         condition(nested(9), PLACE)
+
+
+def test_up_to_thirty_two_conditions_are_joined() -> None:
+    assert len(condition(nested(2, 32), PLACE).all.filters) == 32
+    with pytest.raises(InvalidRequestError) as caught:
+        condition(nested(2, 33), PLACE)
+    assert [violation.field for violation in caught.value.violations] == ["filters"]
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
 
+from memory import memory
 from migration.console import Console, console
 
 _PASSWORD = "pa55-w0rd"
 _PROGRAMS = ("initdb", "pg_isready", "postgres", "psql")
-_ROOM = 2**31
 _PATIENCE = 60.0  # seconds for a busy machine
 # What a power cut would spoil, nobody reads again.
 _VOLATILE = ("-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off")
@@ -146,7 +146,7 @@ def postgres(
 ) -> Iterator[Postgres]:
     """Run a server until the block is left; a durable one waits for the disk."""
     user = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
-    with _folder() as folder, _folder(None if durable else _memory()) as data:
+    with _folder() as folder, _folder(None if durable else memory()) as data:
         settings = [*options, *(() if durable else _VOLATILE)]
         server = Postgres(folder, data, settings, user, wheel)
         server.install()
@@ -164,13 +164,6 @@ def _folder(parent: Path | None = None) -> Iterator[Path]:
         prefix="heddle-pg-", dir=parent, ignore_cleanup_errors=True
     ) as folder:
         yield Path(folder)
-
-
-def _memory() -> Path | None:
-    # A new database is three hundred files, which takes a disk ten times as long. Containers may
-    # have too little of it, and may not run programs there.
-    memory = Path("/dev/shm")  # noqa: S108 - a folder of our own in it
-    return memory if memory.is_dir() and shutil.disk_usage(memory).free > _ROOM else None
 
 
 def _unneeded(folder: str, names: list[str]) -> set[str]:

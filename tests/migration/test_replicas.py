@@ -13,13 +13,13 @@ from migration.replicas import replica
 from migration.serving import ADA, Caller
 from migration.stored import TEXT, everything, keep_many
 
-ROWS = 600
+ROWS = 300
 READERS = 50
 """On each replica."""
-READS = 60
+READS = 30
 """Of each reader."""
-QUOTA_EDITS = 600
-EDITS = 300
+QUOTA_EDITS = 300
+EDITS = 150
 WRITERS = 15
 """On each replica, of each kind."""
 

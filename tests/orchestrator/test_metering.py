@@ -1,7 +1,7 @@
 """What answers consume reaches the usage service, and quotas stop runs, over real calls."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import grpc
 import pytest
@@ -25,6 +25,7 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity import Identity, TokenSigner, TokenVerifier
 from orchestrator.bench import Bench, ask, assistant, done, function, orchestrating, text, tool
+from patience import until
 from structlog.testing import capture_logs
 
 SECRET = "a-secret-of-at-least-32-characters"
@@ -38,13 +39,6 @@ async def quick() -> AsyncIterator[Bench]:
     """An orchestrator that records often and remembers no assistant."""
     async with orchestrating(usage_flush_seconds=0.02, assistant_cache_seconds=0) as running:
         yield running
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
-    async with asyncio.timeout(10):
-        while not holds():
-            await asyncio.sleep(0.01)
 
 
 async def counted(bench: Bench) -> list[Counts]:

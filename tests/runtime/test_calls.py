@@ -19,6 +19,7 @@ from heddle_runtime.errors import (
     from_rpc,
 )
 from heddle_runtime.settings import ServiceSettings
+from patience import until
 from runtime.greeting import Greeter, ask, greeting, lacking, reaching
 
 
@@ -118,9 +119,7 @@ async def test_leaving_a_stream_ends_the_servicer(
         async with streaming(call) as responses:
             async for _ in responses:
                 break
-    async with asyncio.timeout(10):
-        while len(greeter.ended) < 2:
-            await asyncio.sleep(0.01)
+    await until(lambda: len(greeter.ended) == 2)
     assert sorted(greeter.ended) == ["flood", "hang"]
 
 
@@ -140,9 +139,7 @@ async def test_cancelling_the_reader_ends_the_servicer(
         reader.cancel()
     await asyncio.wait(readers)
 
-    async with asyncio.timeout(10):
-        while len(greeter.ended) < 50:
-            await asyncio.sleep(0.01)
+    await until(lambda: len(greeter.ended) == 50)
     assert greeter.ended == ["hang"] * 50
 
 

@@ -11,8 +11,9 @@ from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
 from heddle_tools_service.knowledge.embedding import MiniLmEmbedder
 from heddle_tools_service.knowledge.service.servicer import KnowledgeServicer
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
+from heddle_tools_service.knowledge.store import open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
+from tools_service.opening import opening
 
 CONTRACT = pb.DESCRIPTOR.services_by_name["KnowledgeService"]
 
@@ -27,12 +28,8 @@ async def knowledge_service(
     async def app() -> AsyncGenerator[list[Binding]]:
         others = [MiniLmEmbedder()]  # of which the vectors of words can be kept
         async with open_store(folder, HashingEmbedder(), others=others) as store:
-
-            async def opened() -> KnowledgeStore:
-                return store
-
             register = pb_grpc.add_KnowledgeServiceServicer_to_server
-            yield [bind(CONTRACT, register, KnowledgeServicer(opened))]
+            yield [bind(CONTRACT, register, KnowledgeServicer(opening(store)))]
 
     async with (
         running(app(), settings) as service,

@@ -11,6 +11,7 @@ from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import ToolUnavailableError
 from integration.browser import browser
+from tools_service.opening import opening
 from tools_service.serving import Client, invocation, no_server, serving
 
 
@@ -31,12 +32,8 @@ class Writer:
 @asynccontextmanager
 async def asking(store: KnowledgeStore, model: Writer | None = None) -> AsyncGenerator[Client]:
     """Run the service over a store."""
-
-    async def opened() -> KnowledgeStore:
-        return store
-
     async with browser() as http:
-        bases = KnowledgeBases(opened, no_server, http, http, 5.0)
+        bases = KnowledgeBases(opening(store), no_server, http, http, 5.0)
         async with serving(
             Registry.discover(None), knowledge=bases, small_model=model, patience=60
         ) as client:

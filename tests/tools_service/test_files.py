@@ -21,15 +21,13 @@ from heddle_runtime.errors import (
     from_rpc,
 )
 from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity
-from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.server import Binding, running
 from heddle_runtime.structs import from_struct, to_struct
 from heddle_tools_service.knowledge.embedding import Kind, Vectors
-from heddle_tools_service.knowledge.service.servicer import KnowledgeServicer
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
+from heddle_tools_service.knowledge.store import open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from heddle_tools_service.uploads import folder
-from heddle_tools_service.uploads.bringing import Bringing
-from heddle_tools_service.uploads.servicer import FileServicer
+from tools_service.opening import knowledge_and_files
 from tools_service.serving import SETTINGS
 
 PEOPLE = {
@@ -106,24 +104,11 @@ async def serving(root: Path) -> AsyncIterator[Desk]:
 
     @asynccontextmanager
     async def app() -> AsyncIterator[list[Binding]]:
-        async with open_store(root, embedder) as store:
-
-            async def opened() -> KnowledgeStore:
-                return store
-
-            async with Bringing(root / "uploads", opened) as bringing:
-                yield [
-                    bind(
-                        knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
-                        knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
-                        KnowledgeServicer(opened, bringing.forget_all),
-                    ),
-                    bind(
-                        pb.DESCRIPTOR.services_by_name["FileService"],
-                        files_pb2_grpc.add_FileServiceServicer_to_server,
-                        FileServicer(opened, bringing),
-                    ),
-                ]
+        async with (
+            open_store(root, embedder) as store,
+            knowledge_and_files(store, root / "uploads") as services,
+        ):
+            yield services
 
     async with running(app(), SETTINGS) as service:
         local = service.local

@@ -18,13 +18,14 @@ from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from heddle_tools_service.providers.kb_server import KnowledgeServer
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases, OpenStore, ServerOf
+from heddle_tools_service.providers.knowledge_bases import KnowledgeBases, ServerOf
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Assistant, ToolUnavailableError
 from heddle_tools_service.surroundings import Generate
 from integration.browser import browser
 from structlog.testing import capture_logs
 from tools_service.kb_server import KnowledgeBaseServer, hit, kb_server
+from tools_service.opening import opening
 from tools_service.serving import Client, invocation, no_server, said, serving, text_of
 
 TOKEN = "kb-token-that-must-not-leak"
@@ -51,15 +52,11 @@ async def serving_with(
     server_of: ServerOf | None = None,
     small_model: Generate | None = None,
 ) -> AsyncGenerator[Client]:
-    async def opened() -> KnowledgeStore:
-        return store
-
     async def known(_: Assistant) -> KnowledgeServer | None:
         return KnowledgeServer(server.url, TOKEN) if server else await no_server(_)
 
     async with browser() as http:
-        open_: OpenStore = opened
-        bases = KnowledgeBases(open_, server_of or known, http, http, 1.0)
+        bases = KnowledgeBases(opening(store), server_of or known, http, http, 1.0)
         async with serving(
             Registry.discover(None), knowledge=bases, small_model=small_model
         ) as client:

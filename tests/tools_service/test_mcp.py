@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle_runtime.errors import from_status
+from patience import until
 from tools_service.calling import Calling, calling_tools
 from tools_service.mcp_calling import MODEL, UNI, accepted, answer, called, failure, listed
 from tools_service.mcp_sites import Library, library
@@ -169,9 +170,7 @@ async def test_who_stops_waiting_stops_the_servers_work(tools: Calling, site: Li
 
     waiting.cancel()
 
-    async with asyncio.timeout(20):
-        while not site.cancelled:
-            await asyncio.sleep(0.02)
+    await until(lambda: site.cancelled)
 
 
 async def test_a_server_inside_the_network_needs_the_operators_leave(

@@ -11,6 +11,7 @@ import psutil
 import pytest
 from heddle_runtime.identity import Identity
 from heddle_tools_service.providers.mcp.conversations import MOST_IDLE
+from patience import until
 from tools_service.calling import Calling, calling_tools
 from tools_service.mcp_calling import answer, called, failure, listed, pins
 
@@ -127,25 +128,20 @@ async def test_many_runs_leave_few_processes(tools: Calling) -> None:
     for number in range(MOST_IDLE + 2):
         assert await answer(tools, config, "count", run=f"req_{number}") == "1"
 
-    async with asyncio.timeout(30):
-        while len(processes("counting")) > MOST_IDLE:
-            await asyncio.sleep(0.05)
+    await until(lambda: len(processes("counting")) <= MOST_IDLE)
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
 async def test_no_process_outlives_its_call(tools: Calling, cancelled: bool) -> None:
     config = {"command": "silent", "tools": ["x"], "timeout": 1 if not cancelled else 60}
     waiting = asyncio.create_task(called(tools, config, "x"))
-    async with asyncio.timeout(30):
-        while not processes("silent"):
-            await asyncio.sleep(0.02)
+    await until(lambda: processes("silent"))
 
-        if cancelled:
-            waiting.cancel()
-        await asyncio.wait([waiting])
+    if cancelled:
+        waiting.cancel()
+    await asyncio.wait([waiting])
 
-        while processes("silent"):
-            await asyncio.sleep(0.05)
+    await until(lambda: not processes("silent"))
 
 
 def processes(command: str) -> list[psutil.Process]:

@@ -18,7 +18,7 @@ from heddle_runtime.errors import (
     from_status,
 )
 from heddle_tools_service.adapters.tool_plugins import ToolContext, ToolEvent, ToolPlugin
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
+from heddle_tools_service.knowledge.store import open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
@@ -26,6 +26,7 @@ from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Assistant, Occasion, ToolCall, ToolConfig, ToolResult, tool
 from structlog.testing import capture_logs
 from tools_service.kb_server import KnowledgeBaseServer, hit, kb_server
+from tools_service.opening import opening
 from tools_service.serving import (
     invocation,
     outcome,
@@ -211,11 +212,7 @@ async def retrieved(folder: Path, server: KnowledgeBaseServer) -> "pb.ToolResult
         httpx.AsyncClient(trust_env=False) as http,
         open_store(folder / "store", HashingEmbedder()) as store,
     ):
-
-        async def opened() -> KnowledgeStore:
-            return store
-
-        knowledge = KnowledgeBases(opened, known, http, http, 5)
+        knowledge = KnowledgeBases(opening(store), known, http, http, 5)
         async with serving(Registry.discover(folder), knowledge=knowledge) as client:
             return outcome(await client.run_all([calling({"query": "sheds"}, config)]), "1")
 

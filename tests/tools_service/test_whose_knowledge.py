@@ -13,6 +13,7 @@ from heddle_tools_service.knowledge.testing import HashingEmbedder
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.registry import Registry
 from integration.browser import browser
+from tools_service.opening import opening
 from tools_service.serving import Client, no_server, said, serving, text_of
 
 ANA = {"owner": "ana@uni.example", "organization": "uni"}
@@ -55,11 +56,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 @asynccontextmanager
 async def running(folder: Path) -> AsyncIterator[Desk]:
     async with browser() as http, open_store(folder, HashingEmbedder()) as store:
-
-        async def opened() -> KnowledgeStore:
-            return store
-
-        bases = KnowledgeBases(opened, no_server, http, http, 5)
+        bases = KnowledgeBases(opening(store), no_server, http, http, 5)
         async with serving(Registry.discover(None), knowledge=bases) as client:
             yield Desk(store, client)
 

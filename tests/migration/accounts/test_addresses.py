@@ -58,7 +58,10 @@ async def test_other_addresses_are_kept(accounts: Accounts, url: str) -> None:
 
 
 async def test_those_who_run_the_installation_have_servers_anywhere(accounts: Accounts) -> None:
-    await accounts.replace("default", openai("http://127.0.0.1:11434"))
+    url = "http://127.0.0.1:11434"
+    await accounts.replace("default", openai(url))
+    kept = await accounts.settings(organization="default")
+    assert kept.providers["openai"].base_url == url
 
 
 async def test_the_operator_allows_networks(database_url: str) -> None:

@@ -12,8 +12,8 @@ from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime.calls import outgoing
 from heddle_runtime.client import channel, streaming
 from heddle_runtime.settings import ServiceSettings
+from patience import until
 from runtime.greeting import CONTRACT, Greeter, ask, ask_whole, greeting
-from runtime.pipe.serving import until
 
 SOON = 5.0
 """Seconds for what takes none: a busy machine's, and far from the minute of what hangs."""

@@ -109,17 +109,6 @@ def pipes_of(connection: grpc.aio.Channel) -> list[int]:
     return [len(pipe.calls) for pipe in connection._pipes]  # noqa: SLF001 - nothing else tells
 
 
-async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    """Wait until `condition` holds.
-
-    Raises:
-        TimeoutError: It did not within `seconds`.
-    """
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 @dataclass
 class Hand:
     """Writes frames by hand, and keeps what is answered."""

@@ -7,9 +7,10 @@ import uvloop
 from heddle_runtime.client import streaming
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import until
 from runtime.examples import examples
 from runtime.pipe.calling import SOON, Channel, code, drained, greeter, stream, texts, whole
-from runtime.pipe.serving import CARRY, piped, pipes_of, serving, until
+from runtime.pipe.serving import CARRY, piped, pipes_of, serving
 
 KINDS = ["unary", "stream", "large", "failing", "late unary", "late stream", "left", "cancelled"]
 

@@ -10,6 +10,7 @@ from google.rpc import code_pb2
 from heddle.pipe.v1 import pipe_pb2
 from heddle_runtime.client import streaming
 from heddle_runtime.pipe.channel import FULL
+from patience import until
 from runtime.greeting import ask, ask_whole
 from runtime.pipe.calling import (
     SOON,
@@ -34,7 +35,6 @@ from runtime.pipe.serving import (
     pipes_of,
     process,
     serving,
-    until,
 )
 
 

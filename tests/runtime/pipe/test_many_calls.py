@@ -11,8 +11,9 @@ from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.pipe.call import WINDOW
 from heddle_runtime.pipe.channel import FULL
+from patience import until
 from runtime.pipe.calling import SOON, Channel, code, greeter, listed, started, stream, texts, whole
-from runtime.pipe.serving import CARRY, piped, pipes_of, serving, until
+from runtime.pipe.serving import CARRY, piped, pipes_of, serving
 
 
 @pytest.mark.parametrize("count", [FULL - 2, 4 * FULL])

@@ -4,9 +4,10 @@ import asyncio
 import time
 
 import grpc
+from patience import until
 from runtime.greeting import ask
 from runtime.pipe.calling import greeter, started, texts, whole
-from runtime.pipe.serving import CARRY, LIST, STREAM, by_hand, opening, piped, serving, until
+from runtime.pipe.serving import CARRY, LIST, STREAM, by_hand, opening, piped, serving
 
 
 async def test_a_client_that_has_said_everything_is_answered_still() -> None:

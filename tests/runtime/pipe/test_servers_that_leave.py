@@ -7,6 +7,7 @@ from collections import Counter
 import grpc
 from heddle_runtime.client import channel
 from heddle_runtime.settings import ServiceSettings
+from patience import until
 from runtime.greeting import CONTRACT, greeting
 from runtime.pipe.calling import (
     AT_ONCE,
@@ -20,7 +21,7 @@ from runtime.pipe.calling import (
     two_servers,
     whole,
 )
-from runtime.pipe.serving import CARRY, WHOLE, pipes_of, process, serving, until
+from runtime.pipe.serving import CARRY, WHOLE, pipes_of, process, serving
 
 
 async def test_a_server_that_is_killed_fails_every_call_and_finishes_none() -> None:

@@ -1,17 +1,17 @@
 """The engines, a place of each for a test: a folder, an object store and a database."""
 
-import contextlib
 import logging
 import secrets
-import socket
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import boto3
 import pytest
 from migration.postgres import Postgres, postgres
-from moto.server import ThreadedMotoServer
+from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
 from tools_service.knowledge.places import Place
+from werkzeug.serving import make_server
 
 ENGINES = ("folder", "s3", "postgresql")
 
@@ -26,12 +26,14 @@ def vector_server() -> Iterator[Postgres]:
 @pytest.fixture(scope="session")
 def object_store() -> Iterator[str]:
     """The address of a server that speaks S3, with the bucket `knowledge`."""
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
-        port = free.getsockname()[1]
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer("127.0.0.1", port, verbose=False)
-    server.start()
-    address = f"http://127.0.0.1:{port}"
+    # S3 alone: a server of all that moto has looks through its modules twice for each request.
+    server = make_server(
+        "127.0.0.1", 0, create_backend_app("s3"), threaded=True, request_handler=MotoRequestHandler
+    )
+    serving = Thread(target=server.serve_forever)
+    serving.start()
+    address = f"http://127.0.0.1:{server.server_port}"
     client = boto3.client(
         "s3",
         endpoint_url=address,
@@ -41,7 +43,9 @@ def object_store() -> Iterator[str]:
     )
     client.create_bucket(Bucket="knowledge")
     yield address
-    server.stop()
+    server.shutdown()
+    serving.join()
+    server.server_close()
 
 
 @pytest.fixture(params=ENGINES)

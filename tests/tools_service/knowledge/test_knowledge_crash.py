@@ -13,6 +13,7 @@ import pytest
 from heddle_tools_service.knowledge.embedding import Embedder, MiniLmEmbedder
 from heddle_tools_service.knowledge.records import CollectionSize
 from heddle_tools_service.knowledge.testing import HashingEmbedder
+from patience import until
 from tools_service.knowledge.places import Place
 from tools_service.knowledge.reading import versions_in
 
@@ -47,9 +48,7 @@ async def killed(process: Process, lines: list[bytes]) -> dict[str, int]:
     assert process.stdout
     lines += (await process.stdout.read()).splitlines(keepends=True)
     await process.wait()
-    async with asyncio.timeout(60):
-        while any(runs(worker) for worker in workers):
-            await asyncio.sleep(0.01)
+    await until(lambda: not any(runs(worker) for worker in workers), 60)
     told = (_ACKNOWLEDGED.fullmatch(line) for line in lines)  # the last line may be torn
     return {found[1].decode(): int(found[2]) for found in told if found}
 

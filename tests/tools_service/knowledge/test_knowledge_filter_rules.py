@@ -5,7 +5,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Compare, Every
-from heddle_tools_service.knowledge.records import AllOf, AnyOf, Comparison
+from heddle_tools_service.knowledge.records import AllOf, AnyOf, Comparison, Filter
 from heddle_tools_service.knowledge.service.filtering import read_filter, wanted
 
 
@@ -24,6 +24,19 @@ def nested(depth: int) -> pb.Filter:
     for _ in range(depth - 1):
         found = every(found)
     return found
+
+
+def written(read: Filter) -> pb.Filter:
+    """Return the filter of the contract that was read so."""
+    match read:
+        case Comparison(key, operator, values):
+            return comparison(
+                *values, key=key, operator=pb.Operator.Value(f"OPERATOR_{operator.upper()}")
+            )
+        case AllOf(filters):
+            return every(*map(written, filters))
+        case AnyOf(filters):
+            return pb.Filter(any=pb.Filters(filters=map(written, filters)))
 
 
 def test_a_filter_is_read_as_it_is_nested() -> None:
@@ -46,7 +59,7 @@ def test_a_filter_is_read_as_it_is_nested() -> None:
     ids=["deep", "wide", "many", "of several", "long"],
 )
 def test_filters_at_the_limits_are_read(asked: pb.Filter) -> None:
-    read_filter(asked)
+    assert written(read_filter(asked)) == asked
 
 
 @pytest.mark.parametrize(

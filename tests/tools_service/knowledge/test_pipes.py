@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from heddle_tools_service.knowledge.pipes import start
+from patience import until
 
 _OPEN = Path("/proc/self/fd")
 
@@ -18,15 +19,13 @@ def open_files() -> int:
 @pytest.mark.parametrize("steps", range(1, 7))
 async def test_a_start_that_is_given_up_leaves_no_pipe_open(steps: int) -> None:
     command = [sys.executable, "-c", "input()"]
-    async with asyncio.timeout(30):
-        await (await start(command, {})).bury()  # what stays open for good is open now
-        before = open_files()
-        starting = asyncio.create_task(start(command, {}))
-        for _ in range(steps):
-            await asyncio.sleep(0)
-        starting.cancel()
-        (outcome,) = await asyncio.gather(starting, return_exceptions=True)
-        if not isinstance(outcome, BaseException):
-            await outcome.bury()
-        while open_files() > before:
-            await asyncio.sleep(0.01)
+    await (await start(command, {})).bury()  # what stays open for good is open now
+    before = open_files()
+    starting = asyncio.create_task(start(command, {}))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    starting.cancel()
+    (outcome,) = await asyncio.gather(starting, return_exceptions=True)
+    if not isinstance(outcome, BaseException):
+        await outcome.bury()
+    await until(lambda: open_files() <= before)

@@ -12,6 +12,7 @@ from heddle_tools_service.providers.visual.addresses import picture_uri
 from heddle_tools_service.providers.visual.interpreters import TextInterpreter
 from heddle_tools_service.providers.visual.pages import NO_PAGE, AssistantPages, PageSearch
 from heddle_tools_service.sdk import Assistant, ToolError
+from tools_service.opening import opening
 from tools_service.pages.pdfs import pdf
 
 ANA: dict[str, Any] = {"owner": "ana@uni.example", "organization": "uni"}
@@ -26,10 +27,7 @@ class Shelf:
     uri: str
 
     def pages_of(self, owner: dict[str, Any]) -> AssistantPages:
-        async def opened() -> KnowledgeStore:
-            return self.store
-
-        return PageSearch(opened, TextInterpreter(), 5).of(Assistant(**owner))
+        return PageSearch(opening(self.store), TextInterpreter(), 5).of(Assistant(**owner))
 
 
 @pytest.fixture

@@ -12,13 +12,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from heddle_tools_service.knowledge.asking import asked
 from heddle_tools_service.knowledge.errors import EmbeddingError
 from heddle_tools_service.knowledge.frames import EmbedReply, EmbedRequest
-from heddle_tools_service.knowledge.worker import (
-    WorkerClosedError,
-    WorkerFailedError,
-    WorkerProcess,
-)
+from heddle_tools_service.knowledge.worker import WorkerProcess
 
 Kind = Literal["query", "passage"]
 Vectors = NDArray[np.float32]
@@ -200,16 +197,16 @@ class LocalEmbedder:
         self, texts: Sequence[str], *, words: bool
     ) -> tuple[Vectors, list[bytes]]:
         request = EmbedRequest(self._info.model, list(texts), words)
-        try:
-            payload = await self._worker.call(msgspec.msgpack.encode(request))
-        except WorkerClosedError as error:
-            raise EmbeddingError("The embedder is closed. Try again once it is back.") from error
-        except WorkerFailedError as error:
-            raise EmbeddingError(
+        reply = await asked(
+            self._worker,
+            msgspec.msgpack.encode(request),
+            EmbedReply,
+            failed=EmbeddingError(
                 "The embedding worker failed twice. Check the memory that is free, and the log "
                 "of the tools service."
-            ) from error
-        reply = msgspec.msgpack.decode(payload, type=EmbedReply)
+            ),
+            closed=EmbeddingError("The embedder is closed. Try again once it is back."),
+        )
         if reply.error:
             raise EmbeddingError(reply.error)
         vectors = np.frombuffer(reply.vectors, dtype=np.float32).reshape(len(texts), DIMENSION)

@@ -5,14 +5,11 @@ from types import MappingProxyType
 
 import msgspec
 
+from heddle_tools_service.knowledge.asking import asked
 from heddle_tools_service.knowledge.chunking import DEFAULT, Chunking
 from heddle_tools_service.knowledge.errors import StorageError, UnreadableDocumentError
 from heddle_tools_service.knowledge.frames import ParseReply, ParseRequest
-from heddle_tools_service.knowledge.worker import (
-    WorkerClosedError,
-    WorkerFailedError,
-    WorkerProcess,
-)
+from heddle_tools_service.knowledge.worker import WorkerProcess
 
 _WORKER = "heddle_tools_service.knowledge.parsing_worker"
 _SECONDS = 60.0
@@ -52,18 +49,16 @@ class Parser:
             StorageError: The store is being closed.
         """
         request = ParseRequest(data, media_type, name, chunking, dict(scanned))
-        try:
-            payload = await self._worker.call(msgspec.msgpack.encode(request))
-        except WorkerClosedError as error:
-            raise StorageError(
-                f"The store was closed before {name!r} was in. Ingest it again."
-            ) from error
-        except WorkerFailedError as error:
-            raise UnreadableDocumentError(
+        reply = await asked(
+            self._worker,
+            msgspec.msgpack.encode(request),
+            ParseReply,
+            failed=UnreadableDocumentError(
                 f"{name!r} makes its reader hang or crash. Convert it to plain text and ingest "
                 "that."
-            ) from error
-        reply = msgspec.msgpack.decode(payload, type=ParseReply)
+            ),
+            closed=StorageError(f"The store was closed before {name!r} was in. Ingest it again."),
+        )
         if reply.unreadable:
             raise UnreadableDocumentError(reply.unreadable)
         return reply

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from heddle_tools_service.knowledge.asking import asked
 from heddle_tools_service.knowledge.errors import StorageError
-from heddle_tools_service.knowledge.worker import WorkerFailedError, WorkerProcess
+from heddle_tools_service.knowledge.worker import WorkerProcess
 
 _MODULE = "heddle_tools_service.knowledge.upkeep_worker"
 _LONGEST = 6 * 3600.0
@@ -79,12 +80,14 @@ class Upkeep:
             _MODULE, seconds=_LONGEST, environment=_environment()
         )
         request = UpkeepRequest(self._place, self._options, collection, self._ann_rows)
-        try:
-            reply = await self._worker.call(msgspec.msgpack.encode(request))
-        except WorkerFailedError as error:
-            raise StorageError("The upkeep of a collection ended early.") from error
-        if told := msgspec.msgpack.decode(reply, type=UpkeepReply).error:
-            raise StorageError(told)
+        reply = await asked(
+            self._worker,
+            msgspec.msgpack.encode(request),
+            UpkeepReply,
+            failed=StorageError("The upkeep of a collection ended early."),
+        )
+        if reply.error:
+            raise StorageError(reply.error)
 
     async def _rest(self) -> None:
         await asyncio.sleep(_IDLE)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from heddle_tools_service.knowledge.asking import asked
 from heddle_tools_service.knowledge.chunks import Chunk
 from heddle_tools_service.knowledge.errors import InvalidInputError, StorageError
 from heddle_tools_service.knowledge.graph import parts
@@ -21,7 +22,7 @@ from heddle_tools_service.knowledge.graph.records import (
     Part,
 )
 from heddle_tools_service.knowledge.records import Collection
-from heddle_tools_service.knowledge.worker import WorkerFailedError, WorkerProcess
+from heddle_tools_service.knowledge.worker import WorkerProcess
 
 _EXTRACTION = "heddle_tools_service.knowledge.graph.extraction"
 _NETWORK = "heddle_tools_service.knowledge.graph.network_worker"
@@ -84,13 +85,14 @@ class Graphs:
             StorageError: They cannot be read, or are too large to answer in a minute.
         """
         payload = await asyncio.to_thread(msgspec.msgpack.encode, question)
-        try:
-            reply = await self._network.call(payload)
-        except WorkerFailedError as error:
-            raise StorageError(
+        return await asked(
+            self._network,
+            payload,
+            Answer,
+            failed=StorageError(
                 "The graph gave no answer. Try again, or ask about fewer collections."
-            ) from error
-        return msgspec.msgpack.decode(reply, type=Answer)
+            ),
+        )
 
     async def aclose(self) -> None:
         """End the processes."""
@@ -150,14 +152,15 @@ class CollectionGraph:
         await asyncio.to_thread(parts.remove, self.file)
 
     async def _extracted(self, texts: list[str]) -> Extracted:
-        try:
-            payload = await self.extraction.call(msgspec.msgpack.encode(Extract(texts)))
-        except WorkerFailedError as error:
-            raise StorageError(
+        found = await asked(
+            self.extraction,
+            msgspec.msgpack.encode(Extract(texts)),
+            Extracted,
+            failed=StorageError(
                 "The graph could not be drawn: the process that finds names ended or took too "
                 "long. Ingest the document again."
-            ) from error
-        found = msgspec.msgpack.decode(payload, type=Extracted)
+            ),
+        )
         if found.error:
             raise StorageError(
                 f"The graph could not be drawn: {found.error}. Install heddle-tools-service[graph]."

@@ -7,6 +7,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from heddle_tools_service.knowledge.asking import ReplyT, asked
 from heddle_tools_service.knowledge.embedding import DIMENSION
 from heddle_tools_service.knowledge.errors import EmbeddingError, StorageError
 from heddle_tools_service.knowledge.pages.requests import (
@@ -19,11 +20,7 @@ from heddle_tools_service.knowledge.pages.requests import (
     WordsRequest,
 )
 from heddle_tools_service.knowledge.pages.shapes import DrawnPage
-from heddle_tools_service.knowledge.worker import (
-    WorkerClosedError,
-    WorkerFailedError,
-    WorkerProcess,
-)
+from heddle_tools_service.knowledge.worker import WorkerFailedError, WorkerProcess
 
 _DRAWING = "heddle_tools_service.knowledge.pages.drawing_worker"
 _READING = "heddle_tools_service.knowledge.pages.reading_worker"
@@ -59,10 +56,9 @@ class PageReader:
             StorageError: The store is being closed.
         """
         try:
-            reply = await _asked(self._drawing, CountRequest(data))
+            return (await _asked(self._drawing, CountRequest(data), CountReply)).count
         except WorkerFailedError:
             return 0  # whoever takes its text will say what is wrong with it
-        return msgspec.msgpack.decode(reply, type=CountReply).count
 
     async def draw(self, data: bytes, numbers: Sequence[int]) -> list[DrawnPage]:
         """Draw pages of a PDF, counted from 1.
@@ -88,14 +84,15 @@ class PageReader:
             EmbeddingError: A model file is not the expected one, or the process keeps dying.
             StorageError: The store is being closed.
         """
-        try:
-            payload = await _asked(self._reading, WordsRequest(list(texts)))
-        except WorkerFailedError as error:
-            raise EmbeddingError(
+        reply = await _asked(
+            self._reading,
+            WordsRequest(list(texts)),
+            WordsReply,
+            failed=EmbeddingError(
                 "The process that reads pages failed twice. Check the memory that is free, and "
                 "the log of the tools service."
-            ) from error
-        reply = msgspec.msgpack.decode(payload, type=WordsReply)
+            ),
+        )
         if reply.error:
             raise EmbeddingError(reply.error)
         return [np.frombuffer(it, dtype=np.float16).reshape(-1, DIMENSION) for it in reply.vectors]
@@ -109,22 +106,24 @@ class PageReader:
         self, worker: WorkerProcess, data: bytes, numbers: Sequence[int]
     ) -> list[DrawnPage]:
         try:
-            payload = await _asked(worker, PagesRequest(data, list(numbers)))
+            reply = await _asked(worker, PagesRequest(data, list(numbers)), PagesReply)
         except WorkerFailedError:
             if len(numbers) > 1:  # one of them did it; the others shall have their pictures
                 return [page for it in numbers for page in await self._pages(worker, data, [it])]
             log.warning("page not drawn: it makes its reader hang or crash", page=numbers[0])
             return [DrawnPage(numbers[0])]
-        reply = msgspec.msgpack.decode(payload, type=PagesReply)
         if reply.error:
             raise EmbeddingError(reply.error)
         return reply.pages
 
 
-async def _asked(worker: WorkerProcess, request: Request) -> bytes:
-    try:
-        return await worker.call(msgspec.msgpack.encode(request))
-    except WorkerClosedError as error:
-        raise StorageError(
-            "The store was closed before the pages were in. Ingest the document again."
-        ) from error
+async def _asked(
+    worker: WorkerProcess,
+    request: Request,
+    reply: type[ReplyT],
+    failed: EmbeddingError | None = None,
+) -> ReplyT:
+    closed = StorageError(
+        "The store was closed before the pages were in. Ingest the document again."
+    )
+    return await asked(worker, msgspec.msgpack.encode(request), reply, failed=failed, closed=closed)
