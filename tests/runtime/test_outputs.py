@@ -3,6 +3,7 @@
 import json
 import math
 from datetime import date
+from typing import Any
 
 import pytest
 from heddle_runtime.outputs import Error, Response, Result, Status, ToolOutput
@@ -47,7 +48,12 @@ def test_every_output_has_a_type_a_query_id_and_a_payload(
 
 
 def test_what_json_does_not_know_becomes_text_or_nothing() -> None:
-    odd = {"when": date(2026, 1, 2), "rank": math.nan, 7: {"a"}, "pair": (1, True)}
+    odd: dict[Any, object] = {
+        "when": date(2026, 1, 2),
+        "rank": math.nan,
+        7: {"a"},
+        "pair": (1, True),
+    }
 
     told = Result([odd]).to_frontend("q1")["payload"]["objects"]
 
@@ -65,7 +71,7 @@ def test_what_contains_itself_ends() -> None:
 @pytest.mark.parametrize("before", [0, 1_990])
 def test_secrets_are_hidden_also_where_a_text_is_cut(before: int) -> None:
     text = "x" * (before - 1) + " " * bool(before) + SECRET + "." * 5_000
-    outputs = [
+    outputs: list[ToolOutput] = [
         Result([{"text": text}], metadata={"password": "hunter2"}, llm_message=text),
         Error(text, suggestion=text),
         Status(text),

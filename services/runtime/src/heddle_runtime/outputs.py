@@ -35,13 +35,13 @@ class Result:
         Long texts are cut at 2,000 characters, with an ellipsis at the end. Objects beyond 100,000
         characters are left out and counted in `left_out`, which is there only then.
         """
-        objects, left_out = _within([_shown(each) for each in self.objects])
+        objects, left_out = _within([shown(each) for each in self.objects])
         payload = {
             "tool": self.tool,
             "name": self.name or self.tool,
             "objects": objects,
-            "metadata": _shown(self.metadata),
-            "llm_message": _shown(self.llm_message),
+            "metadata": shown(self.metadata),
+            "llm_message": shown(self.llm_message),
         }
         return _told("result", query_id, payload | ({"left_out": left_out} if left_out else {}))
 
@@ -63,9 +63,9 @@ class Error:
         """Return the failure as frontends read it, plain JSON."""
         payload = {
             "tool": self.tool,
-            "message": _shown(self.message),
+            "message": shown(self.message),
             "recoverable": self.recoverable,
-            "suggestion": _shown(self.suggestion),
+            "suggestion": shown(self.suggestion),
         }
         return _told("error", query_id, payload)
 
@@ -80,7 +80,7 @@ class Response:
 
     def to_frontend(self, query_id: str) -> dict[str, Any]:
         """Return the answer as frontends read it, plain JSON. Its text is whole, as it was said."""
-        payload = {"text": self.text, "sources": _shown(self.sources)}
+        payload = {"text": self.text, "sources": shown(self.sources)}
         return _told("response", query_id, payload)
 
 
@@ -93,7 +93,7 @@ class Status:
 
     def to_frontend(self, query_id: str) -> dict[str, Any]:
         """Return the progress as frontends read it, plain JSON."""
-        return _told("status", query_id, {"message": _shown(self.message)})
+        return _told("status", query_id, {"message": shown(self.message)})
 
 
 ToolOutput = Result | Error | Response | Status
@@ -117,9 +117,9 @@ def shortened(value: Any, longest: int = _LONGEST_TEXT, depth: int = _DEEPEST) -
             return shortened(str(value), longest)
 
 
-def _shown(value: Any) -> Any:  # noqa: ANN401 - any value
-    """Return a value as people may see it: plain JSON, short, without secrets."""
-    return shortened(redact_value(shortened(value, _LONGEST_TEXT + _MARGIN)))
+def shown(value: Any, longest: int = _LONGEST_TEXT) -> Any:  # noqa: ANN401 - any value
+    """Return a value as people may see it: plain JSON, its texts short, without secrets."""
+    return shortened(redact_value(shortened(value, longest + _MARGIN)), longest)
 
 
 def _within(objects: list[Any]) -> tuple[list[Any], int]:
