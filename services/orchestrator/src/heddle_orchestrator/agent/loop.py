@@ -62,8 +62,8 @@ class Loop:
     """The longest prompt."""
     called: list[Bound]
     """Gets every tool that ran, and what became of it."""
-    _told: set[str] = field(default_factory=set)
-    """Bindings whose failure to be asked was told."""
+    _told: dict[str, str] = field(default_factory=dict)
+    """The tools of bindings whose failure to be asked was told."""
 
     async def events(self, order: Order) -> AsyncGenerator[Events]:
         """Yield what happens until there is an answer. The last event is `done`.
@@ -105,9 +105,11 @@ class Loop:
     def _unasked(self, found: Offered) -> Events:
         """Take note of tools that could not be asked whether they can be chosen."""
         events: Events = []
+        for binding in self._told.keys() - found.failed.keys():
+            self.state.environment.errors.pop(self._told.pop(binding), None)
         for binding, (tool, failed) in found.failed.items():
             if binding not in self._told:
-                self._told.add(binding)
+                self._told[binding] = tool
                 self.state.environment.fail(tool, failed)
                 events.append(self._output(outputs.failed(tool, failed)))
         return events
