@@ -12,6 +12,7 @@ from cli.serving import Services
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
+from heddle.tool.v1 import tool_pb2
 from heddle_runtime.errors import UnavailableError, to_status
 
 DONE = RunEvent(done=chat_pb2.Done(finish_reason=chat_pb2.FINISH_REASON_STOP))
@@ -109,6 +110,16 @@ def test_a_trace_shows_the_steps_and_the_prompt(services: Services, heddle: Run)
     assert code == 0
     assert services.orchestrator.seen[0].include_trace
     assert notes == "\nTrace\nrag: 0.00 s, 12 characters\n\n[user]\nWhy?\n[image]\n"
+
+
+def test_the_trace_of_an_agent_shows_what_was_found(services: Services, heddle: Run) -> None:
+    found = tool_pb2.FoundObjects(tool="search", name="Manual", objects_json=["{}", "{}"])
+    tree = tool_pb2.TreeData(environment=tool_pb2.Environment(found=[found]))
+    services.orchestrator.script = [event(trace=orchestrator_pb2.Trace(tree=tree)), DONE]
+
+    _, _, notes = heddle("chat", "bio", "Why?", "--trace")
+
+    assert notes == "\nTrace\nsearch found 2 in Manual\n"
 
 
 def test_a_stream_that_ends_without_its_end_is_a_failure(services: Services, heddle: Run) -> None:

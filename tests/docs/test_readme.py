@@ -19,13 +19,14 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-def test_the_tool_of_the_guide_is_a_file_of_under_forty_lines_that_loads() -> None:
+def test_each_tool_of_the_guide_is_a_file_of_under_forty_lines_that_loads() -> None:
     plugins = ROOT / "examples" / "plugins"
     text = (plugins / "glossary.py").read_text()
 
     assert text in blocks("python")
     assert len(text.splitlines()) < 40
-    assert "glossary" in {tool.name for tool in Registry.discover(plugins)}
+    assert len((plugins / "proverbs.py").read_text().splitlines()) < 40
+    assert {"glossary", "proverbs"} <= {tool.name for tool in Registry.discover(plugins)}
 
 
 def test_the_assistant_of_the_guide_is_one() -> None:

@@ -270,7 +270,7 @@ def test_what_a_provider_wants_back_comes_with_calls_alone(*, called: bool) -> N
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks(frames().batch(happened))]
     answer = Answer()
     answer.take(happened)
-    message = json.loads(answer.body("i", 1, "m", sources=False))["choices"][0]["message"]
+    message = json.loads(answer.body("i", 1, "m", "none"))["choices"][0]["message"]
 
     assert [delta["details"] for delta in deltas if "details" in delta] == [[1]] * called
     assert message.get("details") == ([1] if called else None)
@@ -325,3 +325,16 @@ def test_an_output_is_told_to_programs_only() -> None:
 def test_decisions_and_outputs_are_not_told_if_unwanted() -> None:
     found = chunks(frames("none").batch([CHOSEN, PUT_OUT, text("a"), DONE]))
     assert not any("heddle" in chunk or "event" in chunk for chunk in found)
+
+
+@pytest.mark.parametrize("view", ["openwebui", "reasoning", "none"])
+def test_a_whole_answer_tells_what_a_stream_tells_in_its_order(view: View) -> None:
+    happened = [CHOSEN, PUT_OUT, CHOSEN, text("a"), PUT_OUT, DONE]
+    streamed = [
+        chunk["heddle"] for chunk in chunks(frames(view).batch(happened)) if "heddle" in chunk
+    ]
+    answer = Answer()
+    answer.take(happened)
+    whole = json.loads(answer.body("i", 1, "m", view))
+    assert whole.get("heddle", []) == streamed
+    assert len(streamed) == (0 if view == "none" else 4)

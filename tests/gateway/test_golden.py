@@ -43,5 +43,5 @@ def test_events_become_an_answer(case: str) -> None:
         sent += frames.batch(batch.events)
         answer.take(batch.events)
     check(FOLDER / case / "response.sse", sent.decode())
-    whole = answer.body("chatcmpl-1", 1_700_000_000, ordered.model, sources=True)
+    whole = answer.body("chatcmpl-1", 1_700_000_000, ordered.model, "openwebui")
     check(FOLDER / case / "response.json", msgspec.json.format(whole).decode() + "\n")

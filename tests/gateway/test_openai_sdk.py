@@ -128,6 +128,21 @@ async def test_its_largest_request_is_understood(sdk: AsyncOpenAI, bench: Bench)
         assert f'"{name}":' in extra
 
 
+async def test_completes_with_an_agents_decisions_and_outputs_beside_the_message(
+    sdk: AsyncOpenAI, bench: Bench
+) -> None:
+    bench.orchestrator.script = [[CHOSEN, PUT_OUT, CHOSEN, text("Hello"), PUT_OUT, DONE]]
+    answer = await sdk.chat.completions.create(model="lamb_assistant.1", messages=HI)
+    assert answer.choices[0].message.content == "Hello"
+    told = (answer.model_extra or {})["heddle"]
+    assert [each["type"] for each in told] == ["decision", "output", "decision", "output"]
+    assert told[0]["data"]["choices"] == [{"tool": "fast_vector_search", "inputs": {"query": "x"}}]
+    quiet = await sdk.chat.completions.create(
+        model="lamb_assistant.1", messages=HI, extra_headers={"X-Heddle-Events": "none"}
+    )
+    assert not quiet.model_extra
+
+
 async def test_streams_an_agents_decisions_and_outputs_beside_the_text(
     sdk: AsyncOpenAI, bench: Bench
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from heddle_tools_service.sdk import Response, Result
 from integration.browser import browser
 from integration.whole import whole, write_assistant
 
@@ -63,6 +64,48 @@ async def test_an_agent_searches_and_answers_with_what_it_found(folder: Path) ->
     assert chosen == ["guide_figures", "text_response"]
     [response] = [each["data"] for each in happened if each["data"].get("type") == "response"]
     assert response["payload"]["sources"][0] == {"page": 4, "manual": "Loom guide"}
+
+
+PROVERBS = """
+strategy: agent_rules
+model: {connector: bypass, model: simple-bypass}
+tools:
+  - {type: proverbs, mode: agent}
+"""
+
+
+def beside(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what happened in a run, without the name of the run."""
+    happened = [chunk["heddle"] for chunk in chunks if "heddle" in chunk]
+    for each in happened:
+        each["data"].pop("query_id", None)
+    return happened
+
+
+async def test_answers_tell_what_happened_alike_streamed_and_whole_and_as_the_sdk_does(
+    folder: Path,
+) -> None:
+    write_assistant(folder, "7", PROVERBS)
+    asked = "Which proverb speaks of cloth?"
+    async with whole(folder) as running, browser(running.url, timeout=60) as client:
+        chunks, said = await told(client, asked)
+        answers = [
+            (await client.post(path, json=body(asked))).json()
+            for path in ("/v1/chat/completions", "/lamb/v1/completions?assistant=7")
+        ]
+
+    [query_id] = {c["heddle"]["data"]["query_id"] for c in chunks if "query_id" in str(c)}
+    found = {"text": "Cut your coat according to your cloth.", "manual": "Proverbs", "page": 2}
+    result = Result([found], "proverbs", {"count": 1}, "Found 1 proverbs.", tool="proverbs")
+    response = Response(said, [{"page": 2, "manual": "Proverbs"}])
+    outputs = [c["heddle"]["data"] for c in chunks if c.get("heddle", {}).get("type") == "output"]
+    assert outputs == [each.to_frontend(query_id) for each in (result, response)]
+
+    streamed = beside(chunks)
+    assert [each["type"] for each in streamed] == ["decision", "output"] * 2
+    for answer in answers:
+        assert answer["choices"][0]["message"]["content"] == said
+        assert beside([{"heddle": each} for each in answer["heddle"]]) == streamed
 
 
 @pytest.mark.skipif(find_spec("xllamacpp") is None, reason="the embedded model is not installed")

@@ -26,6 +26,7 @@ from heddle_tools_service.sdk import (
     ToolResult,
     TreeData,
 )
+from heddle_tools_service.yielding import settled
 from integration.browser import browser
 
 NEIGHBOURS = (
@@ -178,12 +179,12 @@ async def run_tool(
             seconds=seconds,
             build_request=dict,
             small_model=neighbours.get("model"),
-            called=call is not None,
+            mode="augment" if call is None else "agent" if "tree" in neighbours else "function",
             tree=neighbours.get("tree") or TreeData(query),
         )
         if call and isinstance(made.arguments, Query):  # as the service does
             made = replace(made, query=made.arguments.query)
-        return Outcome(statuses, await cast("Any", tool.run(made)))
+        return Outcome(statuses, await settled(tool.name, tool.run(made), made))
 
 
 async def failure_of(tool: Tool, *given: Any, **more: Any) -> ToolError:

@@ -21,7 +21,7 @@ from heddle_tools_service.sdk import (
     tool,
 )
 from pydantic import Field
-from tools_service.serving import Client, outcome, said, serving_tools
+from tools_service.serving import Client, outcome, said, serving_tools, text_of
 
 
 class Wanted(ToolArguments):
@@ -214,6 +214,23 @@ async def test_text_alone_is_one_object_for_the_agent_and_none_for_others() -> N
     assert [json.loads(each) for each in routed.objects_json] == [{"text": "found é"}]
     assert routed.name == "find"
     assert not called.objects_json
+
+
+async def test_objects_are_for_the_agent_alone() -> None:
+    @tool("finder", title="Finder", modes=("augment", "function", "agent"))
+    async def finder(call: ToolCall[Any]) -> ToolResult:
+        """Finds a thing."""
+        return ToolResult(call.mode, objects=[{"mode": call.mode}])
+
+    async with serving_tools(finder) as client:
+        routed = await run(client, "finder", '{"query": "x"}', tree())
+        called = await run(client, "finder", '{"query": "x"}', said("?"))
+        _, filled = await client.run("finder")
+
+    assert list(routed.objects_json) == ['{"mode": "agent"}']
+    assert [text_of(each) for each in (called, filled)] == ["function", "augment"]
+    assert not called.objects_json
+    assert not filled.objects_json
 
 
 async def test_objects_that_are_no_json_are_left_out_with_a_warning() -> None:

@@ -1,7 +1,6 @@
 """What every tool must fulfil. A new tool is tested here without a line of code."""
 
 import asyncio
-import inspect
 import json
 import os
 import re
@@ -15,7 +14,7 @@ from google.protobuf.json_format import MessageToDict
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_tools_service.conversation import Scene
 from heddle_tools_service.facts.schema import tables_of
-from heddle_tools_service.outcomes import phrase, result
+from heddle_tools_service.outcomes import in_environment, phrase, result
 from heddle_tools_service.registry import Installed, Registry
 from heddle_tools_service.sdk import (
     Assignments,
@@ -46,6 +45,7 @@ from heddle_tools_service.sdk import (
     WebResult,
 )
 from heddle_tools_service.workspace.shapes import Change, Match
+from heddle_tools_service.yielding import settled
 from integration.browser import browser
 from tools_service.serving import said
 
@@ -263,7 +263,7 @@ async def run(
     installed: Installed,
     neighbours: Any,
     status: Callable[[str], None] = lambda _: None,
-) -> object:
+) -> ToolResult:
     config, violations = installed.configs.read(example(installed.tool.schema))
     assert not violations
     scene = Scene(CONTEXT)
@@ -292,8 +292,7 @@ async def run(
             build_request=scene.request,
             small_model=neighbours,
         )
-        found = installed.tool.run(call)
-        return await found if inspect.isawaitable(found) else found
+        return await settled(installed.name, installed.tool.run(call), call)
 
 
 def test_nothing_was_skipped() -> None:
@@ -346,8 +345,8 @@ class TestEveryTool:
 
         found = await run(installed, Answering(), said_by_tool.append)
 
-        assert isinstance(found, ToolResult)
         sent = result(found, "", installed.tool.slot, 0.1)
+        in_environment(sent, found, installed.name)
         assert sent.slot == installed.tool.slot
         assert not sent.warnings
         assert all(status == phrase(status) for status in said_by_tool)

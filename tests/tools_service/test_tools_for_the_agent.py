@@ -75,10 +75,10 @@ async def test_text_and_pages_of_a_search_for_both_can_be_told_apart() -> None:
     ]
 
 
-async def assessed(*earlier: Found) -> tuple[bool, str]:
+async def assessed(*earlier: Found, prompt: str = "What does it show?") -> tuple[bool, str]:
     """Return whether the agent may choose to look at a page now, and why not."""
-    context = said("What does it show?")
-    context.tree.user_prompt = "What does it show?"
+    context = said(prompt)
+    context.tree.user_prompt = prompt
     for each in earlier:
         objects = map(json.dumps, each.objects)
         context.tree.environment.found.add(tool=each.tool, name=each.name, objects_json=objects)
@@ -96,6 +96,10 @@ async def test_there_is_a_page_to_look_at_only_after_one_was_found(tool: Tool) -
     passages = await found(fast_vector_search)
     assert await assessed(nothing, passages) == (False, "No page was found yet to look at.")
     assert await assessed(await found(tool)) == (True, "")
+
+
+async def test_a_run_without_words_waits_for_a_page_too() -> None:
+    assert await assessed(prompt="") == (False, "No page was found yet to look at.")
 
 
 async def test_a_model_is_offered_the_function_before_anything_was_asked() -> None:

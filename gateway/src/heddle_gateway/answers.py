@@ -10,6 +10,7 @@ from heddle.chat.v1.chat_pb2 import Done, ModelReplaced, Picture, ToolCall, Usag
 from heddle.orchestrator.v1.orchestrator_pb2 import (
     Decision,
     Output,
+    RunEvent,
     Status,
     ToolFinished,
     ToolStarted,
@@ -109,6 +110,13 @@ def output(made: Output) -> dict[str, Any]:
         "payload": members(made.payload_json),
     }
     return {"type": "output", "data": data}
+
+
+def routed(event: RunEvent) -> dict[str, Any]:
+    """Return a decision or an output."""
+    if event.HasField("decision"):
+        return decision(event.decision)
+    return output(event.output)
 
 
 def tool_call(call: ToolCall) -> dict[str, Any]:

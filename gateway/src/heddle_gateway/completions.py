@@ -177,7 +177,7 @@ async def _whole(state: "State", exchange: Exchange, ordered: Order, view: View)
         await answered(state, ordered.whole, answer)
     except (HeddleError, grpc.aio.AioRpcError) as error:
         return problem(error, ran=answer.tools_ran)
-    body = answer.body(_identifier(), int(time.time()), ordered.model, sources=view == "openwebui")
+    body = answer.body(_identifier(), int(time.time()), ordered.model, view)
     return Reply(200, body, (*JSON, *warning(answer)))
 
 

@@ -8,6 +8,7 @@ from heddle.chat.v1.chat_pb2 import Done, ModelReplaced, Picture, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources
 
 from heddle_gateway import answers, openwebui
+from heddle_gateway.sse import View
 
 
 class Answer:
@@ -26,16 +27,15 @@ class Answer:
         self._calls: list[ToolCall] = []
         self._names: dict[str, str] = {}
         self._sources: list[Sources] = []
+        self._routed: list[dict[str, Any]] = []
         self._logprobs: dict[str, Any] | None = None
 
     def take(self, events: Iterable[RunEvent]) -> None:
         """Add events. Kinds that do not show in a whole answer, or are not known, are skipped."""
         for event in events:
             match event.WhichOneof("event"):
-                case "text_delta" | "picture":
+                case "text_delta" | "reasoning_delta" | "picture":
                     self._say(event)
-                case "reasoning_delta":
-                    self._reasoning.append(event.reasoning_delta)
                 case "tool_call":
                     self._calls.append(event.tool_call)
                 case "tool_finished":
@@ -47,6 +47,8 @@ class Answer:
                     self._sources.append(event.sources)
                 case "logprobs_json":
                     self._logprobs = _joined(self._logprobs, event.logprobs_json)
+                case "decision" | "output":
+                    self._routed.append(answers.routed(event))
                 case "model_replaced":
                     self.replaced = event.model_replaced
                 case "done":
@@ -54,8 +56,8 @@ class Answer:
                 case _:
                     continue
 
-    def body(self, identifier: str, created: int, model: str, *, sources: bool) -> bytes:
-        """Return the completion. `sources` adds them in Open WebUI's form."""
+    def body(self, identifier: str, created: int, model: str, view: View) -> bytes:
+        """Return the completion, with as much of what came beside it as a client wants to see."""
         done = self.done or Done()
         answer: dict[str, Any] = {
             "id": identifier,
@@ -74,7 +76,9 @@ class Answer:
         }
         if told := done.provider_metadata_json:
             answer |= answers.provider_metadata(told)
-        if sources and self._sources:
+        if view != "none" and self._routed:
+            answer["heddle"] = self._routed
+        if view == "openwebui" and self._sources:
             answer["sources"] = [
                 openwebui.group(
                     found.binding_id,
@@ -86,6 +90,9 @@ class Answer:
         return msgspec.json.encode(answer)
 
     def _say(self, event: RunEvent) -> None:
+        if event.HasField("reasoning_delta"):
+            self._reasoning.append(event.reasoning_delta)
+            return
         if not event.HasField("picture"):
             self._texts.append(event.text_delta)
             return

@@ -298,6 +298,26 @@ async def test_a_tool_that_cannot_be_asked_is_told_and_the_others_go_on(agent: R
     assert [each["message"] for each in run.outputs("error")] == ["It is deaf."]
 
 
+async def test_a_tool_that_can_be_asked_again_has_failed_no_longer(agent: Routed) -> None:
+    class Recovering(list[str]):
+        """Deaf tools that hear from the second question on."""
+
+        def __contains__(self, tool: object) -> bool:
+            return tool == FAST and len(agent.shelf.trees) == 1
+
+    agent.shelf.deaf = Recovering()
+    agent.shelf.finds = {
+        "hybrid_search": [{"text": "something else"}],
+        FAST: [{"text": "The voltage is 3 V"}],
+    }
+
+    run = await agent.run("What is the voltage?", FAST, "hybrid_search")
+
+    assert run.path[0] == "hybrid_search"
+    assert [len(tree.environment.errors) for tree in agent.shelf.trees] == [0, 1, 0]
+    assert "deaf" not in agent.model.seen[-1].messages[-1].parts[0].text
+
+
 async def test_without_any_tool_the_model_answers(agent: Routed) -> None:
     for decider in ("rules", "native", "label"):
         asked = ask(routing(decider=decider), "What is the voltage?")

@@ -1,5 +1,6 @@
 """What a tool must say about itself. Each complaint tells the author what to mend."""
 
+import inspect
 import re
 from collections.abc import Iterator
 from typing import get_args
@@ -56,6 +57,8 @@ def _problems(tool: Tool) -> Iterator[str]:
             yield f"its {name} is missing, write one"
         elif len(value) > longest:
             yield f"its {name} is longer than {longest:,} characters, shorten it"
+    if inspect.isgeneratorfunction(tool.run):
+        yield "it yields without being async, write `async def`"
     yield from _mode_problems(tool)
 
 

@@ -91,15 +91,8 @@ def failure(tool: str, raised: BaseException) -> HeddleError:
     return told
 
 
-def result(found: object, slot: str, own_slot: str, elapsed: float) -> pb.ToolResult:
-    """Return a tool's result on the wire, cut to a size that others can bear.
-
-    Raises:
-        TypeError: The tool returned something else.
-    """
-    if not isinstance(found, ToolResult):
-        message = f"a tool returns a ToolResult, not {type(found).__name__}"
-        raise TypeError(message)
+def result(found: ToolResult, slot: str, own_slot: str, elapsed: float) -> pb.ToolResult:
+    """Return a tool's result on the wire, cut to a size that others can bear."""
     warnings = [_cut(redact(warning)) for warning in found.warnings]
     if found.slot and not is_slot(found.slot):
         warnings.append("The slot that the tool named cannot be one; its own was filled.")
@@ -108,7 +101,6 @@ def result(found: object, slot: str, own_slot: str, elapsed: float) -> pb.ToolRe
     if len(text) > LONGEST_TEXT:
         warnings.append(f"The output was cut from {len(text):,} to {LONGEST_TEXT:,} characters.")
         text = text[:LONGEST_TEXT]
-    objects = _objects(found.objects, warnings)
     try:
         metadata = to_struct(found.metadata)
     except (ValueError, TypeError, ParseError, RecursionError):
@@ -123,14 +115,22 @@ def result(found: object, slot: str, own_slot: str, elapsed: float) -> pb.ToolRe
         elapsed=duration,
         warnings=warnings[-_MOST_WARNINGS:],
         slot=slot or found.slot or own_slot,
-        objects_json=objects,
         name=_cut(found.name),
         message=phrase(found.message),
     )
 
 
-def in_environment(told: pb.ToolResult, tool: str) -> pb.ToolResult:
-    """Complete a result for the routing agent: text alone is one object. Changes its argument."""
+def in_environment(told: pb.ToolResult, found: ToolResult, tool: str) -> pb.ToolResult:
+    """Complete a result for the routing agent, which alone reads objects; text alone is one.
+
+    Args:
+        told: The result on the wire. Is changed.
+        found: The same as the tool returned it.
+        tool: Its name.
+    """
+    warnings: list[str] = []
+    told.objects_json.extend(_objects(found.objects, warnings))
+    told.warnings.extend(warnings)
     text = "".join(part.text for part in told.parts)
     if text.strip() and not told.objects_json:
         told.objects_json.append(json.dumps({"text": text}, ensure_ascii=False))

@@ -5,6 +5,12 @@ or raises `ToolError`. The function is async, or an ordinary one, which then run
 an async one can use the client, the knowledge bases, the files, the workspace, the rubrics and the
 small model.
 
+An async function can also yield, as it goes on, and only these: `Status`, `Result`, `Error` and
+`Response`. What it yields becomes one result. Its text is that of the responses; without one it is
+made of the objects that were found. Errors are warnings if anything else was yielded, and else the
+last of them is the tool's. Each of the four has `to_frontend(query_id)`, the form in which clients
+get what comes out of the routing agent.
+
 One tool can be bound in several modes: `augment`, to fill a slot before the model answers,
 `function`, where the model calls it, and `agent`, where the routing agent chooses it among others.
 What the model or the agent sends is `ToolCall.query`, or what the tool's own `arguments` say. For
@@ -13,12 +19,13 @@ the agent, give the tool `examples`, and its result `objects`.
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal
 
 import httpx
+from heddle_runtime.outputs import Error, Response, Result, Status, ToolOutput
 from typing_extensions import TypeVar
 
 from heddle_tools_service.facts.records import Column, Rows, Table
@@ -76,7 +83,7 @@ from heddle_tools_service.surroundings import (
     Rubric,
     Rubrics,
     SearchOptions,
-    Status,
+    Tell,
     Theme,
     Web,
     WebAnswer,
@@ -116,6 +123,7 @@ __all__ = [
     "Edit",
     "Entry",
     "Environment",
+    "Error",
     "Example",
     "FailedSearch",
     "FailedTool",
@@ -157,6 +165,8 @@ __all__ = [
     "RemoteServers",
     "RemoteSession",
     "RemoteTool",
+    "Response",
+    "Result",
     "Rows",
     "Rubric",
     "Rubrics",
@@ -164,12 +174,14 @@ __all__ = [
     "Source",
     "Status",
     "Table",
+    "Tell",
     "Theme",
     "Tool",
     "ToolArguments",
     "ToolCall",
     "ToolConfig",
     "ToolError",
+    "ToolOutput",
     "ToolResult",
     "ToolUnavailableError",
     "TreeData",
@@ -275,7 +287,7 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     identity: Caller
     earlier: tuple[EarlierResult, ...]
     """What tools found earlier in the run, in the order in which they ran."""
-    status: Status
+    status: Tell
     """Tells the person who waits what is being done, in one short phrase without secrets."""
     http: httpx.AsyncClient
     """For requests to other servers. Follows no redirects, keeps no cookies."""
@@ -297,10 +309,15 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     """Makes `request`."""
     small_model: Generate | None
     """The small fast model; None if none is configured. Use `generate`."""
-    called: bool = False
-    """Whether a model called the tool; else it fills a slot."""
+    mode: Mode = "augment"
+    """Who asks: a slot that wants to be filled, a model that may call the tool, or the agent."""
     tree: TreeData = _NO_RUN
     """The state of the run, if it is the routing agent that asks; else one that has just begun."""
+
+    @property
+    def called(self) -> bool:
+        """Whether the tool is called with arguments; else it fills a slot."""
+        return self.mode in CALLED
 
     @property
     def environment(self) -> Environment:
@@ -342,7 +359,9 @@ class Occasion(Generic[ConfigT]):
     identity: Caller
 
 
-Run = Callable[[ToolCall[Any, Any]], "ToolResult | Awaitable[ToolResult]"]
+Outcome = ToolResult | Awaitable[ToolResult] | AsyncIterator[ToolOutput]
+"""What a tool's function gives back."""
+Run = Callable[[ToolCall[Any, Any]], Outcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,7 +447,8 @@ class Tool:
     @property
     def blocking(self) -> bool:
         """Whether the function runs in a thread."""
-        return not inspect.iscoroutinefunction(self.run)
+        run = self.run
+        return not (inspect.iscoroutinefunction(run) or inspect.isasyncgenfunction(run))
 
 
 def tool(  # noqa: PLR0913 - what a definition says, each by its name
@@ -448,7 +468,7 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
     trigger: Triggered | None = None,
     end: bool = False,
     examples: Sequence[Example] = (),
-) -> Callable[[Callable[[ToolCall[ModelT, Any]], ToolResult | Awaitable[ToolResult]]], Tool]:
+) -> Callable[[Callable[[ToolCall[ModelT, Any]], Outcome]], Tool]:
     """Make a `Tool` of a function; the first line of its docstring is the tool's description.
 
     Args:
@@ -474,9 +494,7 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
         examples: Requests that it is right for, which the agent shows models when they decide.
     """
 
-    def decorate(
-        run: Callable[[ToolCall[ModelT, Any]], ToolResult | Awaitable[ToolResult]],
-    ) -> Tool:
+    def decorate(run: Callable[[ToolCall[ModelT, Any]], Outcome]) -> Tool:
         description, _, _ = (run.__doc__ or "").strip().partition("\n")
         taken = arguments or Query
         offered = Function(

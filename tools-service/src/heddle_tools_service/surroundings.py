@@ -413,7 +413,7 @@ class FileChange:
     """The unified diff of all changes of the file; on the first of them only."""
 
 
-class Status(Protocol):
+class Tell(Protocol):
     """Tells the person who waits what a tool does."""
 
     def __call__(self, message: str, change: FileChange | None = None, /) -> None:

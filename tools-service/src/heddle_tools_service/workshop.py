@@ -1,7 +1,6 @@
 """What tools work with, and how a run of one is begun."""
 
 import asyncio
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,10 +30,11 @@ from heddle_tools_service.providers.visual.pages import PageSearch
 from heddle_tools_service.providers.web_search.searches import WebSearches
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
-from heddle_tools_service.sdk import FileChange, Query, Tool, ToolCall
+from heddle_tools_service.sdk import FileChange, Mode, Query, Tool, ToolCall, ToolResult
 from heddle_tools_service.surroundings import Generate
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.weather import Weather
+from heddle_tools_service.yielding import settled
 
 _TELLABLE = 0.9
 """Of a call's time: what a tool may use of it, so that its end can still be told."""
@@ -89,7 +89,9 @@ class Workshop:
                 return pb.ToolFunctions(id=invocation.id)
             call = self._call(scene)
             seconds = min(self.patience, left * _TELLABLE)
-            made = call(config=config, arguments=None, status=_unheard, seconds=seconds)
+            made = call(
+                config=config, arguments=None, status=_unheard, seconds=seconds, mode="function"
+            )
             if installed.tool.available is not None and not await installed.tool.available(made):
                 return pb.ToolFunctions(id=invocation.id)
             if installed.tool.offer is None:
@@ -118,7 +120,7 @@ class Workshop:
             scene = Scene(context)
             seconds = min(self.patience, left * _TELLABLE)
             made = self._call(scene)(
-                config=config, arguments=None, status=_unheard, seconds=seconds
+                config=config, arguments=None, status=_unheard, seconds=seconds, mode="agent"
             )
             async with asyncio.timeout(seconds):
                 return await assessed(
@@ -176,14 +178,18 @@ class Workshop:
             return None
         seconds = self._seconds(invocation, left)
         tool = installed.tool
+        mode: Mode = "augment"
+        if asked is not None:
+            mode = "agent" if scene.routed else "function"
 
         def work(run: Run) -> Work:
             status = run.status_from_thread if tool.blocking else run.status
-            made = call(config=config, arguments=arguments, status=status, seconds=seconds)
-            made = replace(made, called=asked is not None)
+            made = call(
+                config=config, arguments=arguments, status=status, seconds=seconds, mode=mode
+            )
             if asked and isinstance(arguments, Query):
                 made = replace(made, query=arguments.query)
-            return self._work(tool, made, invocation.slot, routed=scene.routed)
+            return self._work(tool, made, invocation.slot)
 
         return Run(invocation.id, tool.name, slot, seconds, outbox, work)
 
@@ -194,22 +200,20 @@ class Workshop:
             return min(asked, left * _TELLABLE)
         return min(self.patience, left / 2)
 
-    async def _work(
-        self, tool: Tool, call: ToolCall[Any], slot: str, *, routed: bool
-    ) -> pb.ToolResult:
+    async def _work(self, tool: Tool, call: ToolCall[Any], slot: str) -> pb.ToolResult:
         watch = Stopwatch()
         try:
             found = await self._found(tool, call)
         except SystemExit as error:  # out of a task it would end the whole service
             raise RuntimeError("the tool called sys.exit") from error
         told = result(found, slot, tool.slot, watch.seconds())
-        return in_environment(told, tool.name) if routed else told
+        return in_environment(told, found, tool.name) if call.mode == "agent" else told
 
-    async def _found(self, tool: Tool, call: ToolCall[Any]) -> object:
+    async def _found(self, tool: Tool, call: ToolCall[Any]) -> ToolResult:
         if not tool.blocking:
-            return await tool.run(call)  # type: ignore[misc] # an async function, as just asked
-        found = await self.threads.run(tool.name, lambda: tool.run(call))
-        return await found if inspect.isawaitable(found) else found
+            return await settled(tool.name, tool.run(call), call)
+        given = await self.threads.run(tool.name, lambda: tool.run(call))
+        return await settled(tool.name, given, call)
 
 
 def _unheard(_: str, __: FileChange | None = None, /) -> None:

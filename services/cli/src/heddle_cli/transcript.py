@@ -102,6 +102,10 @@ def show_trace(trace: orchestrator_pb2.Trace) -> None:
         took = step.elapsed.ToTimedelta().total_seconds()
         result = step.error_reason or f"{step.output_chars} characters"
         notes.print(plain(f"{step.name}: {took:.2f} s, {result}"), style="dim")
+    for found in trace.tree.environment.found:
+        notes.print(
+            plain(f"{found.tool} found {len(found.objects_json)} in {found.name}"), style="dim"
+        )
     for message in trace.prompt:
         role = chat_pb2.Role.Name(message.role).removeprefix("ROLE_").lower()
         text = "\n".join(

@@ -118,7 +118,7 @@ def _ids(bindings: Sequence[pb.ToolBinding]) -> list[str]:
             counts[binding.tool] += 1
             number = counts[binding.tool]
             candidate = binding.tool if number == 1 else f"{binding.tool}_{number}"
-            name = "" if candidate in taken else candidate
+            name = "" if candidate in taken or candidate in ids else candidate
         if name in ids:
             violation = Violation("assistant.tools", f"two bindings have the id {name!r}")
             raise InvalidRequestError("Two tools of the assistant have one id.", [violation])

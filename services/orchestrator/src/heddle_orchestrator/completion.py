@@ -20,7 +20,8 @@ from heddle_runtime.errors import (
     from_rpc,
 )
 
-from heddle_orchestrator.agent import Agents
+from heddle_orchestrator.agent import Agents, Route
+from heddle_orchestrator.agent.state import begun
 from heddle_orchestrator.assistants import BY_ID, Assistants, owned_by_caller
 from heddle_orchestrator.execution import Events, ToolRun
 from heddle_orchestrator.forwarding import forward
@@ -197,14 +198,14 @@ class Completions:
             answer = self.functions.answering(once, run, planned.callable_, planned.called)
         if (routing := planned.routing) is None:
             return answer(order)
+        planned.state = begun(planned.request.messages)
         return self.agents.answering(
             order,
             decider=routing.decider,
             ask=partial(self._asked, planned, context),
             generate=answer,
             run=run,
-            bound=planned.routed,
-            called=planned.called,
+            route=Route(planned.routed, planned.called, planned.state),
         )
 
     async def _asked(self, planned: Plan, context: Context, order: Order) -> Sequence[pb.RunEvent]:

@@ -14,6 +14,7 @@ from heddle_runtime.calls import Stopwatch
 from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_orchestrator import prompt_processors, strategies
+from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.bindings import Bound, bound_for, stop_on_failure
 from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS, PromptProcessor
 from heddle_orchestrator.slots import fill
@@ -42,6 +43,8 @@ class Plan:
     """Whether what was done is told before the end."""
     called: list[Bound] = field(default_factory=list)
     """What the model called."""
+    state: State | None = None
+    """Of the agent's run, if one routes and has begun."""
 
     @property
     def routing(self) -> Routing | None:
@@ -119,6 +122,7 @@ class Tracing:
             planned.bound,
             planned.called,
             steps,
+            planned.state,
         )
 
 

@@ -11,6 +11,8 @@ from heddle_runtime.errors import NotFoundError
 from heddle_runtime.redaction import redact, redact_value
 from heddle_runtime.structs import from_struct, to_struct
 
+from heddle_orchestrator.agent.state import State
+from heddle_orchestrator.agent.traced import traced
 from heddle_orchestrator.bindings import Bound
 from heddle_orchestrator.prompt_processors import PromptProcessor
 from heddle_orchestrator.slots import fill
@@ -26,6 +28,7 @@ def trace(
     bound: Sequence[Bound],
     called: Sequence[Bound],
     models: Sequence[pb.Trace.Step],
+    state: State | None = None,
 ) -> pb.RunEvent:
     """Return the trace of a run.
 
@@ -38,6 +41,7 @@ def trace(
         trace=pb.Trace(
             prompt=[_redacted(message) for message in prompt],
             steps=[*map(_step, bound), *map(_step, called), *models],
+            tree=traced(state) if state else None,
         )
     )
 

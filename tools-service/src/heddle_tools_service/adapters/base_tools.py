@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 from heddle_tools_service.adapters.legacy import title_of
 from heddle_tools_service.definitions import DefinitionError
 from heddle_tools_service.models import arguments_schema
-from heddle_tools_service.sdk import FileChange, Function, Run, Status, Tool, ToolCall, ToolResult
+from heddle_tools_service.sdk import FileChange, Function, Run, Tell, Tool, ToolCall, ToolResult
 
 Callback = Callable[[Mapping[str, Any]], Awaitable[None]]
 
@@ -108,7 +108,7 @@ def _calling(made: type) -> Run:
     return run
 
 
-def _callback(status: Status) -> Callback:
+def _callback(status: Tell) -> Callback:
     async def tell(event: Mapping[str, Any]) -> None:
         file, reason = str(event.get("file") or ""), str(event.get("reason") or "")
         change = FileChange(file, reason, diff=str(event.get("diff") or "")) if file else None

@@ -37,8 +37,8 @@ class VisualInterpretationArguments(ToolArguments):
 
 
 async def _available(call: ToolCall[ManualConfig]) -> bool:
-    # Where functions are offered nothing has been asked yet, and models can name a page.
-    if call.tree.user_prompt and not pages_in(call.environment):
+    # A model that calls functions is offered them before anything was found, and can name a page.
+    if call.mode == "agent" and not pages_in(call.environment):
         raise ToolError("No page was found yet to look at.")
     return True
 

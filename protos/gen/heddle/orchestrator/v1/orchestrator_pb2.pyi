@@ -305,8 +305,8 @@ class Choice(_message.Message):
     binding_id: _builtins.str
     """The binding. Empty for `text_response` and `summarize`."""
     inputs_json: _builtins.str
-    """What it is called with: the text of one JSON object, at most 1,000 characters of it and
-    without secrets.
+    """What it is called with: the text of one JSON object, without secrets. Long texts in it
+    are cut, with an ellipsis at the end.
     """
     def __init__(
         self,
@@ -342,7 +342,9 @@ class Output(_message.Message):
     """The text of one JSON object. Of a `result`: `tool`, `name`, `objects`, `metadata`,
     `llm_message`. Of an `error`: `tool`, `message`, `recoverable`, `suggestion`. Of a
     `response`: `text`, `sources`, each with `page` and `manual`. Of a `status`: `message`.
-    Long texts of objects are cut at 2,000 characters, with an ellipsis at the end.
+    Secrets are replaced by `[redacted]`, and texts are cut at 2,000 characters, with an
+    ellipsis at the end, but for the text of a `response`, which is what was said. Objects
+    beyond 100,000 characters are left out and counted in `left_out`, which is there only then.
     """
     def __init__(
         self,
@@ -390,7 +392,7 @@ Global___Sources: _TypeAlias = Sources  # noqa: Y015
 @_typing.final
 class Trace(_message.Message):
     """What was done, for debugging an assistant. Secrets and personal data are replaced by
-    `[redacted]`, and the text that tools found by its length.
+    `[redacted]`, and the text that tools put into the prompt by its length.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -440,6 +442,7 @@ class Trace(_message.Message):
 
     PROMPT_FIELD_NUMBER: _builtins.int
     STEPS_FIELD_NUMBER: _builtins.int
+    TREE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def prompt(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.Message]:
         """The conversation sent to the model."""
@@ -448,15 +451,24 @@ class Trace(_message.Message):
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Trace.Step]:
         """The steps in the order of the bindings."""
 
+    @_builtins.property
+    def tree(self) -> _tool_pb2.TreeData:
+        """The state in which a run of the routing agent ended: what its tools found, how they
+        failed, and what ran. Texts are cut at 200 characters, with an ellipsis at the end, and
+        objects beyond 50,000 characters are left out and counted in `environment.left_out`.
+        Absent if no agent routed.
+        """
+
     def __init__(
         self,
         *,
         prompt: _abc.Iterable[_chat_pb2.Message] | None = ...,
         steps: _abc.Iterable[Global___Trace.Step] | None = ...,
+        tree: _tool_pb2.TreeData | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["tree", b"tree"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["prompt", b"prompt", "steps", b"steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["prompt", b"prompt", "steps", b"steps", "tree", b"tree"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

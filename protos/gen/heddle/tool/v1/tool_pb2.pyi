@@ -348,9 +348,10 @@ class ToolResult(_message.Message):
 
     @_builtins.property
     def objects_json(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What the tool found, piece by piece: the text of one JSON object each. In a run of the
-        routing agent a tool that returns text only has one object, `{"text": "…"}`; outside of
-        such a run most tools have none. At most 500, together at most 400,000 characters.
+        """What the tool found, piece by piece: the text of one JSON object each. Only in a run of
+        the routing agent (`RunContext.tree` with a `function_call`), which alone reads them; a
+        tool that returns text only has one object, `{"text": "…"}`. At most 500, together at
+        most 400,000 characters.
         """
 
     def __init__(
@@ -383,10 +384,13 @@ class Environment(_message.Message):
     FOUND_FIELD_NUMBER: _builtins.int
     ERRORS_FIELD_NUMBER: _builtins.int
     ESTIMATED_TOKENS_FIELD_NUMBER: _builtins.int
+    LEFT_OUT_FIELD_NUMBER: _builtins.int
     estimated_tokens: _builtins.int
     """About how many tokens a model would read if it read all objects: their UTF-8 bytes
     divided by 4, rounded up.
     """
+    left_out: _builtins.int
+    """How many objects were found that are not here, because there was no more room."""
     @_builtins.property
     def found(self) -> _containers.RepeatedCompositeFieldContainer[Global___FoundObjects]:
         """What was found, in the order in which it came. Names can repeat."""
@@ -401,10 +405,11 @@ class Environment(_message.Message):
         found: _abc.Iterable[Global___FoundObjects] | None = ...,
         errors: _abc.Iterable[Global___EnvironmentError] | None = ...,
         estimated_tokens: _builtins.int = ...,
+        left_out: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["errors", b"errors", "estimated_tokens", b"estimated_tokens", "found", b"found"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["errors", b"errors", "estimated_tokens", b"estimated_tokens", "found", b"found", "left_out", b"left_out"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -17,7 +17,7 @@ from heddle_orchestrator.agent.asking import Asking
 from heddle_orchestrator.agent.deciders import Deciders
 from heddle_orchestrator.agent.loop import Loop
 from heddle_orchestrator.agent.responses import Generate, Order, TextResponse
-from heddle_orchestrator.agent.state import begun
+from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.bindings import Bound
 from heddle_orchestrator.execution import Events, ToolRun
 from heddle_orchestrator.functions import Limits
@@ -30,7 +30,19 @@ _LOCAL_CHARS = 6_000
 _PART = 2
 """The search takes at most this part of the time that a run has left."""
 
-__all__ = ["Agents"]
+__all__ = ["Agents", "Route"]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What one run chooses among, and what becomes of it."""
+
+    bound: Sequence[Bound]
+    """The bindings that can be chosen."""
+    called: list[Bound]
+    """Gets every tool that ran, and its outcome."""
+    state: State
+    """Of a run that begins. Gets what is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +62,7 @@ class Agents:
         ask: asking.Generate,
         generate: Generate,
         run: ToolRun,
-        bound: Sequence[Bound],
-        called: list[Bound],
+        route: Route,
     ) -> AsyncGenerator[Events]:
         """Yield what happens until there is an answer.
 
@@ -61,8 +72,7 @@ class Agents:
             ask: Asks the assistant's model quietly, for decisions.
             generate: Lets it answer.
             run: Runs the tools.
-            bound: The bindings that can be chosen.
-            called: Gets every tool that ran, and what became of it.
+            route: The tools, and the state of the run.
         """
         assistant = run.request.assistant
         budget = Budget(
@@ -77,14 +87,14 @@ class Agents:
             most = min(most, _LOCAL_CHARS)
         loop = Loop(
             run=run,
-            bound=bound,
+            bound=route.bound,
             decider=self.deciders.of(decider, connector),
             asking=Asking(assistant, run.context, ask, budget),
             response=TextResponse(generate, query_id, most),
             budget=budget,
-            state=begun(run.request.messages),
+            state=route.state,
             most_chars=_LOCAL_CHARS if connector == _LOCAL else self.limits.prompt_chars,
-            called=called,
+            called=route.called,
         )
         events = loop.events(order)
         try:

@@ -88,9 +88,9 @@ async def offered(run: ToolRun, bound: Sequence[Bound], state: State) -> Offered
         return Offered(own, {}, {b.id: (b.tool, down) for b in bound})
     told = {each.id: each for each in response.assessments}
     pairs = [(b, told[b.id]) for b in bound if b.id in told]
-    names = Counter(each.function.name for _, each in pairs)
+    names = _names(pairs)
     return Offered(
-        [*(_candidate(b, each, names) for b, each in pairs if each.available), *own],
+        [*(_candidate(b, each, names[b.id]) for b, each in pairs if each.available), *own],
         {b.id: each.reason for b, each in pairs if each.reason},
         {
             b.id: (b.tool, Failed(from_status(each.error).message, False, ""))  # noqa: FBT003 - by place, like its fields
@@ -105,19 +105,32 @@ def responds(state: State) -> bool:
     return not state.environment.is_empty() or state.iterations > 0
 
 
-def _candidate(bound: Bound, told: tool_pb2.Assessment, names: Mapping[str, int]) -> Candidate:
-    function = told.function.name
-    alone = names[function] == 1 and function not in (TEXT_RESPONSE, SUMMARIZE)
+def _names(pairs: Sequence[tuple[Bound, tool_pb2.Assessment]]) -> Mapping[str, str]:
+    """Return a name for each binding: its function's if no other has that, else its own."""
+    counts = Counter(each.function.name for _, each in pairs)
+    taken = {TEXT_RESPONSE: "", SUMMARIZE: ""}
+    for bound, each in pairs:
+        function = each.function.name
+        wanted = function if counts[function] == 1 else bound.id
+        name, number = wanted, 1
+        while name in taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        taken[name] = bound.id
+    return {identifier: name for name, identifier in taken.items()}
+
+
+def _candidate(bound: Bound, told: tool_pb2.Assessment, name: str) -> Candidate:
     trigger = None
     if told.HasField("trigger"):
         trigger = (told.trigger.cause, members(told.trigger.inputs_json or "{}"))
     return Candidate(
-        function if alone else bound.id,
+        name,
         told.function.description,
         _schema(told.function.parameters_schema_json),
         [(each.request, each.arguments_json) for each in told.examples],
         bound,
-        function,
+        told.function.name,
         told.end,
         trigger,
     )

@@ -134,12 +134,19 @@ class Environment:
                 for tool, each in self.errors.items()
             ],
             estimated_tokens=self.estimate_tokens(),
+            left_out=self.left_out,
         )
 
 
 def content(text: str) -> str:
     """Return what is the same for objects that say the same, however they were ranked."""
     return json.dumps(_unranked(members(text)), sort_keys=True)
+
+
+def written(value: object) -> str:
+    """Return the text of a JSON value; half of a character, which no message takes, is a `?`."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def members(text: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What keeps a run from going in circles: the same question again, or the same findings."""
 
-import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,8 @@ from heddle_orchestrator.agent.words import alike, words
 
 _ALIKE = 0.8
 _MOST_STALE = 2
-_AMOUNTS = ("limit", "top_k", "max", "count", "size", "threshold")
-"""Parts of names whose values say how much is wanted, not what."""
+_AMOUNTS = re.compile(r"(?:^|_)(?:limit|top_k|k|max|count|size|threshold)(?:_|$)")
+"""Names of numbers that say how much is wanted, not what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,12 @@ class RepeatGuard:
     def refuses(self, tool: str, inputs: Mapping[str, Any]) -> str:
         """Return why a tool is not run with these inputs, in one sentence; empty if it may run.
 
-        It may not if it ran with the same ones, or with a query of the same words. One that failed
-        may be tried once more.
+        It may not if it ran with the same ones, or with a query of much the same words. One that
+        failed may be tried once more.
         """
-        asked = list(_asked(inputs))
         tries = 0
         for past in self.state.history:
-            if past.tool != tool or alike(asked, _asked(past.inputs)) < _ALIKE:
+            if past.tool != tool or not _same(inputs, past.inputs):
                 continue
             tries += 1
             if not past.failed or tries > 1:
@@ -48,9 +47,19 @@ class RepeatGuard:
         return ""
 
 
-def _asked(inputs: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in inputs.items():
-        if isinstance(value, str):
-            yield from words(value)
-        elif not any(amount in name for amount in _AMOUNTS):
-            yield f"{name}={json.dumps(value, sort_keys=True)}"
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(_agree(name, one.get(name), other.get(name)) for name in {*one, *other})
+
+
+def _agree(name: str, one: object, other: object) -> bool:
+    """Return whether two values of an input amount to the same. What is left out is empty."""
+    if isinstance(one or other, (int, float)) and _AMOUNTS.search(name):
+        return True
+    if isinstance(one, str) and isinstance(other, str) and (" " in one or " " in other):
+        return alike(words(one), words(other)) >= _ALIKE
+    return _plain(one) == _plain(other)
+
+
+def _plain(value: object) -> object:
+    """Return an identifier as words, and nothing in one form."""
+    return words(value) if isinstance(value, str) and value.strip() else value or None

@@ -1,6 +1,5 @@
 """The loop: decide, run, absorb, until there is an answer. It always ends in exactly one."""
 
-import json
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -15,11 +14,13 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.calls import remaining
 from heddle_runtime.errors import DeadlineError, HeddleError, UnavailableError, from_rpc
+from heddle_runtime.outputs import Result, ToolOutput, shown
 from heddle_runtime.redaction import redact
 
 from heddle_orchestrator.agent import outputs
 from heddle_orchestrator.agent.asking import Asking, add
 from heddle_orchestrator.agent.assessing import Offered, offered
+from heddle_orchestrator.agent.brief import sources
 from heddle_orchestrator.agent.decision import (
     SUMMARIZE,
     Candidate,
@@ -28,7 +29,7 @@ from heddle_orchestrator.agent.decision import (
     Decision,
     UndecidedError,
 )
-from heddle_orchestrator.agent.environment import Failed, members
+from heddle_orchestrator.agent.environment import Failed, members, written
 from heddle_orchestrator.agent.guard import RepeatGuard
 from heddle_orchestrator.agent.policy import is_greeting, respond
 from heddle_orchestrator.agent.responses import Order, TextResponse
@@ -42,7 +43,7 @@ from heddle_orchestrator.execution import Events, ToolRun, execute
 from heddle_orchestrator.functions.budget import Budget
 
 log = structlog.get_logger(__name__)
-_LONGEST_INPUTS = 1_000
+_LONGEST_INPUT = 1_000
 _LONGEST_WHY = 300
 
 
@@ -61,8 +62,8 @@ class Loop:
     """The longest prompt."""
     called: list[Bound]
     """Gets every tool that ran, and what became of it."""
-    _told: set[str] = field(default_factory=set)
-    """Bindings whose failure to be asked was told."""
+    _told: dict[str, str] = field(default_factory=dict)
+    """The tools of bindings whose failure to be asked was told."""
 
     async def events(self, order: Order) -> AsyncGenerator[Events]:
         """Yield what happens until there is an answer. The last event is `done`.
@@ -82,13 +83,12 @@ class Loop:
             if decision.ends:
                 break
             known = {each.name: each for each in found.tools}
+            earlier = len(self.called)
             async with aclosing(self._carry_out(decision.choices, known)) as happened:
                 async for events in happened:
                     yield events
-            if text := self._ended(known):
-                done = chat_pb2.Done(finish_reason=chat_pb2.FINISH_REASON_STOP)
-                ended = self.response.end(text, (), done, self.asking.usage)
-                yield [pb.RunEvent(text_delta=text), *ended]
+            if ended := self._ended(self.called[earlier:], known):
+                yield ended
                 return
             self.state.iterations += 1
             self.budget.take_round(time.monotonic() - began)
@@ -105,11 +105,13 @@ class Loop:
     def _unasked(self, found: Offered) -> Events:
         """Take note of tools that could not be asked whether they can be chosen."""
         events: Events = []
+        for binding in self._told.keys() - found.failed.keys():
+            self.state.environment.errors.pop(self._told.pop(binding), None)
         for binding, (tool, failed) in found.failed.items():
             if binding not in self._told:
-                self._told.add(binding)
+                self._told[binding] = tool
                 self.state.environment.fail(tool, failed)
-                events.append(outputs.event(outputs.Error(tool, failed), self.response.query_id))
+                events.append(self._output(outputs.failed(tool, failed)))
         return events
 
     def _forced(self, tools: Sequence[Candidate]) -> Decision | None:
@@ -191,15 +193,9 @@ class Loop:
     async def _summarize(self, inputs: Any) -> pb.RunEvent:  # noqa: ANN401 - JSON of a model's
         length = inputs.get("max_length", 200)
         text = await summarize(self.asking, self.state, length, self.most_chars)
-        return outputs.event(
-            outputs.Result(
-                SUMMARIZE,
-                "summary",
-                [json.dumps({"summary": text}, ensure_ascii=False)],
-                tool_pb2.ToolResult().metadata,
-                "Everything that was found is now a summary.",
-            ),
-            self.response.query_id,
+        message = "Everything that was found is now a summary."
+        return self._output(
+            Result([{"summary": text}], "summary", llm_message=message, tool=SUMMARIZE)
         )
 
     def _bound(self, number: int, choice: Choice, tool: Candidate) -> Bound:
@@ -208,7 +204,7 @@ class Loop:
         told = chat_pb2.ToolCall(
             id=f"agent_{self.state.iterations + 1}_{number}",
             name=tool.name,
-            arguments_json=json.dumps(dict(choice.inputs), ensure_ascii=False),
+            arguments_json=written(dict(choice.inputs)),
         )
         left = min(self.budget.seconds, remaining(self.run.context) / 2)
         return replace(
@@ -228,26 +224,24 @@ class Loop:
             failed = _failed(failure)
             self.state.environment.fail(ran.tool, failed)
             self.state.history.append(Past(ran.tool, inputs, 0, failed=True))
-            return outputs.event(outputs.Error(ran.tool, failed), self.response.query_id)
+            return self._output(outputs.failed(ran.tool, failed))
         result = ran.result or tool_pb2.ToolResult()
         new = self.state.environment.add(ran.tool, result)
         self.state.history.append(Past(ran.tool, inputs, new, failed=False))
-        found = outputs.Result(
-            ran.tool,
-            result.name or ran.tool,
-            result.objects_json[:],
-            result.metadata,
-            result.message,
-        )
-        return outputs.event(found, self.response.query_id)
+        return self._output(outputs.found(ran.tool, result))
 
-    def _ended(self, known: dict[str, Candidate]) -> str:
-        """Return the answer if the last tool that ran is one that ends the run with it."""
-        last = self.called[-1] if self.called else None
-        if last is None or last.call is None or last.error is not None:
-            return ""
-        tool = known.get(last.call.name)
-        return last.text if tool is not None and tool.end else ""
+    def _output(self, output: ToolOutput) -> pb.RunEvent:
+        return outputs.event(output, self.response.query_id)
+
+    def _ended(self, ran: Sequence[Bound], known: dict[str, Candidate]) -> Events:
+        """Return the end of the run if one of these tools ends it with its text."""
+        for each in ran:
+            if each.call and each.result and each.text and known[each.call.name].end:
+                done = chat_pb2.Done(finish_reason=chat_pb2.FINISH_REASON_STOP)
+                cited = sources(each.result.objects_json)
+                ended = self.response.end(each.text, cited, done, self.asking.usage)
+                return [pb.RunEvent(text_delta=each.text), *ended]
+        return []
 
     def _event(
         self,
@@ -265,9 +259,7 @@ class Loop:
                 pb.Choice(
                     tool=choice.tool,
                     binding_id=bindings.get(choice.tool, ""),
-                    inputs_json=redact(json.dumps(dict(choice.inputs), ensure_ascii=False))[
-                        :_LONGEST_INPUTS
-                    ],
+                    inputs_json=written(shown(dict(choice.inputs), _LONGEST_INPUT)),
                 )
                 for choice in decision.choices
             ],

@@ -11,7 +11,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_orchestrator.agent.asking import add
 from heddle_orchestrator.agent.brief import Cited, errors, passages, sources
 from heddle_orchestrator.agent.environment import Environment
-from heddle_orchestrator.agent.outputs import Response, event
+from heddle_orchestrator.agent.outputs import answered, event
 from heddle_orchestrator.execution import Events
 
 Order = connector_pb2.GenerateWholeMessageRequest
@@ -64,7 +64,7 @@ class TextResponse:
         done.CopyFrom(ended)
         if used.ByteSize():
             add(done.usage, used)
-        return [event(Response(text, cited), self.query_id), pb.RunEvent(done=done)]
+        return [event(answered(text, cited), self.query_id), pb.RunEvent(done=done)]
 
 
 def _inform(

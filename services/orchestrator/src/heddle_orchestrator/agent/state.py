@@ -1,6 +1,5 @@
 """The state of one run: what is asked, what was tried, what was found."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
 
-from heddle_orchestrator.agent.environment import Environment
+from heddle_orchestrator.agent.environment import Environment, written
 from heddle_orchestrator.prompt_processors.simple_augment import said
 
 
@@ -52,7 +51,7 @@ class State:
             history=[
                 tool_pb2.PastRun(
                     tool=past.tool,
-                    inputs_json=json.dumps(past.inputs, ensure_ascii=False),
+                    inputs_json=written(past.inputs),
                     new_objects=past.new_objects,
                     failed=past.failed,
                 )

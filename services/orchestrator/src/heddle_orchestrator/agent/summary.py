@@ -2,6 +2,7 @@
 
 import json
 
+import grpc
 from heddle.chat.v1 import chat_pb2
 from heddle_runtime.errors import HeddleError
 
@@ -11,10 +12,9 @@ from heddle_orchestrator.agent.decision import SUMMARIZE, Answer, Ask, Question,
 from heddle_orchestrator.agent.state import State
 
 _TOKENS_PER_WORD = 2
-_BYTES = 4
 _MOST_SOURCES = 200
-_LEFT = SUMMARY_ABOVE // 4
-"""Tokens that stay where no model could shorten anything."""
+_MOST_CHARS = SUMMARY_ABOVE // 2
+"""Of a summary, whatever the model writes, and of what stays where it writes none."""
 
 
 async def summarize(request: Ask, state: State, max_length: int, most_chars: int) -> str:
@@ -42,10 +42,10 @@ async def summarize(request: Ask, state: State, max_length: int, most_chars: int
     )
     try:
         answer = await request(question)
-    except HeddleError:
+    except (HeddleError, grpc.aio.AioRpcError, TimeoutError):
         answer = Answer()
     said = " ".join(answer.text.split()[:max_length])
-    kept = said or passages(objects, _LEFT * _BYTES // 2)
+    kept = said[:_MOST_CHARS] or passages(objects, _MOST_CHARS)
     found = json.dumps({"summary": kept, "sources": cited}, ensure_ascii=False)
     environment.replace(SUMMARIZE, "summary", [found])
     state.summaries += 1

@@ -12,6 +12,7 @@ from heddle_orchestrator.agent.decision import (
     Decision,
     UndecidedError,
 )
+from heddle_orchestrator.agent.environment import members, written
 from heddle_orchestrator.agent.guard import RepeatGuard
 
 _LONGEST = 80
@@ -30,7 +31,8 @@ def checked(decision: Decision, tools: Sequence[Candidate], guard: RepeatGuard) 
     known = {each.name: each for each in tools}
     kept: list[Choice] = []
     wrong = ""
-    for choice in decision.choices:
+    for made in decision.choices:
+        choice = Choice(made.tool, members(written(dict(made.inputs))))
         problem = _problem(choice, known, guard)
         if not problem and choice not in kept:
             kept.append(choice)

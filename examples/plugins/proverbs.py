@@ -1,0 +1,34 @@
+"""Finds proverbs, and yields what it does as it goes on."""
+
+from collections.abc import AsyncGenerator
+
+from heddle_tools_service.sdk import Error, Query, Result, Status, ToolCall, ToolConfig, tool
+from pydantic import Field
+
+
+class ProverbsConfig(ToolConfig):
+    """What an assistant's author can set."""
+
+    proverbs: tuple[str, ...] = Field(
+        default=("A stitch in time saves nine.", "Cut your coat according to your cloth."),
+        description="The proverbs that are known.",
+    )
+
+
+@tool("proverbs", title="Proverbs", config=ProverbsConfig, modes=("augment", "function", "agent"))
+async def proverbs(
+    call: ToolCall[ProverbsConfig, Query],
+) -> AsyncGenerator[Result | Error | Status]:
+    """Finds proverbs about a thing."""
+    known = call.config.proverbs
+    if not known:
+        yield Error("No proverbs are known.", suggestion="Add some to the configuration")
+        return
+    yield Status(f"Looking through {len(known)} proverbs...")
+    wanted = {word.strip("?.,!").casefold() for word in call.query.split()}
+    found = [
+        {"text": each, "manual": "Proverbs", "page": number}
+        for number, each in enumerate(known, start=1)
+        if wanted & set(each.casefold().strip(".").split())
+    ]
+    yield Result(found, "proverbs", {"count": len(found)}, f"Found {len(found)} proverbs.")

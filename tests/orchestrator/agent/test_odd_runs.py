@@ -1,0 +1,185 @@
+"""Runs of the agent in which something is broken, huge or has the name of something else."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from heddle.connector.v1 import connector_pb2
+from heddle.tool.v1 import tool_pb2
+from heddle_orchestrator.agent.guard import RepeatGuard
+from heddle_orchestrator.agent.state import Past, State
+from heddle_runtime.errors import UnavailableError
+from orchestrator.agent.scripted import Model, Routed, Run, routed, routing
+from orchestrator.bench import ask, assistant
+
+FAST = "fast_vector_search"
+LOOK = "visual_interpretation"
+PAGES = "/v1/vector_stores/vs_1/files/doc_1/pages/"
+
+
+class Tired(Model):
+    """A model that cannot summarize."""
+
+    def _said(
+        self, request: connector_pb2.GenerateMessageRequest
+    ) -> Sequence[Sequence[connector_pb2.GenerationEvent]]:
+        if "Summarize the passages" in request.messages[0].parts[0].text:
+            raise UnavailableError("The model is tired.")
+        return super()._said(request)
+
+
+def once(*calls: tuple[str, Any]) -> Any:
+    """Return a model that calls these, one after the other."""
+    left = list(calls)
+    return lambda _: [left.pop(0)] if left else []
+
+
+async def test_what_no_model_can_summarize_is_cut_and_the_run_answers() -> None:
+    async with routed(Tired()) as agent:  # type: ignore[abstract] # it answers only what an orchestrator asks
+        agent.shelf.finds = {FAST: [{"manual": "Big", "page": 2, "text": "z" * 130_000}]}
+
+        run = await agent.run("What is the voltage?", FAST)
+
+    assert run.path == [FAST, "summarize", "text_response"]
+    assert run.text == "Hello"
+    assert run.response["sources"] == [{"page": 2, "manual": "Big"}]
+
+
+async def test_half_a_character_in_a_models_inputs_does_not_end_the_run(agent: Routed) -> None:
+    agent.shelf.finds = {FAST: [{"text": "a"}]}
+    agent.model.decide = once((FAST, '{"query": "half \\ud83d"}'))
+
+    run = await agent.run("Which port does ssh use?", FAST, decider="native")
+
+    assert agent.shelf.ran[0] == (FAST, {"query": "half ?"})
+    assert run.text == "Hello"
+
+
+async def test_what_a_tool_found_is_told_as_json_however_long_it_is(agent: Routed) -> None:
+    agent.shelf.finds = {
+        FAST: [{"page": n, "text": f"voltage {n} " + "x" * 1_900} for n in range(40)]
+    }
+
+    run = await agent.run("What is the voltage?", FAST)
+
+    [found] = run.outputs("result")
+    assert [each["page"] for each in found["objects"]] == list(range(40))
+
+
+async def test_what_a_tool_is_called_with_is_told_as_json_however_long_it_is(
+    agent: Routed,
+) -> None:
+    agent.model.decide = once((FAST, {"query": "key sk-" + "a1" * 20 + " long" * 1_000}))
+
+    run = await agent.run("Which port does ssh use?", FAST, decider="native")
+
+    told = json.loads(run.decisions[0].choices[0].inputs_json)["query"]
+    assert told.startswith("key [redacted] long")
+    assert told.endswith("…")
+    assert len(told) < 1_100
+
+
+async def test_the_sources_of_a_tool_that_ends_the_run_are_those_of_the_answer(
+    agent: Routed,
+) -> None:
+    agent.shelf.ends = ["form_letter"]
+    agent.shelf.finds = {"form_letter": [{"text": "Dear all", "sources": [{"manual": "Forms"}]}]}
+
+    run = await agent.run("Write the form letter", "form_letter")
+
+    assert run.response["sources"] == [{"page": None, "manual": "Forms"}]
+
+
+async def test_a_tool_that_ends_the_run_does_so_wherever_it_ran(agent: Routed) -> None:
+    trigger = tool_pb2.Trigger(inputs_json='{"query": "x"}', cause="now")
+    agent.shelf.trigger = lambda *_: trigger
+    agent.shelf.ends = ["form_letter"]
+    agent.shelf.finds = {"form_letter": [{"text": "Dear all"}], FAST: [{"text": "something"}]}
+
+    run = await agent.run("Which port does ssh use?", "form_letter", FAST)
+
+    assert run.path == [f"form_letter+{FAST}"]
+    assert "Dear all" in run.text
+
+
+async def test_tools_with_the_names_of_others_are_told_apart(agent: Routed) -> None:
+    names = (FAST, FAST, f"{FAST}_2", "summarize", "text_response")
+    agent.model.decide = lambda _: []
+
+    await agent.run("Which port does ssh use?", *names, decider="native")
+
+    [asked] = agent.model.decisions
+    offered = [each.name for each in asked.functions]
+    assert len(offered) == len(set(offered)) == len(names)
+    assert not {"summarize", "text_response"} & set(offered)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "same"),
+    [
+        ({"query": "voltage of the S-130"}, {"query": "S-130 voltage of the?"}, True),
+        ({"query": "voltage", "limit": 3}, {"query": "Voltage", "limit": 5}, True),
+        ({"query": "voltage"}, {"query": "voltage", "limit": 5, "title": ""}, True),
+        ({"query": "voltage"}, {"query": "fuse"}, False),
+        ({"account_id": 7}, {"account_id": 8}, False),
+        ({"country": ["es"]}, {"country": ["fr"]}, False),
+        (
+            {"query": "a b c d e f g h i j", "in": "x"},
+            {"query": "a b c d e f g h i j", "in": "y"},
+            False,
+        ),
+        (
+            {"image_path": f"{PAGES}3", "prompt": "What does it show?"},
+            {"image_path": f"{PAGES}4", "prompt": "What does it show?"},
+            False,
+        ),
+        ({}, {}, True),
+    ],
+)
+def test_only_what_amounts_to_the_same_inputs_is_refused(
+    earlier: dict[str, Any], later: dict[str, Any], same: bool
+) -> None:
+    guard = RepeatGuard(State("x", history=[Past(LOOK, earlier, 1, failed=False)]))
+
+    assert bool(guard.refuses(LOOK, later)) is same
+    assert not guard.refuses(FAST, later)
+
+
+async def test_the_trace_tells_the_state_in_which_the_run_ended(agent: Routed) -> None:
+    agent.shelf.outcome = lambda tool, *_: (
+        UnavailableError("down, says ana@example.org")
+        if tool == "hybrid_search"
+        else [{"page": n, "text": "x" * 250, "password": "hunter2"} for n in range(300)]
+    )
+    calls = [(FAST, {"query": "to ana@example.org"}), ("hybrid_search", {"query": "b"})]
+    agent.model.decide = lambda _: calls if len(agent.model.decisions) == 1 else []
+    made = routing(FAST, "hybrid_search", decider="native")
+    made.verbose = True
+
+    run = Run(await agent.bench.events(ask(made, "Which port? I am ana@example.org")))
+
+    [trace] = [event.trace for event in run.events if event.HasField("trace")]
+    tree = trace.tree
+    assert tree.iterations == 1
+    assert [(past.tool, past.failed) for past in tree.history] == [
+        (FAST, False),
+        ("hybrid_search", True),
+    ]
+    [found] = tree.environment.found
+    first = json.loads(found.objects_json[0])
+    assert first == {"page": 0, "text": "x" * 199 + "…", "password": "[redacted]"}
+    assert len(found.objects_json) + tree.environment.left_out == 300
+    assert tree.ByteSize() < 60_000
+    assert "ana@example.org" not in str(trace)
+    assert tree.environment.errors[0].message == "down, says [redacted]"
+
+
+async def test_only_a_run_of_the_agent_has_such_a_state_in_its_trace(agent: Routed) -> None:
+    asked = ask(assistant(), "Hello")
+    asked.include_trace = True
+
+    events = await agent.bench.events(asked)
+
+    [trace] = [event.trace for event in events if event.HasField("trace")]
+    assert not trace.HasField("tree")
