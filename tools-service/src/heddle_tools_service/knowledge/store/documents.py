@@ -7,8 +7,11 @@ from datetime import datetime
 from types import MappingProxyType
 
 from heddle_tools_service.knowledge import ingestion
+from heddle_tools_service.knowledge.batches import Batches
+from heddle_tools_service.knowledge.commits import Commits
 from heddle_tools_service.knowledge.engines.conditions import Compare
 from heddle_tools_service.knowledge.errors import DocumentNotFoundError
+from heddle_tools_service.knowledge.lookups import Lookups
 from heddle_tools_service.knowledge.names import check_document_name, is_document_id
 from heddle_tools_service.knowledge.records import Collection, Document, Ingested, IngestProgress
 from heddle_tools_service.knowledge.shelf import Shelf
@@ -22,10 +25,16 @@ _NO_SCANS: Mapping[int, str] = MappingProxyType({})
 class Documents:
     """The documents of all embedded collections."""
 
-    def __init__(self, workings: Workings, committed: Callable[[str], None]) -> None:
-        """Use what the store works with; `committed` is told of every commit to a collection."""
+    def __init__(self, workings: Workings, committed: Callable[[str, int], None]) -> None:
+        """Use what the store works with.
+
+        `committed` is told of every commit: the collection's id, and how many rows it wrote.
+        """
         self._workings = workings
         self._committed = committed
+        self._lookups = Lookups()
+        self._batches = Batches()
+        self._commits = Commits(committed)
 
     async def ingest(
         self,
@@ -84,12 +93,13 @@ class Documents:
                 source,
                 parser=self._workings.parser,
                 embedder=embedder,
+                lookups=self._lookups,
+                batches=self._batches,
+                commits=self._commits,
                 graph=self._workings.graphs.of(shelf.collection),
                 scanned=scanned,
             )
             async for event in await held.enter_async_context(aclosing(events)):
-                if isinstance(event, Ingested) and not event.unchanged:
-                    self._committed(collection)
                 yield event
 
     async def get(self, collection: str, name: str) -> Document:
@@ -152,7 +162,11 @@ class Documents:
             await shelf.table.delete(Compare("document", "=", name))
         if graph := self._workings.graphs.of(shelf.collection):
             await graph.settle(name, gone.sha256)
-        self._committed(collection)
+        self._committed(shelf.collection.id, 0)
+
+    async def aclose(self) -> None:
+        """End; documents whose commit is not through fail."""
+        await self._commits.aclose()
 
 
 async def _present(shelf: Shelf, name: str) -> Document:
