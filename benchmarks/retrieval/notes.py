@@ -21,11 +21,11 @@ from heddle_tools_service.knowledge.shelves import open_shelves
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 
-_WORDS = (
+_TEXT = (
     "warp weft shaft reed beam shed pick heddle lease tension thread cloth loom tie pattern "
     "draft sley hand wool linen cotton of the a and with over under through each every "
     "is was holds keeps turns lifts lowers counts begins ends long narrow even fine"
-).split()
+)
 _WORDS_OF_A_NOTE = 55  # some 300 characters
 
 
@@ -53,7 +53,8 @@ async def measure(place: str, embedder: Embedder, count: int, at_once: int) -> N
 
 def _notes(count: int) -> list[str]:
     dice = random.Random(42)  # noqa: S311 - the same notes every time
-    return [" ".join(dice.choices(_WORDS, k=_WORDS_OF_A_NOTE)) + "." for _ in range(count)]
+    words = _TEXT.split()
+    return [" ".join(dice.choices(words, k=_WORDS_OF_A_NOTE)) + "." for _ in range(count)]
 
 
 async def _work(store: KnowledgeStore, waiting: "enumerate[str]") -> None:

@@ -32,13 +32,17 @@ class Batches:
         at_once = _AT_ONCE_HERE if isinstance(embedder, LocalEmbedder) else _AT_ONCE_ELSEWHERE
         return await self._groups.ask(
             f"{embedder.info().model} {words}",
-            lambda: Together(partial(_embed_all, embedder, words), _fitting, at_once=at_once),
+            lambda: Together(partial(_embed_all, embedder, words=words), _fitting, at_once=at_once),
             texts,
         )
 
+    async def aclose(self) -> None:
+        """End; whoever still waits fails."""
+        await self._groups.aclose()
+
 
 async def _embed_all(
-    embedder: Embedder, words: bool, group: Sequence[Sequence[str]]
+    embedder: Embedder, group: Sequence[Sequence[str]], *, words: bool
 ) -> list[Sequence[EmbeddedText]]:
     every = [text for texts in group for text in texts]
     if words and isinstance(embedder, WordEmbedder):

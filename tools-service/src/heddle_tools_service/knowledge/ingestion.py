@@ -88,15 +88,27 @@ class Source:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What ingestions of a store that run at the same time do together."""
+
+    lookups: Lookups
+    batches: Batches
+    commits: Commits
+
+    async def aclose(self) -> None:
+        """End; documents whose commit is not through fail."""
+        for each in (self.lookups, self.batches, self.commits):
+            await each.aclose()
+
+
 async def ingest(
     shelf: Shelf,
     source: Source,
     *,
     parser: Parser,
     embedder: Embedder,
-    lookups: Lookups,
-    batches: Batches,
-    commits: Commits,
+    shared: Shared,
     graph: CollectionGraph | None = None,
     scanned: Mapping[int, str] = MappingProxyType({}),
 ) -> AsyncGenerator[IngestProgress | Ingested]:
@@ -111,9 +123,7 @@ async def ingest(
         source: The document, checked.
         parser: Reads and cuts it.
         embedder: Makes the vectors.
-        lookups: Finds documents that are there.
-        batches: Hands passages to it.
-        commits: Those to all collections.
+        shared: What it does together with others.
         graph: Of the collection, if it has one.
         scanned: The texts of pages that have no text layer, by their numbers from 1.
 
@@ -124,7 +134,7 @@ async def ingest(
         StorageError: The commit failed.
     """
     version = await asyncio.to_thread(_version, shelf, source)
-    present = await lookups.find(shelf, source.name)
+    present = await shared.lookups.find(shelf, source.name)
     sha256 = version.document.sha256
     undrawn = graph is not None and await graph.lacks(source.name, sha256)
     if present and present.fingerprint == version.fingerprint and not undrawn:
@@ -132,7 +142,7 @@ async def ingest(
         if (old.uri, old.metadata) == (new.uri, new.metadata):
             yield Ingested(source.name, old.chunks, replaced=False, unchanged=True)
             return
-        if await commits.relabel(shelf, version):
+        if await shared.commits.relabel(shelf, version):
             yield Ingested(source.name, old.chunks, replaced=True, unchanged=False)
             return
     yield IngestProgress("parsing", 0, 1)
@@ -154,7 +164,7 @@ async def ingest(
     for start in range(0, len(changed), LARGEST):
         yield IngestProgress("embedding", kept + start, len(texts))
         group = changed[start : start + LARGEST]
-        made = await batches.embedded(embedder, group, words=words)
+        made = await shared.batches.embedded(embedder, group, words=words)
         known |= zip(group, made, strict=True)
     yield IngestProgress("embedding", len(texts), len(texts))
     if graph is not None:
@@ -171,7 +181,7 @@ async def ingest(
     )
     whole = Version(document, version.fingerprint)
     prepared = Prepared(whole, chunks, [known[text] for text in texts])
-    replaced = await commits.put(shelf, prepared)
+    replaced = await shared.commits.put(shelf, prepared)
     if graph is not None:
         await graph.settle(source.name, present.document.sha256 if present else "", sha256)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)

@@ -32,6 +32,10 @@ class Lookups:
             shelf.collection.id, lambda: Together(found, _fitting, turn=shelf.using), name
         )
 
+    async def aclose(self) -> None:
+        """End; whoever still waits fails."""
+        await self._groups.aclose()
+
 
 def _fitting(waiting: Sequence[str]) -> int:
     return min(len(waiting), _MOST)

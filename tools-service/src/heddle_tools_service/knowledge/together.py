@@ -88,7 +88,7 @@ class Together(Generic[ItemT, ResultT]):
             while self._waiting:
                 await self._serve(self._fitting)
         finally:  # at once: whoever comes now needs another leader
-            self._leaders.discard(asyncio.current_task())  # type: ignore[arg-type]  # runs in one
+            self._leaders.discard(asyncio.current_task())
 
     async def _serve(self, fitting: Callable[[Sequence[ItemT]], int]) -> None:
         """Serve the next group."""
@@ -101,7 +101,7 @@ class Together(Generic[ItemT, ResultT]):
             for wish in group:
                 wish.result.set_exception(_closed())
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whoever asked is told
             if not group:  # the turn itself was refused
                 self._refuse(error)
             elif len(group) == 1:

@@ -1,7 +1,7 @@
 """The documents of a store: brought in, listed, deleted."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from datetime import datetime
 from types import MappingProxyType
@@ -16,7 +16,12 @@ from heddle_tools_service.knowledge.names import check_document_name, is_documen
 from heddle_tools_service.knowledge.records import Collection, Document, Ingested, IngestProgress
 from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.store.workings import Workings, check_count
-from heddle_tools_service.knowledge.tables import find_document, list_documents, name_of_document
+from heddle_tools_service.knowledge.tables import (
+    find_document,
+    find_documents,
+    list_documents,
+    name_of_document,
+)
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _NO_SCANS: Mapping[int, str] = MappingProxyType({})
@@ -32,9 +37,7 @@ class Documents:
         """
         self._workings = workings
         self._committed = committed
-        self._lookups = Lookups()
-        self._batches = Batches()
-        self._commits = Commits(committed)
+        self._shared = ingestion.Shared(Lookups(), Batches(), Commits(committed))
 
     async def ingest(
         self,
@@ -93,9 +96,7 @@ class Documents:
                 source,
                 parser=self._workings.parser,
                 embedder=embedder,
-                lookups=self._lookups,
-                batches=self._batches,
-                commits=self._commits,
+                shared=self._shared,
                 graph=self._workings.graphs.of(shelf.collection),
                 scanned=scanned,
             )
@@ -114,6 +115,22 @@ class Documents:
         shelf = await self._workings.open(collection)
         async with shelf.using():
             return await _present(shelf, name)
+
+    async def present(self, collection: str, names: Sequence[str]) -> set[str]:
+        """Return those of some names that documents have.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            InvalidInputError: One of them can be no name.
+        """
+        for name in names:
+            check_document_name(name)
+        shelf = await self._workings.open(collection)
+        if not names:
+            return set()
+        async with shelf.using():
+            return set(await find_documents(shelf.table, names))
 
     async def name_of(self, collection: str, reference: str) -> str:
         """Return the name of a document from its identifier; a name stands for itself.
@@ -166,7 +183,7 @@ class Documents:
 
     async def aclose(self) -> None:
         """End; documents whose commit is not through fail."""
-        await self._commits.aclose()
+        await self._shared.aclose()
 
 
 async def _present(shelf: Shelf, name: str) -> Document:
