@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 import random
+import secrets
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -32,14 +33,14 @@ _WORDS_OF_A_NOTE = 55  # some 300 characters
 async def measure(place: str, embedder: Embedder, count: int, at_once: int) -> None:
     """Ingest the notes and print what it took."""
     async with open_store(place, embedder) as store:
-        made = await store.collections.create("notes")
-        await _ingest(store, "first", "The workers start with this one.")
+        made = await store.collections.create(f"notes-{secrets.token_hex(4)}")
+        await _ingest(store, made.id, "first", "The workers start with this one.")
         before = await _version(place, made.id)
         waiting = iter(enumerate(_notes(count)))
         began, spent = time.perf_counter(), _processor_seconds()
         async with asyncio.TaskGroup() as group:
             for _ in range(at_once):
-                group.create_task(_work(store, waiting))
+                group.create_task(_work(store, made.id, waiting))
         seconds, spent = time.perf_counter() - began, _processor_seconds() - spent
         after = await _version(place, made.id)
     told = (
@@ -57,13 +58,13 @@ def _notes(count: int) -> list[str]:
     return [" ".join(dice.choices(words, k=_WORDS_OF_A_NOTE)) + "." for _ in range(count)]
 
 
-async def _work(store: KnowledgeStore, waiting: "enumerate[str]") -> None:
+async def _work(store: KnowledgeStore, collection: str, waiting: "enumerate[str]") -> None:
     for number, text in waiting:
-        await _ingest(store, f"note-{number}.txt", text)
+        await _ingest(store, collection, f"note-{number}.txt", text)
 
 
-async def _ingest(store: KnowledgeStore, name: str, text: str) -> None:
-    async for _ in store.documents.ingest("notes", name, text.encode()):
+async def _ingest(store: KnowledgeStore, collection: str, name: str, text: str) -> None:
+    async for _ in store.documents.ingest(collection, name, text.encode()):
         pass
 
 
@@ -95,7 +96,7 @@ async def main() -> None:
     parser.add_argument(
         "--embedder", choices=("instant", "minilm"), action="append", help="one or more [both]"
     )
-    parser.add_argument("--place", help="an empty postgresql:// or s3://, else a fresh folder")
+    parser.add_argument("--place", help="postgresql://…, else a fresh folder")
     asked = parser.parse_args()
     async with _embedders(asked.embedder or ["instant", "minilm"]) as embedders:
         for embedder in embedders:
