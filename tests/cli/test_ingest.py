@@ -215,3 +215,18 @@ def test_word_documents_and_tables_are_taken_from_folders(
     heddle("ingest", str(corpus), "--collection", "kb")
 
     assert {"d.docx", "e.csv", "f.tsv"} <= set(services.knowledge.media_types)
+
+
+def test_several_documents_are_in_flight_and_told_in_their_order(
+    services: Services, heddle: Run, tmp_path: Path
+) -> None:
+    services.knowledge.company = 4  # each ingestion waits until so many are under way
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for number in range(8):
+        (folder / f"{number}.txt").write_text(f"note {number}")
+
+    code, out, _ = heddle("ingest", str(folder), "--collection", "kb")
+
+    assert code == 0
+    assert out.splitlines()[:-1] == [f"new         {n}.txt: 2 passages" for n in range(8)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from heddle_gateway.state import State
 
 _INGEST = "simple_ingest"
-_STATES = {"in_progress": "processing"}
+_STATES = {"in_progress": "processing", "cancelled": "failed"}
 
 
 async def ingest(state: "State", exchange: Exchange) -> Reply:

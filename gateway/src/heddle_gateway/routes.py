@@ -24,6 +24,7 @@ from heddle_gateway import (
     pictures,
     rubrics,
     usage,
+    vector_store_file_batches,
     vector_store_files,
     vector_store_search,
     vector_stores,
@@ -38,6 +39,7 @@ Endpoint = Callable[["State", Exchange], Awaitable[Reply | Problem | None]]
 LAMB = "/lamb/v1/completions"
 CREATOR = "/creator/assistant"
 STORES = "/v1/vector_stores"
+BATCHES = f"{STORES}/{{id}}/file_batches"
 LAMBS = (CREATOR, "/collections", "/organizations", "/query", "/ingestion")
 """Where LAMB's own clients ask."""
 
@@ -126,6 +128,10 @@ _ENTRIES: tuple[tuple[str, Endpoint, Access], ...] = (
     (f"POST {STORES}/{{id}}/files/{{file}}", vector_store_files.update, Access.KEY),
     (f"DELETE {STORES}/{{id}}/files/{{file}}", vector_store_files.delete, Access.KEY),
     (f"GET {STORES}/{{id}}/files/{{file}}/content", vector_store_files.content, Access.KEY),
+    (f"POST {BATCHES}", vector_store_file_batches.create, Access.KEY),
+    (f"GET {BATCHES}/{{batch}}", vector_store_file_batches.get, Access.KEY),
+    (f"POST {BATCHES}/{{batch}}/cancel", vector_store_file_batches.cancel, Access.KEY),
+    (f"GET {BATCHES}/{{batch}}/files", vector_store_file_batches.listing, Access.KEY),
     ("GET /collections", lamb_kb.listing, Access.KEY),
     ("POST /collections", lamb_kb.create, Access.KEY),
     ("GET /collections/{id}", lamb_kb.get, Access.KEY),

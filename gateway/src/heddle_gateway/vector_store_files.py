@@ -27,16 +27,12 @@ _PASSAGES = 1_000
 async def create(state: "State", exchange: Exchange) -> Reply:
     """Answer `POST /v1/vector_stores/{id}/files`."""
     given, place = await read_object(state, exchange)
-    store = await _store(state, exchange)
-    asked = chunking(given.get("chunking_strategy"), place.at("chunking_strategy"))
-    if asked is not None and strategy(asked) != strategy(store.chunking):
-        raise place.at("chunking_strategy").wrong(
-            "must be that of the vector store: all of its files are cut alike"
-        )
+    store = await store_of(state, exchange)
+    check_chunking(given, place, store)
     request = files_pb2.AttachFileRequest(
         collection=store.id,
         file_id=fields.text(given.get("file_id"), place, "file_id", empty=False),
-        attributes=_attributes(given, place),
+        attributes=attributes(given, place),
     )
     made = await ask(state.peers.files.AttachFile, request, TIMEOUT)
     return Reply.json(view(made.file, store))
@@ -45,7 +41,7 @@ async def create(state: "State", exchange: Exchange) -> Reply:
 async def listing(state: "State", exchange: Exchange) -> Reply:
     """Answer `GET /v1/vector_stores/{id}/files`."""
     wanted = queries.choice(exchange, "filter", STATES)
-    store = await _store(state, exchange)
+    store = await store_of(state, exchange)
     files = [
         view(each, store)
         for each in await attached(state, store.id)
@@ -56,7 +52,7 @@ async def listing(state: "State", exchange: Exchange) -> Reply:
 
 async def get(state: "State", exchange: Exchange) -> Reply:
     """Answer `GET /v1/vector_stores/{id}/files/{file}`."""
-    store, identifier = await _store(state, exchange), exchange.parameters[1]
+    store, identifier = await store_of(state, exchange), exchange.parameters[1]
     if identifier.startswith(_DOCUMENT):
         return Reply.json(_document_view(await _document(state, store.id, identifier), store))
     request = files_pb2.GetAttachedFileRequest(collection=store.id, file_id=identifier)
@@ -67,11 +63,11 @@ async def get(state: "State", exchange: Exchange) -> Reply:
 async def update(state: "State", exchange: Exchange) -> Reply:
     """Answer `POST /v1/vector_stores/{id}/files/{file}`."""
     given, place = await read_object(state, exchange)
-    store = await _store(state, exchange)
+    store = await store_of(state, exchange)
     request = files_pb2.UpdateAttachedFileRequest(
         collection=store.id,
         file_id=exchange.parameters[1],
-        attributes=_attributes(given, place),
+        attributes=attributes(given, place),
     )
     changed = await ask(state.peers.files.UpdateAttachedFile, request, TIMEOUT)
     return Reply.json(view(changed.file, store))
@@ -130,9 +126,37 @@ def view(file: files_pb2.AttachedFile, store: knowledge_pb2.Collection) -> dict[
     }
 
 
-async def _store(state: "State", exchange: Exchange) -> knowledge_pb2.Collection:
+async def store_of(state: "State", exchange: Exchange) -> knowledge_pb2.Collection:
+    """Return the vector store that a path names.
+
+    Raises:
+        HeddleError: It cannot be had.
+    """
     request = knowledge_pb2.GetCollectionRequest(name=exchange.parameter)
     return (await ask(state.peers.knowledge.GetCollection, request, TIMEOUT)).collection
+
+
+def check_chunking(given: dict[str, Any], place: Place, store: knowledge_pb2.Collection) -> None:
+    """Refuse a chunking strategy that is not that of the store.
+
+    Raises:
+        InvalidRequestError: It is not, or it is none.
+    """
+    asked = chunking(given.get("chunking_strategy"), place.at("chunking_strategy"))
+    if asked is not None and strategy(asked) != strategy(store.chunking):
+        raise place.at("chunking_strategy").wrong(
+            "must be that of the vector store: all of its files are cut alike"
+        )
+
+
+def attributes(given: dict[str, Any], place: Place) -> Struct | None:
+    """Return the attributes of a file, if there are any.
+
+    Raises:
+        InvalidRequestError: They are none.
+    """
+    told = given.get("attributes")
+    return None if told is None else fields.struct(told, place, "attributes")
 
 
 async def _document(state: "State", store: str, identifier: str) -> knowledge_pb2.Document:
@@ -154,8 +178,3 @@ def _document_view(
         "chunking_strategy": strategy(store.chunking),
         "attributes": dict(document.metadata),
     }
-
-
-def _attributes(given: dict[str, Any], place: Place) -> Struct | None:
-    told = given.get("attributes")
-    return None if told is None else fields.struct(told, place, "attributes")

@@ -30,6 +30,7 @@ _STATUSES = {
     files_pb2.ATTACHMENT_STATUS_IN_PROGRESS: "in_progress",
     files_pb2.ATTACHMENT_STATUS_COMPLETED: "completed",
     files_pb2.ATTACHMENT_STATUS_FAILED: "failed",
+    files_pb2.ATTACHMENT_STATUS_CANCELLED: "cancelled",
 }
 
 
@@ -138,7 +139,7 @@ def status(file: files_pb2.AttachedFile) -> str:
 async def _view(state: "State", found: knowledge_pb2.Collection) -> dict[str, Any]:
     files = await attached(state, found.id)
     states = [status(each) for each in files]
-    counts = {name: states.count(name) for name in (*_STATUSES.values(), "cancelled")}
+    counts = {name: states.count(name) for name in _STATUSES.values()}
     return {
         "id": found.id,
         "object": "vector_store",

@@ -15,7 +15,8 @@ from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from tools_service.knowledge.places import Place
 
-DOCUMENTS = 4
+DOCUMENTS = 8
+"""So many that commits are shared."""
 
 
 def text(version: int) -> str:

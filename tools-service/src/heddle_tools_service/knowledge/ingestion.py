@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,26 +12,20 @@ from functools import cached_property
 from types import MappingProxyType
 
 from heddle_tools_service.knowledge import chunks as cutting
+from heddle_tools_service.knowledge.batches import LARGEST, Batches
+from heddle_tools_service.knowledge.commits import Commits, Prepared
 from heddle_tools_service.knowledge.documents import LARGEST_DOCUMENT, media_type_of
-from heddle_tools_service.knowledge.embedding import Embedder, WordEmbedder
+from heddle_tools_service.knowledge.embedding import Embedder
 from heddle_tools_service.knowledge.errors import InvalidInputError, UnreadableDocumentError
 from heddle_tools_service.knowledge.graph.graphs import CollectionGraph
+from heddle_tools_service.knowledge.lookups import Lookups
 from heddle_tools_service.knowledge.names import check_document_name
 from heddle_tools_service.knowledge.parsing import Parser
 from heddle_tools_service.knowledge.records import Document, Ingested, IngestProgress
-from heddle_tools_service.knowledge.reuse import EmbeddedText, known_texts
+from heddle_tools_service.knowledge.reuse import known_texts
 from heddle_tools_service.knowledge.shelf import Shelf
-from heddle_tools_service.knowledge.tables import (
-    Version,
-    document_rows,
-    find_document,
-    indexed_text,
-    replace_document,
-    update_labels,
-)
+from heddle_tools_service.knowledge.tables import Version, indexed_text
 
-_GROUP = 32
-"""Chunks per request to the embedder: a progress report every two seconds or so."""
 _LARGEST_METADATA = 512 * 1024
 _LONGEST_URI = 2_048
 
@@ -94,40 +88,53 @@ class Source:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What ingestions of a store that run at the same time do together."""
+
+    lookups: Lookups
+    batches: Batches
+    commits: Commits
+
+    async def aclose(self) -> None:
+        """End; documents whose commit is not through fail."""
+        for each in (self.lookups, self.batches, self.commits):
+            await each.aclose()
+
+
 async def ingest(
     shelf: Shelf,
     source: Source,
     *,
     parser: Parser,
     embedder: Embedder,
+    shared: Shared,
     graph: CollectionGraph | None = None,
     scanned: Mapping[int, str] = MappingProxyType({}),
 ) -> AsyncGenerator[IngestProgress | Ingested]:
     """Bring a document into a collection, new or in place of the one of its name.
 
     Until the last event nothing has changed; with it, the document is on disk and found. Work of
-    different documents overlaps; only the commits take turns. A passage whose text an earlier
-    version has is not embedded again.
+    different documents overlaps, and those that are ready at the same time share a commit. A
+    passage whose text an earlier version has is not embedded again.
 
     Args:
         shelf: The collection.
-        source: The document.
+        source: The document, checked.
         parser: Reads and cuts it.
         embedder: Makes the vectors.
+        shared: What it does together with others.
         graph: Of the collection, if it has one.
         scanned: The texts of pages that have no text layer, by their numbers from 1.
 
     Raises:
-        InvalidInputError: See `Source.check`.
         UnreadableDocumentError: No text can be taken from it.
         EmbeddingError: The embedder failed.
         CollectionNotFoundError: The collection was deleted meanwhile.
         StorageError: The commit failed.
     """
-    source.check()
     version = await asyncio.to_thread(_version, shelf, source)
-    async with shelf.using():
-        present = await find_document(shelf.table, source.name)
+    present = await shared.lookups.find(shelf, source.name)
     sha256 = version.document.sha256
     undrawn = graph is not None and await graph.lacks(source.name, sha256)
     if present and present.fingerprint == version.fingerprint and not undrawn:
@@ -135,9 +142,7 @@ async def ingest(
         if (old.uri, old.metadata) == (new.uri, new.metadata):
             yield Ingested(source.name, old.chunks, replaced=False, unchanged=True)
             return
-        async with shelf.writing():
-            relabelled = await update_labels(shelf.table, version)
-        if relabelled:
+        if await shared.commits.relabel(shelf, version):
             yield Ingested(source.name, old.chunks, replaced=True, unchanged=False)
             return
     yield IngestProgress("parsing", 0, 1)
@@ -156,48 +161,30 @@ async def ingest(
         known = await known_texts(shelf.table, source.name, words=words) if present else {}
     changed = [text for text in dict.fromkeys(texts) if text not in known]
     kept = len(texts) - len(changed)
-    for start in range(0, len(changed), _GROUP):
+    for start in range(0, len(changed), LARGEST):
         yield IngestProgress("embedding", kept + start, len(texts))
-        group = changed[start : start + _GROUP]
-        known |= zip(group, await _embedded(embedder, group, words=words), strict=True)
+        group = changed[start : start + LARGEST]
+        made = await shared.batches.embedded(embedder, group, words=words)
+        known |= zip(group, made, strict=True)
     yield IngestProgress("embedding", len(texts), len(texts))
     if graph is not None:
         async with aclosing(graph.draw(source.name, sha256, chunks)) as drawing:
             async for done in drawing:
                 yield IngestProgress("relating", done, len(chunks))
     yield IngestProgress("saving", 0, 1)
-    async with shelf.writing():
-        # Stamped under the lock: of two versions the later commit has the later time.
-        now = datetime.now(UTC)
-        document = replace(
-            version.document,
-            title=parsed.title,
-            chunks=len(chunks),
-            pages=parsed.pages,
-            ingested_at=now,
-            document_time=source.time or parsed.time or now,
-        )
-        whole = Version(document, version.fingerprint)
-        rows = await asyncio.to_thread(
-            document_rows,
-            whole,
-            chunks,
-            [known[text] for text in texts],
-            shelf.collection.id,
-        )
-        replaced = await replace_document(shelf.table, source.name, rows)
+    document = replace(
+        version.document,
+        title=parsed.title,
+        chunks=len(chunks),
+        pages=parsed.pages,
+        document_time=source.time or parsed.time,
+    )
+    whole = Version(document, version.fingerprint)
+    prepared = Prepared(whole, chunks, [known[text] for text in texts])
+    replaced = await shared.commits.put(shelf, prepared)
     if graph is not None:
         await graph.settle(source.name, present.document.sha256 if present else "", sha256)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
-
-
-async def _embedded(
-    embedder: Embedder, texts: Sequence[str], *, words: bool
-) -> Sequence[EmbeddedText]:
-    """Embed texts, and their words if these are kept."""
-    if words and isinstance(embedder, WordEmbedder):
-        return list(map(EmbeddedText, *await embedder.embed_with_words(texts)))
-    return list(map(EmbeddedText, await embedder.embed(texts, "passage")))
 
 
 def _version(shelf: Shelf, source: Source) -> Version:

@@ -91,7 +91,8 @@ async def tidy(shelf: Shelf, *, ann_rows: int) -> None:
     async with shelf.using(), upkeep as mine:
         if not mine:
             return
-        await shelf.check_exists()
-        await shelf.table.index_vectors(ann_rows)
+        # This first: an index of vectors takes minutes, in which searches by words would read
+        # whatever theirs does not hold.
         async with shelf.writing():
             await shelf.table.tidy()
+        await shelf.table.index_vectors(ann_rows)

@@ -1,7 +1,7 @@
 """The table of a collection: a row per chunk, and a document's replacement in one commit.
 
-Every commit shows a reader all of its rows or none. `replace_document` puts a document's rows in
-with one commit that also takes the old ones out, so there is no moment, and no crash, at which a
+Every commit shows a reader all of its rows or none. `replace_documents` puts the rows of documents
+in with one commit that also takes the old ones out, so there is no moment, and no crash, at which a
 document is missing, mixed or partly there.
 """
 
@@ -111,15 +111,24 @@ def document_rows(
     return pa.table(columns, schema=layout(dim).schema)
 
 
-async def replace_document(table: Table, name: str, rows: pa.Table) -> bool:
-    """Put a document in, in one commit; say whether it took the place of an earlier version."""
-    return await table.replace(Compare("document", "=", name), rows)
+async def replace_documents(table: Table, names: Sequence[str], rows: pa.Table) -> set[str]:
+    """Put documents in, in one commit; return which took the place of an earlier version."""
+    where = Among("document", tuple(names))
+    first = Every((Compare("ordinal", "=", 0), where))
+    present = (await table.rows(["document"], first)).column("document").to_pylist()
+    await table.replace(where, rows)
+    return set(present)
 
 
 async def find_document(table: Table, name: str) -> Version | None:
     """Return a document as it stands, or None."""
-    found = await _heads(table, Compare("document", "=", name), limit=1)
-    return found[0] if found else None
+    return (await find_documents(table, [name])).get(name)
+
+
+async def find_documents(table: Table, names: Sequence[str]) -> dict[str, Version]:
+    """Return documents as they stand, those that there are, by name."""
+    found = await _heads(table, Among("document", tuple(names)))
+    return {version.document.name: version for version in found}
 
 
 async def name_of_document(table: Table, identifier: str) -> str | None:
@@ -131,7 +140,8 @@ async def name_of_document(table: Table, identifier: str) -> str | None:
 
 async def list_documents(table: Table, after: str, limit: int) -> list[Document]:
     """Return the documents whose names sort after a name, in that order."""
-    found = await _heads(table, Compare("document", ">", after), limit=limit)
+    later = Compare("document", ">", after)
+    found = await _heads(table, later, order_by=["document"], limit=limit)
     return [version.document for version in found]
 
 
@@ -142,7 +152,8 @@ async def documents_of(
     if not contents:
         return []
     among = both(Among("sha256", tuple(sorted(contents))), where)
-    return [version.document for version in await _heads(table, among, limit=MOST_ROWS)]
+    found = await _heads(table, among, order_by=["document"], limit=MOST_ROWS)
+    return [version.document for version in found]
 
 
 async def all_contents(table: Table, where: Condition = EVERYTHING) -> set[str]:
@@ -151,8 +162,12 @@ async def all_contents(table: Table, where: Condition = EVERYTHING) -> set[str]:
     return set(rows.column("sha256").to_pylist())
 
 
-async def update_labels(table: Table, version: Version) -> bool:
-    """Change a document's URI and metadata in one commit, if it is still of this version."""
+async def update_labels(table: Table, version: Version) -> int:
+    """Change a document's URI and metadata in one commit, if it is still of this version.
+
+    Returns:
+        Its rows; 0 if it is not.
+    """
     document = version.document
     unchanged = Compare("fingerprint", "=", version.fingerprint)
     values = {
@@ -161,13 +176,15 @@ async def update_labels(table: Table, version: Version) -> bool:
         LABELS: labels(document.metadata),
     }
     where = Every((Compare("document", "=", document.name), unchanged))
-    return bool(await table.update(values, where))
+    return await table.update(values, where)
 
 
-async def _heads(table: Table, where: Condition, *, limit: int) -> list[Version]:
+async def _heads(
+    table: Table, where: Condition, *, order_by: Sequence[str] = (), limit: int | None = None
+) -> list[Version]:
     """Read the first rows of documents; each carries all that is known of its document."""
     first = Every((Compare("ordinal", "=", 0), where))
-    rows = await table.rows(DOCUMENT_COLUMNS, first, order_by=["document"], limit=limit)
+    rows = await table.rows(DOCUMENT_COLUMNS, first, order_by=order_by, limit=limit)
     return [_version(row) for row in rows.to_pylist()]
 
 

@@ -15,18 +15,21 @@ from heddle_tools_service.knowledge.errors import (
 )
 from heddle_tools_service.knowledge.locks import exclusive
 from heddle_tools_service.uploads.attachments import Attachments
+from heddle_tools_service.uploads.batches import Batches
 from heddle_tools_service.uploads.folder import Uploads
-from heddle_tools_service.uploads.records import Attachment
+from heddle_tools_service.uploads.records import Attachment, Batch, State
 
 if TYPE_CHECKING:  # loads the engine
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from heddle_tools_service.knowledge.store import KnowledgeStore
 
 log = structlog.get_logger(__name__)
-AT_ONCE = 2
-"""Files that are read at a time: embedding them takes a processor each."""
+AT_ONCE = 8
+"""Files that are read at a time: those that are ready together share a commit."""
+_AT_A_TIME = 32
+"""Files of a batch whose locks are held at the same time."""
 _BROKEN = "It could not be read. The cause is in the log of the tools service."
 
 
@@ -37,6 +40,7 @@ class Bringing:
         """Take the folder that keeps files and attachments, and the way to the store."""
         self.uploads = Uploads(root)
         self.attachments = Attachments(root)
+        self.batches = Batches(root)
         self._store = store
         self._gate = asyncio.Semaphore(AT_ONCE)
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
@@ -67,6 +71,38 @@ class Bringing:
         except FileNotFoundError:
             raise NotFoundError("The collection was just deleted. Create it again.") from None
         self._begin(attachment)
+
+    async def attach_all(self, batch: Batch, attachments: "Sequence[Attachment]") -> None:
+        """Do the same with the files of a batch, and keep the batch.
+
+        Raises:
+            NotFoundError: The collection was deleted meanwhile.
+        """
+        for some in _slices(attachments):
+            await asyncio.gather(*map(self.attach, some))
+        await asyncio.to_thread(self.batches.keep, batch)
+
+    def of_batch(self, batch: Batch) -> list[Attachment]:
+        """Return the files of a batch that are still in the collection. Blocks."""
+        found = (self.attachments.find(batch.collection, each) for each in batch.files)
+        return [each for each in found if each is not None]
+
+    async def cancel(self, batch: Batch) -> Batch:
+        """Give up the files of a batch that are on their way; return it as it is then.
+
+        Raises:
+            NotFoundError: The collection was deleted meanwhile.
+            KnowledgeError: It cannot be told whether a file is in.
+        """
+        files = await asyncio.to_thread(self.of_batch, batch)
+        waiting = [each for each in files if each.state == "in_progress"]
+        if not waiting:
+            return batch
+        cancelled = msgspec.structs.replace(batch, cancelled=True)
+        await asyncio.to_thread(self.batches.keep, cancelled)
+        for some in _slices(waiting):
+            await asyncio.gather(*map(self._give_up, some))
+        return cancelled
 
     async def relabel(self, attachment: Attachment) -> None:
         """Give the document of a file that is in its collection other metadata.
@@ -101,6 +137,26 @@ class Bringing:
         if running:
             await asyncio.wait(running)
         await asyncio.to_thread(self.attachments.forget_all, collection)
+
+    async def _give_up(self, attachment: Attachment) -> None:
+        collection, identifier = attachment.collection, attachment.file_id
+        await self._stop(collection, identifier)
+        with suppress(FileNotFoundError):  # the collection was deleted meanwhile
+            async with exclusive(self.attachments.lock(collection, identifier)):
+                now = await asyncio.to_thread(self.attachments.find, collection, identifier)
+                if now is not None and now.state == "in_progress":
+                    state: State = "completed" if await self._is_in(now) else "cancelled"
+                    ended = msgspec.structs.replace(now, state=state)
+                    await asyncio.to_thread(self.attachments.keep, ended)
+
+    async def _is_in(self, attachment: Attachment) -> bool:
+        """Say whether the document of a file is there: its commit may have been under way."""
+        documents = (await self._store()).documents
+        try:
+            found = await documents.get(attachment.collection, attachment.document)
+        except DocumentNotFoundError:
+            return False
+        return dict(found.metadata) == attachment.labels()
 
     def _begin(self, attachment: Attachment) -> None:
         key = attachment.collection, attachment.file_id
@@ -154,6 +210,11 @@ class Bringing:
         async with aclosing(events):
             async for _ in events:
                 pass
+
+
+def _slices(attachments: "Sequence[Attachment]") -> "list[Sequence[Attachment]]":
+    starts = range(0, len(attachments), _AT_A_TIME)
+    return [attachments[start : start + _AT_A_TIME] for start in starts]
 
 
 def _failed(attachment: Attachment, error: str, *, unreadable: bool = False) -> Attachment:

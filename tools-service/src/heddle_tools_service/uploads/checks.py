@@ -12,6 +12,8 @@ from heddle_tools_service.knowledge.names import is_printable
 
 PURPOSES = ("assistants", "user_data")
 LARGEST = 30 * 1024**2
+MOST_BATCHED = 2_000
+"""Files of a batch."""
 _LONGEST_NAME = 255
 _MOST_ATTRIBUTES = 16
 _LONGEST_KEY = 64
@@ -36,17 +38,33 @@ def filename(request: pb.CreateFileRequest) -> str:
     return name
 
 
-def attributes(given: Struct) -> dict[str, Any]:
-    """Return attributes that a file in a collection may have.
+def batched(request: pb.CreateFileBatchRequest) -> dict[str, dict[str, Any]]:
+    """Return the attributes of the files of a batch, by the identifiers of the files.
+
+    Raises:
+        InvalidRequestError: They cannot be, a file is named twice, or they are too many or none.
+    """
+    if not 1 <= len(request.files) <= MOST_BATCHED:
+        raise _wrong("files", f"must have 1 to {MOST_BATCHED:,} items")
+    found: dict[str, dict[str, Any]] = {}
+    for index, each in enumerate(request.files):
+        if each.file_id in found:
+            raise _wrong(f"files[{index}].file_id", "names a file for the second time")
+        found[each.file_id] = attributes(each.attributes, f"files[{index}].attributes")
+    return found
+
+
+def attributes(given: Struct, place: str = "attributes") -> dict[str, Any]:
+    """Return attributes that a file in a collection may have; `place` is where they stand.
 
     Raises:
         InvalidRequestError: They cannot be.
     """
     found = from_struct(given)
     if len(found) > _MOST_ATTRIBUTES:
-        raise _wrong("attributes", f"must have at most {_MOST_ATTRIBUTES} entries")
+        raise _wrong(place, f"must have at most {_MOST_ATTRIBUTES} entries")
     for key, value in found.items():
-        path = f"attributes.{key[:80]}"
+        path = f"{place}.{key[:80]}"
         if key == _RESERVED:
             raise _wrong(path, "is set by the service; choose another key")
         if not 1 <= len(key) <= _LONGEST_KEY:

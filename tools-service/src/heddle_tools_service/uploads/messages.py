@@ -1,15 +1,19 @@
 """Files as records and as messages of the contract."""
 
+from collections import Counter
+from collections.abc import Sequence
+
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.structs import to_struct
 
-from heddle_tools_service.uploads.records import Attachment, State, Upload
+from heddle_tools_service.uploads.records import Attachment, Batch, State, Upload
 
 _STATES: dict[State, pb.AttachmentStatus.ValueType] = {
     "in_progress": pb.ATTACHMENT_STATUS_IN_PROGRESS,
     "completed": pb.ATTACHMENT_STATUS_COMPLETED,
     "failed": pb.ATTACHMENT_STATUS_FAILED,
+    "cancelled": pb.ATTACHMENT_STATUS_CANCELLED,
 }
 
 
@@ -38,6 +42,29 @@ def attached_message(attachment: Attachment) -> pb.AttachedFile:
         size=attachment.size,
         create_time=_time(attachment.created_at),
         filename=attachment.filename,
+    )
+
+
+def batch_message(batch: Batch, files: Sequence[Attachment]) -> pb.FileBatch:
+    """Return a batch, whose files are these, as callers see it."""
+    count = Counter(each.state for each in files)
+    if batch.cancelled:
+        status = pb.FILE_BATCH_STATUS_CANCELLED
+    elif count["in_progress"]:
+        status = pb.FILE_BATCH_STATUS_IN_PROGRESS
+    elif files and count["failed"] == len(files):
+        status = pb.FILE_BATCH_STATUS_FAILED
+    else:
+        status = pb.FILE_BATCH_STATUS_COMPLETED
+    return pb.FileBatch(
+        id=batch.id,
+        collection_id=f"vs_{batch.collection}",
+        status=status,
+        in_progress_count=count["in_progress"],
+        completed_count=count["completed"],
+        failed_count=count["failed"],
+        cancelled_count=count["cancelled"],
+        create_time=_time(batch.created_at),
     )
 
 

@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 import msgspec
 
-State = Literal["in_progress", "completed", "failed"]
+State = Literal["in_progress", "completed", "failed", "cancelled"]
 Attributes = dict[str, Any]
 """Texts, numbers and truth values."""
 _ID = re.compile(r"file-[0-9a-f]{32}")
+_BATCH_ID = re.compile(r"vsfb_[0-9a-f]{32}")
 
 
 class Upload(msgspec.Struct, frozen=True):
@@ -52,6 +53,19 @@ class Attachment(msgspec.Struct, frozen=True):
         }
 
 
+class Batch(msgspec.Struct, frozen=True):
+    """Files that were attached together."""
+
+    id: str
+    collection: str
+    """The id of the collection's record."""
+    files: list[str]
+    """Their identifiers."""
+    created_at: int
+    """Microseconds since 1970."""
+    cancelled: bool = False
+
+
 def new_id() -> str:
     """Return an identifier that no other file has."""
     return f"file-{uuid.uuid4().hex}"
@@ -60,3 +74,13 @@ def new_id() -> str:
 def is_id(text: str) -> bool:
     """Say whether a text has the form of a file's identifier, and may be part of a path."""
     return _ID.fullmatch(text) is not None
+
+
+def new_batch_id() -> str:
+    """Return an identifier that no other batch has."""
+    return f"vsfb_{uuid.uuid4().hex}"
+
+
+def is_batch_id(text: str) -> bool:
+    """Say whether a text has the form of a batch's identifier, and may be part of a path."""
+    return _BATCH_ID.fullmatch(text) is not None

@@ -1,47 +1,31 @@
 """`heddle.knowledge.v1.FileService`."""
 
 import asyncio
-import time
-from typing import TYPE_CHECKING
 
 import msgspec
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
-from heddle_runtime.calls import caller
 from heddle_runtime.errors import ConflictError
 from heddle_runtime.paging import page_size, read_token, write_token
 
-from heddle_tools_service.knowledge.access import Person, caller_of, changeable, meant
-from heddle_tools_service.knowledge.errors import DocumentNotFoundError
-from heddle_tools_service.knowledge.records import Collection
 from heddle_tools_service.knowledge.service.failures import known_failures
 from heddle_tools_service.uploads import checks
-from heddle_tools_service.uploads.bringing import Bringing
-from heddle_tools_service.uploads.folder import person_key
+from heddle_tools_service.uploads.batch_calls import FileBatchCalls
+from heddle_tools_service.uploads.calls import (
+    DEFAULT_PAGE,
+    MOST,
+    attachment_of,
+    now,
+    person,
+    place,
+)
 from heddle_tools_service.uploads.messages import attached_message, file_message
-from heddle_tools_service.uploads.records import Attachment, Upload, new_id
-
-if TYPE_CHECKING:  # loads the engine
-    from collections.abc import Awaitable, Callable
-
-    from heddle_tools_service.knowledge.store import KnowledgeStore
-
-_DEFAULT_PAGE = 100
-_MOST = 1_000
+from heddle_tools_service.uploads.records import Upload, new_id
 
 
-class FileServicer(pb_grpc.FileServiceServicer):
+class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
     """Translates between the contract and the folders, each caller in his own."""
-
-    def __init__(
-        self, store: "Callable[[], Awaitable[KnowledgeStore]]", bringing: Bringing
-    ) -> None:
-        self._store = store
-        self._bringing = bringing
-        self._uploads = bringing.uploads
-        self._attachments = bringing.attachments
-        self._naming = asyncio.Lock()
 
     async def CreateFile(
         self, request: pb.CreateFileRequest, context: Context
@@ -53,26 +37,26 @@ class FileServicer(pb_grpc.FileServiceServicer):
             request.purpose,
             request.media_type,
             len(request.data),
-            _now(),
+            now(),
         )
-        await asyncio.to_thread(self._uploads.keep, _key(), upload, request.data)
+        await asyncio.to_thread(self._uploads.keep, person(), upload, request.data)
         return pb.CreateFileResponse(file=file_message(upload))
 
     async def GetFile(self, request: pb.GetFileRequest, context: Context) -> pb.GetFileResponse:
         """Get a file of the caller's."""
-        found = await asyncio.to_thread(self._uploads.get, _key(), request.id)
+        found = await asyncio.to_thread(self._uploads.get, person(), request.id)
         return pb.GetFileResponse(file=file_message(found))
 
     async def ListFiles(
         self, request: pb.ListFilesRequest, context: Context
     ) -> pb.ListFilesResponse:
         """List one page of the caller's files."""
-        size = page_size(request.page_size, _DEFAULT_PAGE, _MOST)
-        every = await asyncio.to_thread(self._uploads.all, _key())
+        size = page_size(request.page_size, DEFAULT_PAGE, MOST)
+        every = await asyncio.to_thread(self._uploads.all, person())
         after = read_token(request.page_token)
-        found = [it for it in every if _place(it.created_at, it.id) > after][: size + 1]
+        found = [it for it in every if place(it.created_at, it.id) > after][: size + 1]
         last = found[size - 1] if len(found) > size else None
-        token = write_token(_place(last.created_at, last.id)) if last else ""
+        token = write_token(place(last.created_at, last.id)) if last else ""
         return pb.ListFilesResponse(
             files=[file_message(it) for it in found[:size]], next_page_token=token
         )
@@ -81,15 +65,15 @@ class FileServicer(pb_grpc.FileServiceServicer):
         self, request: pb.GetFileContentRequest, context: Context
     ) -> pb.GetFileContentResponse:
         """Get what a file of the caller's holds."""
-        found = await asyncio.to_thread(self._uploads.get, _key(), request.id)
-        data = await asyncio.to_thread(self._uploads.content, _key(), request.id)
+        found = await asyncio.to_thread(self._uploads.get, person(), request.id)
+        data = await asyncio.to_thread(self._uploads.content, person(), request.id)
         return pb.GetFileContentResponse(file=file_message(found), data=data)
 
     async def DeleteFile(
         self, request: pb.DeleteFileRequest, context: Context
     ) -> pb.DeleteFileResponse:
         """Delete a file of the caller's."""
-        await asyncio.to_thread(self._uploads.delete, _key(), request.id)
+        await asyncio.to_thread(self._uploads.delete, person(), request.id)
         return pb.DeleteFileResponse()
 
     async def AttachFile(
@@ -99,19 +83,10 @@ class FileServicer(pb_grpc.FileServiceServicer):
         noted = checks.attributes(request.attributes)
         with known_failures():
             collection = await self._collection(request.collection, changing=True)
-            upload = await asyncio.to_thread(self._uploads.get, _key(), request.file_id)
+            upload = await asyncio.to_thread(self._uploads.get, person(), request.file_id)
             async with self._naming:
-                attachment = Attachment(
-                    upload.id,
-                    collection.id,
-                    await self._document(collection, upload),
-                    _key(),
-                    upload.filename,
-                    upload.media_type,
-                    upload.size,
-                    noted,
-                    _now(),
-                )
+                (document,) = await self._documents(collection, [upload])
+                attachment = attachment_of(upload, collection, document, noted, now())
                 await self._bringing.attach(attachment)
             return pb.AttachFileResponse(file=attached_message(attachment))
 
@@ -128,14 +103,14 @@ class FileServicer(pb_grpc.FileServiceServicer):
         self, request: pb.ListAttachedFilesRequest, context: Context
     ) -> pb.ListAttachedFilesResponse:
         """List one page of the files of a collection."""
-        size = page_size(request.page_size, _DEFAULT_PAGE, _MOST)
+        size = page_size(request.page_size, DEFAULT_PAGE, MOST)
         with known_failures():
             collection = await self._collection(request.collection)
             every = await asyncio.to_thread(self._attachments.of, collection.id)
             after = read_token(request.page_token)
-            found = [it for it in every if _place(it.created_at, it.file_id) > after][: size + 1]
+            found = [it for it in every if place(it.created_at, it.file_id) > after][: size + 1]
             last = found[size - 1] if len(found) > size else None
-            token = write_token(_place(last.created_at, last.file_id)) if last else ""
+            token = write_token(place(last.created_at, last.file_id)) if last else ""
             return pb.ListAttachedFilesResponse(
                 files=[attached_message(it) for it in found[:size]], next_page_token=token
             )
@@ -166,37 +141,3 @@ class FileServicer(pb_grpc.FileServiceServicer):
             found = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
             await self._bringing.detach(found)
             return pb.DetachFileResponse()
-
-    async def _collection(self, reference: str, *, changing: bool = False) -> Collection:
-        known = (await (await self._store()).collections.all()).values()
-        return (changeable if changing else meant)(known, _person(), reference)
-
-    async def _document(self, collection: Collection, upload: Upload) -> str:
-        """Return a name for a file's document that no other document of the collection has."""
-        attached = await asyncio.to_thread(self._attachments.of, collection.id)
-        for each in attached:
-            if each.file_id == upload.id:
-                return each.document
-        try:
-            await (await self._store()).documents.get(collection.id, upload.filename)
-        except DocumentNotFoundError:
-            if all(each.document != upload.filename for each in attached):
-                return upload.filename
-        return f"{upload.id}/{upload.filename}"
-
-
-def _person() -> Person:
-    return caller_of(caller().identity)
-
-
-def _key() -> str:
-    return person_key(_person())
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000
-
-
-def _place(created_at: int, identifier: str) -> str:
-    """Return a file's place in lists, as a text that sorts like it."""
-    return f"{created_at:020}/{identifier}"

@@ -34,7 +34,9 @@ class _AttachmentStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Atta
     ATTACHMENT_STATUS_COMPLETED: _AttachmentStatus.ValueType  # 2
     """Searches find it."""
     ATTACHMENT_STATUS_FAILED: _AttachmentStatus.ValueType  # 3
-    """It was given up."""
+    """It cannot be brought in."""
+    ATTACHMENT_STATUS_CANCELLED: _AttachmentStatus.ValueType  # 4
+    """Its batch was cancelled before searches could find it."""
 
 class AttachmentStatus(_AttachmentStatus, metaclass=_AttachmentStatusEnumTypeWrapper):
     """How far a file is on its way into a collection."""
@@ -46,8 +48,42 @@ ATTACHMENT_STATUS_IN_PROGRESS: AttachmentStatus.ValueType  # 1
 ATTACHMENT_STATUS_COMPLETED: AttachmentStatus.ValueType  # 2
 """Searches find it."""
 ATTACHMENT_STATUS_FAILED: AttachmentStatus.ValueType  # 3
-"""It was given up."""
+"""It cannot be brought in."""
+ATTACHMENT_STATUS_CANCELLED: AttachmentStatus.ValueType  # 4
+"""Its batch was cancelled before searches could find it."""
 Global___AttachmentStatus: _TypeAlias = AttachmentStatus  # noqa: Y015
+
+class _FileBatchStatus:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _FileBatchStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FileBatchStatus.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    FILE_BATCH_STATUS_UNSPECIFIED: _FileBatchStatus.ValueType  # 0
+    """Never answered."""
+    FILE_BATCH_STATUS_IN_PROGRESS: _FileBatchStatus.ValueType  # 1
+    """Some of its files are on their way."""
+    FILE_BATCH_STATUS_COMPLETED: _FileBatchStatus.ValueType  # 2
+    """All that can be brought in is."""
+    FILE_BATCH_STATUS_FAILED: _FileBatchStatus.ValueType  # 3
+    """None of its files can be brought in."""
+    FILE_BATCH_STATUS_CANCELLED: _FileBatchStatus.ValueType  # 4
+    """It was cancelled."""
+
+class FileBatchStatus(_FileBatchStatus, metaclass=_FileBatchStatusEnumTypeWrapper):
+    """How far a batch of files is."""
+
+FILE_BATCH_STATUS_UNSPECIFIED: FileBatchStatus.ValueType  # 0
+"""Never answered."""
+FILE_BATCH_STATUS_IN_PROGRESS: FileBatchStatus.ValueType  # 1
+"""Some of its files are on their way."""
+FILE_BATCH_STATUS_COMPLETED: FileBatchStatus.ValueType  # 2
+"""All that can be brought in is."""
+FILE_BATCH_STATUS_FAILED: FileBatchStatus.ValueType  # 3
+"""None of its files can be brought in."""
+FILE_BATCH_STATUS_CANCELLED: FileBatchStatus.ValueType  # 4
+"""It was cancelled."""
+Global___FileBatchStatus: _TypeAlias = FileBatchStatus  # noqa: Y015
 
 @_typing.final
 class File(_message.Message):
@@ -154,6 +190,60 @@ class AttachedFile(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AttachedFile: _TypeAlias = AttachedFile  # noqa: Y015
+
+@_typing.final
+class FileBatch(_message.Message):
+    """Files that were attached together."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    COLLECTION_ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    IN_PROGRESS_COUNT_FIELD_NUMBER: _builtins.int
+    COMPLETED_COUNT_FIELD_NUMBER: _builtins.int
+    FAILED_COUNT_FIELD_NUMBER: _builtins.int
+    CANCELLED_COUNT_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The identifier: `vsfb_` and 32 hexadecimal digits."""
+    collection_id: _builtins.str
+    """The identifier of the collection."""
+    status: Global___FileBatchStatus.ValueType
+    """How far it is."""
+    in_progress_count: _builtins.int
+    """Files that are read, or wait for their turn. Files that were taken out of the collection
+    since are not counted, here and below; files that were attached again count as they are now.
+    """
+    completed_count: _builtins.int
+    """Files that searches find."""
+    failed_count: _builtins.int
+    """Files that cannot be brought in."""
+    cancelled_count: _builtins.int
+    """Files that were given up when the batch was cancelled."""
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was made."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        collection_id: _builtins.str = ...,
+        status: Global___FileBatchStatus.ValueType = ...,
+        in_progress_count: _builtins.int = ...,
+        completed_count: _builtins.int = ...,
+        failed_count: _builtins.int = ...,
+        cancelled_count: _builtins.int = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancelled_count", b"cancelled_count", "collection_id", b"collection_id", "completed_count", b"completed_count", "create_time", b"create_time", "failed_count", b"failed_count", "id", b"id", "in_progress_count", b"in_progress_count", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FileBatch: _TypeAlias = FileBatch  # noqa: Y015
 
 @_typing.final
 class CreateFileRequest(_message.Message):
@@ -667,3 +757,245 @@ class DetachFileResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DetachFileResponse: _TypeAlias = DetachFileResponse  # noqa: Y015
+
+@_typing.final
+class BatchedFile(_message.Message):
+    """A file that a batch is made of."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILE_ID_FIELD_NUMBER: _builtins.int
+    ATTRIBUTES_FIELD_NUMBER: _builtins.int
+    file_id: _builtins.str
+    """The identifier of the file."""
+    @_builtins.property
+    def attributes(self) -> _struct_pb2.Struct:
+        """As of `AttachFileRequest`."""
+
+    def __init__(
+        self,
+        *,
+        file_id: _builtins.str = ...,
+        attributes: _struct_pb2.Struct | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "file_id", b"file_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchedFile: _TypeAlias = BatchedFile  # noqa: Y015
+
+@_typing.final
+class CreateFileBatchRequest(_message.Message):
+    """Request of `CreateFileBatch`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    @_builtins.property
+    def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___BatchedFile]:
+        """The files, 1 to 2,000, each once."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        files: _abc.Iterable[Global___BatchedFile] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "files", b"files"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateFileBatchRequest: _TypeAlias = CreateFileBatchRequest  # noqa: Y015
+
+@_typing.final
+class CreateFileBatchResponse(_message.Message):
+    """Response of `CreateFileBatch`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BATCH_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def batch(self) -> Global___FileBatch:
+        """The batch."""
+
+    def __init__(
+        self,
+        *,
+        batch: Global___FileBatch | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateFileBatchResponse: _TypeAlias = CreateFileBatchResponse  # noqa: Y015
+
+@_typing.final
+class GetFileBatchRequest(_message.Message):
+    """Request of `GetFileBatch`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    BATCH_ID_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    batch_id: _builtins.str
+    """The identifier of the batch."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        batch_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_id", b"batch_id", "collection", b"collection"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetFileBatchRequest: _TypeAlias = GetFileBatchRequest  # noqa: Y015
+
+@_typing.final
+class GetFileBatchResponse(_message.Message):
+    """Response of `GetFileBatch`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BATCH_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def batch(self) -> Global___FileBatch:
+        """The batch."""
+
+    def __init__(
+        self,
+        *,
+        batch: Global___FileBatch | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetFileBatchResponse: _TypeAlias = GetFileBatchResponse  # noqa: Y015
+
+@_typing.final
+class CancelFileBatchRequest(_message.Message):
+    """Request of `CancelFileBatch`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    BATCH_ID_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    batch_id: _builtins.str
+    """The identifier of the batch."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        batch_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_id", b"batch_id", "collection", b"collection"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelFileBatchRequest: _TypeAlias = CancelFileBatchRequest  # noqa: Y015
+
+@_typing.final
+class CancelFileBatchResponse(_message.Message):
+    """Response of `CancelFileBatch`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BATCH_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def batch(self) -> Global___FileBatch:
+        """The batch as it is now."""
+
+    def __init__(
+        self,
+        *,
+        batch: Global___FileBatch | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelFileBatchResponse: _TypeAlias = CancelFileBatchResponse  # noqa: Y015
+
+@_typing.final
+class ListFileBatchFilesRequest(_message.Message):
+    """Request of `ListFileBatchFiles`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    BATCH_ID_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    batch_id: _builtins.str
+    """The identifier of the batch."""
+    page_size: _builtins.int
+    """The most files to return, at most 1000. If 0, at most 100."""
+    page_token: _builtins.str
+    """The `next_page_token` of the preceding response."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        batch_id: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_id", b"batch_id", "collection", b"collection", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListFileBatchFilesRequest: _TypeAlias = ListFileBatchFilesRequest  # noqa: Y015
+
+@_typing.final
+class ListFileBatchFilesResponse(_message.Message):
+    """Response of `ListFileBatchFiles`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """The token of the next page. Empty on the last page."""
+    @_builtins.property
+    def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___AttachedFile]:
+        """One page of files."""
+
+    def __init__(
+        self,
+        *,
+        files: _abc.Iterable[Global___AttachedFile] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["files", b"files", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListFileBatchFilesResponse: _TypeAlias = ListFileBatchFilesResponse  # noqa: Y015

@@ -89,6 +89,26 @@ class FileServiceStub:
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.DetachFileRequest.SerializeToString,
                 response_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.DetachFileResponse.FromString,
                 _registered_method=True)
+        self.CreateFileBatch = channel.unary_unary(
+                '/heddle.knowledge.v1.FileService/CreateFileBatch',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CreateFileBatchRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CreateFileBatchResponse.FromString,
+                _registered_method=True)
+        self.GetFileBatch = channel.unary_unary(
+                '/heddle.knowledge.v1.FileService/GetFileBatch',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileBatchRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileBatchResponse.FromString,
+                _registered_method=True)
+        self.CancelFileBatch = channel.unary_unary(
+                '/heddle.knowledge.v1.FileService/CancelFileBatch',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelFileBatchRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelFileBatchResponse.FromString,
+                _registered_method=True)
+        self.ListFileBatchFiles = channel.unary_unary(
+                '/heddle.knowledge.v1.FileService/ListFileBatchFiles',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.ListFileBatchFilesRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.ListFileBatchFilesResponse.FromString,
+                _registered_method=True)
 
 
 class FileServiceServicer:
@@ -173,6 +193,38 @@ class FileServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CreateFileBatch(self, request, context):
+        """Begins to bring several files of the caller's into a collection that the caller may change,
+        as `AttachFile` does with one, and answers at once. If one of them cannot be brought in, for
+        instance because there is no such file, none is. `GetFileBatch` tells how far they are.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetFileBatch(self, request, context):
+        """Gets a batch. Fails with `NOT_FOUND` if the collection has none of the identifier.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelFileBatch(self, request, context):
+        """Gives up those files of a batch that are not in the collection yet. What is in it stays.
+        A batch that has ended stays as it is.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListFileBatchFiles(self, request, context):
+        """Lists the files of a batch, the oldest first. Those that were taken out of the collection
+        since are not among them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_FileServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -225,6 +277,26 @@ def add_FileServiceServicer_to_server(servicer, server):
                     servicer.DetachFile,
                     request_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.DetachFileRequest.FromString,
                     response_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.DetachFileResponse.SerializeToString,
+            ),
+            'CreateFileBatch': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateFileBatch,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CreateFileBatchRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CreateFileBatchResponse.SerializeToString,
+            ),
+            'GetFileBatch': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetFileBatch,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileBatchRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileBatchResponse.SerializeToString,
+            ),
+            'CancelFileBatch': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelFileBatch,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelFileBatchRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelFileBatchResponse.SerializeToString,
+            ),
+            'ListFileBatchFiles': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListFileBatchFiles,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.ListFileBatchFilesRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.ListFileBatchFilesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -502,6 +574,114 @@ class FileService:
             '/heddle.knowledge.v1.FileService/DetachFile',
             heddle_dot_knowledge_dot_v1_dot_files__pb2.DetachFileRequest.SerializeToString,
             heddle_dot_knowledge_dot_v1_dot_files__pb2.DetachFileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateFileBatch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.FileService/CreateFileBatch',
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.CreateFileBatchRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.CreateFileBatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetFileBatch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.FileService/GetFileBatch',
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileBatchRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileBatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelFileBatch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.FileService/CancelFileBatch',
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelFileBatchRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelFileBatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListFileBatchFiles(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.FileService/ListFileBatchFiles',
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.ListFileBatchFilesRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.ListFileBatchFilesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -65,6 +65,21 @@ class FileServiceStub:
     """
     DetachFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.DetachFileRequest, _files_pb2.DetachFileResponse]
     """Takes a file out of a collection, its document with it. The file itself stays."""
+    CreateFileBatch: _grpc.UnaryUnaryMultiCallable[_files_pb2.CreateFileBatchRequest, _files_pb2.CreateFileBatchResponse]
+    """Begins to bring several files of the caller's into a collection that the caller may change,
+    as `AttachFile` does with one, and answers at once. If one of them cannot be brought in, for
+    instance because there is no such file, none is. `GetFileBatch` tells how far they are.
+    """
+    GetFileBatch: _grpc.UnaryUnaryMultiCallable[_files_pb2.GetFileBatchRequest, _files_pb2.GetFileBatchResponse]
+    """Gets a batch. Fails with `NOT_FOUND` if the collection has none of the identifier."""
+    CancelFileBatch: _grpc.UnaryUnaryMultiCallable[_files_pb2.CancelFileBatchRequest, _files_pb2.CancelFileBatchResponse]
+    """Gives up those files of a batch that are not in the collection yet. What is in it stays.
+    A batch that has ended stays as it is.
+    """
+    ListFileBatchFiles: _grpc.UnaryUnaryMultiCallable[_files_pb2.ListFileBatchFilesRequest, _files_pb2.ListFileBatchFilesResponse]
+    """Lists the files of a batch, the oldest first. Those that were taken out of the collection
+    since are not among them.
+    """
 
 @_typing.type_check_only
 class FileServiceAsyncStub(FileServiceStub):
@@ -103,6 +118,21 @@ class FileServiceAsyncStub(FileServiceStub):
     """
     DetachFile: _aio.UnaryUnaryMultiCallable[_files_pb2.DetachFileRequest, _files_pb2.DetachFileResponse]  # type: ignore[assignment]
     """Takes a file out of a collection, its document with it. The file itself stays."""
+    CreateFileBatch: _aio.UnaryUnaryMultiCallable[_files_pb2.CreateFileBatchRequest, _files_pb2.CreateFileBatchResponse]  # type: ignore[assignment]
+    """Begins to bring several files of the caller's into a collection that the caller may change,
+    as `AttachFile` does with one, and answers at once. If one of them cannot be brought in, for
+    instance because there is no such file, none is. `GetFileBatch` tells how far they are.
+    """
+    GetFileBatch: _aio.UnaryUnaryMultiCallable[_files_pb2.GetFileBatchRequest, _files_pb2.GetFileBatchResponse]  # type: ignore[assignment]
+    """Gets a batch. Fails with `NOT_FOUND` if the collection has none of the identifier."""
+    CancelFileBatch: _aio.UnaryUnaryMultiCallable[_files_pb2.CancelFileBatchRequest, _files_pb2.CancelFileBatchResponse]  # type: ignore[assignment]
+    """Gives up those files of a batch that are not in the collection yet. What is in it stays.
+    A batch that has ended stays as it is.
+    """
+    ListFileBatchFiles: _aio.UnaryUnaryMultiCallable[_files_pb2.ListFileBatchFilesRequest, _files_pb2.ListFileBatchFilesResponse]  # type: ignore[assignment]
+    """Lists the files of a batch, the oldest first. Those that were taken out of the collection
+    since are not among them.
+    """
 
 class FileServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keeps files that callers upload, and brings them into collections in the background.
@@ -198,5 +228,44 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.DetachFileResponse, _abc.Awaitable[_files_pb2.DetachFileResponse]]:
         """Takes a file out of a collection, its document with it. The file itself stays."""
+
+    @_abc_1.abstractmethod
+    def CreateFileBatch(
+        self,
+        request: _files_pb2.CreateFileBatchRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_files_pb2.CreateFileBatchResponse, _abc.Awaitable[_files_pb2.CreateFileBatchResponse]]:
+        """Begins to bring several files of the caller's into a collection that the caller may change,
+        as `AttachFile` does with one, and answers at once. If one of them cannot be brought in, for
+        instance because there is no such file, none is. `GetFileBatch` tells how far they are.
+        """
+
+    @_abc_1.abstractmethod
+    def GetFileBatch(
+        self,
+        request: _files_pb2.GetFileBatchRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_files_pb2.GetFileBatchResponse, _abc.Awaitable[_files_pb2.GetFileBatchResponse]]:
+        """Gets a batch. Fails with `NOT_FOUND` if the collection has none of the identifier."""
+
+    @_abc_1.abstractmethod
+    def CancelFileBatch(
+        self,
+        request: _files_pb2.CancelFileBatchRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_files_pb2.CancelFileBatchResponse, _abc.Awaitable[_files_pb2.CancelFileBatchResponse]]:
+        """Gives up those files of a batch that are not in the collection yet. What is in it stays.
+        A batch that has ended stays as it is.
+        """
+
+    @_abc_1.abstractmethod
+    def ListFileBatchFiles(
+        self,
+        request: _files_pb2.ListFileBatchFilesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_files_pb2.ListFileBatchFilesResponse, _abc.Awaitable[_files_pb2.ListFileBatchFilesResponse]]:
+        """Lists the files of a batch, the oldest first. Those that were taken out of the collection
+        since are not among them.
+        """
 
 def add_FileServiceServicer_to_server(servicer: FileServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,6 +21,8 @@ from heddle_cli.terminal import notes, out, plain
 
 _STYLES = {"unreadable": "yellow", "failed": "red", "unchanged": "dim"}
 _WIDTH = len("unreadable")
+_AT_ONCE = 16
+"""Documents in flight: small ones that arrive together share commits and embedding batches."""
 _NO_TYPE = "is of no type that can be read"
 _PAGES = {
     None: knowledge_pb2.PAGE_HANDLING_UNSPECIFIED,
@@ -108,27 +111,42 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
 def ingest_all(
     connection: Connection, common: knowledge_pb2.IngestDocumentRequest, found: list[Document]
 ) -> "Counter[str]":
-    """Ingest `found`, tell what becomes of each, and count it."""
+    """Ingest `found`, several at a time, tell what becomes of each in their order, and count it."""
     counts: Counter[str] = Counter()
     taken: dict[str, Path] = {}
-    with _bars(len(found)) as begin:
+    pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ingestion")
+    with _bars(len(found)) as (begin, end):
+
+        def ingested(document: Document) -> Outcome:
+            other = taken[document.name]
+            if other is not document.path:
+                # It would replace the other, here and on every later run.
+                return Outcome("failed", f"has the same name as {other}")
+            return ingest_document(connection, common, document, begin(document))
+
         for document in found:
-            progress = begin(document)
-            other = taken.setdefault(document.name, document.path)
-            if other is document.path:
-                outcome = ingest_document(connection, common, document, progress)
-            else:
-                # The second would replace the first, here and on every later run.
-                outcome = Outcome("failed", f"has the same name as {other}")
-            counts[outcome.state] += 1
-            line = f"{outcome.state:<{_WIDTH}}  {document.name}: {outcome.note}"
-            out.print(plain(line), style=_STYLES.get(outcome.state))
+            taken.setdefault(document.name, document.path)
+        try:
+            for document, outcome in zip(found, pool.map(ingested, found), strict=True):
+                end()
+                counts[outcome.state] += 1
+                line = f"{outcome.state:<{_WIDTH}}  {document.name}: {outcome.note}"
+                out.print(plain(line), style=_STYLES.get(outcome.state))
+        except BaseException:  # Ctrl-C too: what is under way stops, here and in the service
+            connection.channel.close()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
     return counts
 
 
 @contextmanager
-def _bars(total: int) -> Iterator[Callable[[Document], Progress]]:
-    """Show two bars, documents and the stage of the current one; on a terminal only."""
+def _bars(total: int) -> Iterator[tuple[Callable[[Document], Progress], Callable[[], None]]]:
+    """Show two bars, documents and the stage of the one heard of last; on a terminal only.
+
+    Yields:
+        What a document's progress goes to, and what is called at the end of each.
+    """
     bars = Bars(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -141,14 +159,9 @@ def _bars(total: int) -> Iterator[Callable[[Document], Progress]]:
     with bars:
         overall = bars.add_task("documents", total=total)
         current = bars.add_task("", total=None)
-        seen = 0
 
         def begin(document: Document) -> Progress:
-            nonlocal seen
-            bars.update(overall, completed=seen)
             name = plain(document.path.name)[:40]
-            bars.reset(current, description=name, total=None)
-            seen += 1
 
             def progress(stage: str, done: int, total: int) -> None:
                 told = f"{plain(stage)} {name}".strip()
@@ -156,7 +169,7 @@ def _bars(total: int) -> Iterator[Callable[[Document], Progress]]:
 
             return progress
 
-        yield begin
+        yield begin, lambda: bars.advance(overall)
 
 
 def _summary(counts: "Counter[str]", collection: str, skipped: int) -> str:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from lancedb.table import AsyncTable
 
-from heddle_tools_service.knowledge.durability import sync_since
+from heddle_tools_service.knowledge.durability import Flushes
 from heddle_tools_service.knowledge.locks import exclusive, exclusive_if_free
 
 # A table without a record that is older than this is left by a crash, not just being made.
@@ -50,6 +50,7 @@ class FileLocks:
     def __init__(self, folder: Path, locks: Path) -> None:
         self._folder = folder
         self._locks = locks
+        self._flushes: dict[str, Flushes] = {}
 
     def locked(self, name: str) -> AbstractAsyncContextManager[None]:
         """Exclude others, wait for them."""
@@ -65,7 +66,8 @@ class FileLocks:
         async with self.locked(f"{name}.write"):
             started = time.time_ns()
             yield
-            await asyncio.to_thread(sync_since, self._folder / f"{name}.lance", started)
+            flushes = self._flushes.setdefault(name, Flushes(self._folder / f"{name}.lance"))
+            await asyncio.to_thread(flushes.since, started)
 
     async def forget(self, ids: Sequence[str]) -> None:
         """Remove the files of other locks."""
@@ -73,6 +75,7 @@ class FileLocks:
             id_ = lock.partition(".")[0].rpartition("_")[2]
             if len(id_) == _ID and id_ not in ids:
                 (self._locks / lock).unlink(missing_ok=True)
+                self._flushes.pop(lock.partition(".")[0], None)
 
     async def is_settled(self, opened: Callable[[], Awaitable[AsyncTable]]) -> bool:
         """Return True: whoever makes one holds the lock that the caller holds."""

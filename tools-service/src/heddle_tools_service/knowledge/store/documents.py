@@ -1,19 +1,27 @@
 """The documents of a store: brought in, listed, deleted."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from datetime import datetime
 from types import MappingProxyType
 
 from heddle_tools_service.knowledge import ingestion
+from heddle_tools_service.knowledge.batches import Batches
+from heddle_tools_service.knowledge.commits import Commits
 from heddle_tools_service.knowledge.engines.conditions import Compare
 from heddle_tools_service.knowledge.errors import DocumentNotFoundError
+from heddle_tools_service.knowledge.lookups import Lookups
 from heddle_tools_service.knowledge.names import check_document_name, is_document_id
 from heddle_tools_service.knowledge.records import Collection, Document, Ingested, IngestProgress
 from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.store.workings import Workings, check_count
-from heddle_tools_service.knowledge.tables import find_document, list_documents, name_of_document
+from heddle_tools_service.knowledge.tables import (
+    find_document,
+    find_documents,
+    list_documents,
+    name_of_document,
+)
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _NO_SCANS: Mapping[int, str] = MappingProxyType({})
@@ -22,10 +30,14 @@ _NO_SCANS: Mapping[int, str] = MappingProxyType({})
 class Documents:
     """The documents of all embedded collections."""
 
-    def __init__(self, workings: Workings, committed: Callable[[str], None]) -> None:
-        """Use what the store works with; `committed` is told of every commit to a collection."""
+    def __init__(self, workings: Workings, committed: Callable[[str, int], None]) -> None:
+        """Use what the store works with.
+
+        `committed` is told of every commit: the collection's id, and how many rows it wrote.
+        """
         self._workings = workings
         self._committed = committed
+        self._shared = ingestion.Shared(Lookups(), Batches(), Commits(committed))
 
     async def ingest(
         self,
@@ -84,12 +96,11 @@ class Documents:
                 source,
                 parser=self._workings.parser,
                 embedder=embedder,
+                shared=self._shared,
                 graph=self._workings.graphs.of(shelf.collection),
                 scanned=scanned,
             )
             async for event in await held.enter_async_context(aclosing(events)):
-                if isinstance(event, Ingested) and not event.unchanged:
-                    self._committed(collection)
                 yield event
 
     async def get(self, collection: str, name: str) -> Document:
@@ -104,6 +115,22 @@ class Documents:
         shelf = await self._workings.open(collection)
         async with shelf.using():
             return await _present(shelf, name)
+
+    async def present(self, collection: str, names: Sequence[str]) -> set[str]:
+        """Return those of some names that documents have.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            InvalidInputError: One of them can be no name.
+        """
+        for name in names:
+            check_document_name(name)
+        shelf = await self._workings.open(collection)
+        if not names:
+            return set()
+        async with shelf.using():
+            return set(await find_documents(shelf.table, names))
 
     async def name_of(self, collection: str, reference: str) -> str:
         """Return the name of a document from its identifier; a name stands for itself.
@@ -152,7 +179,11 @@ class Documents:
             await shelf.table.delete(Compare("document", "=", name))
         if graph := self._workings.graphs.of(shelf.collection):
             await graph.settle(name, gone.sha256)
-        self._committed(collection)
+        self._committed(shelf.collection.id, 0)
+
+    async def aclose(self) -> None:
+        """End; documents whose commit is not through fail."""
+        await self._shared.aclose()
 
 
 async def _present(shelf: Shelf, name: str) -> Document:

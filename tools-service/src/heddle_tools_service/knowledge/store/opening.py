@@ -163,3 +163,4 @@ class KnowledgeStore:
         """Stop background work. `open_store` calls this."""
         await self._maintenance.aclose()
         await self._upkeep.aclose()
+        await self.documents.aclose()
