@@ -39,6 +39,9 @@ STEMMED: Mapping[str, str] = MappingProxyType(
 """Those whose words are cut to their stems, and what the engines call them."""
 IN_PAIRS = frozenset({"ja", "ko", "th", "zh"})
 """Those of which pairs of characters are indexed."""
+UNSPACED = r"\u0E00-\u0E7F\u3040-\u30FF\u3400-\u4DBF\u4E00-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF"
+"""Their characters, as a range of a regular expression of Python and of PostgreSQL: Thai, kana, Han
+and Hangul."""
 _OTHER_NAMES = {"nb": "no", "nn": "no"}
 
 

@@ -11,7 +11,7 @@ words, Latin ones stay whole; both engines cut words to their stems alike.
 from collections.abc import Sequence
 
 from heddle_tools_service.knowledge.engines.interface import SCORE
-from heddle_tools_service.knowledge.languages import IN_PAIRS, STEMMED
+from heddle_tools_service.knowledge.languages import IN_PAIRS, STEMMED, UNSPACED
 
 WORDS = "_words"
 """The column that is made of the text that is searched by words."""
@@ -24,16 +24,12 @@ _TIMES = [_STEP * sum(1 / j**2 for j in range(1, n + 1)) for n in range(1, _MOST
 _BOUNDS = ", ".join(f"{times - _STEP / 200:.9f}" for times in _TIMES)
 
 
-# Characters of languages that are written without spaces: Thai, kana, Han, Hangul.
-_UNSPACED = r"\u0E00-\u0E7F\u3040-\u30FF\u3400-\u4DBF\u4E00-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF"
-
-
 def parsed(text: str, language: str) -> str:
     """Write what makes words of a text, an expression of SQL."""
     if language not in IN_PAIRS:
         return f"to_tsvector('{STEMMED.get(language, 'simple')}', {text})"
-    pairs = rf"'([{_UNSPACED}]{{2}})', ' \1 ', 'g'"
-    one_on = f"regexp_replace({text}, '(?<![{_UNSPACED}])[{_UNSPACED}]|[^{_UNSPACED}]+', ' ', 'g')"
+    pairs = rf"'([{UNSPACED}]{{2}})', ' \1 ', 'g'"
+    one_on = f"regexp_replace({text}, '(?<![{UNSPACED}])[{UNSPACED}]|[^{UNSPACED}]+', ' ', 'g')"
     both = f"regexp_replace({text}, {pairs}) || ' ' || regexp_replace({one_on}, {pairs})"
     return f"to_tsvector('simple', {both})"
 
