@@ -5,35 +5,37 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.gateway.processes import REPOSITORY
-from benchmarks.retrieval import chroma, heddle, labelled, report
+from benchmarks.retrieval import chroma, heddle, report
 from benchmarks.retrieval.labelled import Labelled
 from benchmarks.retrieval.measures import ndcg
+from benchmarks.retrieval.sets import SETS
 
-_SETS: dict[str, Callable[[Path], Labelled]] = {
-    "semanlink": labelled.semanlink,
-    "faq-en": lambda folder: labelled.construction_faq(folder, "en"),
-    "faq-sv-120": lambda folder: labelled.construction_faq(folder, "sv", subset=True),
-    "faq-sv": lambda folder: labelled.construction_faq(folder, "sv"),
-    "pages": labelled.manuals,
-}
+CHROMA = "ChromaDB"
+WAYS = (*heddle.WAYS, CHROMA)
 
 
 def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return what the command line asks for."""
     parser = argparse.ArgumentParser("python -m benchmarks.retrieval", description=__doc__)
-    parser.add_argument("--set", choices=_SETS, action="append", help="one or more [all]")
-    parser.add_argument("--no-chroma", action="store_true", help="leave out ChromaDB")
+    parser.add_argument("--set", choices=SETS, action="append", help="one or more [all]")
+    parser.add_argument("--way", choices=WAYS, action="append", help="one or more [all]")
     parser.add_argument("--gate", action="store_true", help="exit with 1 if a limit is missed")
     parser.add_argument(
         "--data",
         type=Path,
         default=REPOSITORY / ".heddle/retrieval",
         help="where packages are kept",
+    )
+    parser.add_argument(
+        "--knowledge",
+        type=Path,
+        default=REPOSITORY / ".heddle/benchmarks/retrieval",
+        help="where collections are kept, to be embedded once",
     )
     parser.add_argument(
         "--json", type=Path, default=REPOSITORY / "benchmarks/results/retrieval.json"
@@ -44,18 +46,21 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 async def measure(asked: argparse.Namespace) -> dict[str, dict[str, float]]:
     """Return nDCG@10 by set and by way."""
     figures: dict[str, dict[str, float]] = {}
-    with TemporaryDirectory(prefix="heddle-bench-") as folder:
-        async with heddle.serving(Path(folder)) as stub:
-            for name in asked.set or _SETS:
-                one = _SETS[name](asked.data)
-                print(f"{name}: {len(one.documents)} documents", file=sys.stderr)
+    async with heddle.serving(asked.knowledge) as stub:
+        for name in asked.set or SETS:
+            one = SETS[name](asked.data)
+            print(f"{name}: {len(one.documents)} documents", file=sys.stderr)
+            if asked.way != [CHROMA]:
                 await heddle.fill(stub, one)
-                answers = {way: await heddle.found(stub, one, way) for way in heddle.WAYS}
-                if not asked.no_chroma:
-                    answers["ChromaDB"] = await asyncio.to_thread(_chroma, one)
-                figures[name] = {
-                    way: _mean(one, found) for way, found in answers.items() if found is not None
-                }
+            figures[name] = {}
+            for way in asked.way or WAYS:
+                if way == CHROMA:
+                    found = await asyncio.to_thread(_chroma, one, asked.knowledge)
+                else:
+                    found = await heddle.found(stub, one, way)
+                if found is not None:
+                    figures[name][way] = _mean(one, found)
+            print(figures[name], file=sys.stderr)
     return figures
 
 
@@ -65,7 +70,7 @@ def main() -> int:
         signal.signal(each, lambda number, _: sys.exit(128 + number))
     asked = options()
     figures = asyncio.run(measure(asked))
-    limits = {name: _SETS[name](asked.data).limit for name in figures}
+    limits = {name: SETS[name](asked.data).limit for name in figures}
     print(report.table(figures))
     missed = report.missed(figures, limits)
     print("\n".join(missed) or "All limits are kept.")
@@ -74,9 +79,9 @@ def main() -> int:
     return 1 if asked.gate and missed else 0
 
 
-def _chroma(one: Labelled) -> list[list[str]]:
+def _chroma(one: Labelled, kept: Path) -> list[list[str]]:
     with TemporaryDirectory(prefix="heddle-bench-") as folder:
-        return chroma.found(one, Path(folder))
+        return chroma.found(one, Path(folder), kept / "vectors")
 
 
 def _mean(one: Labelled, found: list[list[str]]) -> float:

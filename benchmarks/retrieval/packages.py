@@ -6,7 +6,18 @@ import sys
 from pathlib import Path
 
 _PYPI = ("cherche==2.2.1", "zaragoza-construction-faq==1.2.1")
-_DEBIAN = ("gutenprint-doc", "debmake-doc", "xfig-doc")
+TRANSLATIONS = (
+    *("en", "de", "fr", "es", "it", "pt_BR", "da", "sv"),
+    *("nl", "fi", "ru", "ja", "ko", "zh_CN", "pl"),
+)
+"""Languages as Debian names them in which it describes some of its packages."""
+_LIST = "deb.debian.org_debian_dists_bookworm_main_i18n_Translation-{}.lz4"
+_SETTINGS = """
+#clear Acquire::Languages;
+Acquire::Languages {{ {} }};
+Dir::State::lists "{}";
+APT::Sandbox::User "root";
+"""
 
 
 def from_pypi(folder: Path) -> Path:
@@ -18,18 +29,40 @@ def from_pypi(folder: Path) -> Path:
     return target
 
 
-def from_debian(folder: Path) -> Path:
-    """Unpack the packages of Debian; return where."""
-    target = folder / "debian"
+def from_debian(folder: Path, package: str) -> Path:
+    """Unpack a package of Debian; return where."""
+    target = folder / "debian" / package
     if not target.is_dir():
         partial = folder / "partial"
-        partial.mkdir(parents=True, exist_ok=True)
-        _run("apt-get", "download", "--quiet", *_DEBIAN, within=partial)
-        for package in partial.glob("*.deb"):
-            _run("dpkg-deb", "--extract", str(package), str(partial / "unpacked"))
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        _run("apt-get", "download", "--quiet", package, within=partial)
+        (archive,) = partial.glob("*.deb")
+        _run("dpkg-deb", "--extract", archive.name, "unpacked", within=partial)
+        target.parent.mkdir(exist_ok=True)
         (partial / "unpacked").rename(target)
         shutil.rmtree(partial)
     return target
+
+
+def descriptions(folder: Path, language: str) -> str:
+    """Return what Debian's packages say of themselves in a language, `de` or `zh_CN`.
+
+    The lists of the machine stay as they are: these come from lists of their own.
+    """
+    lists = folder / "lists"
+    if not lists.is_dir():
+        partial = folder / "partial"
+        (partial / "partial").mkdir(parents=True, exist_ok=True)
+        every = " ".join(f'"{each}";' for each in TRANSLATIONS)
+        settings = partial / "apt.conf"
+        settings.write_text(_SETTINGS.format(every, partial.resolve()))
+        _run("apt-get", "update", "--quiet", "--config-file", str(settings))
+        partial.rename(lists)
+    kept = lists / _LIST.format(language.replace("_", "%5f"))
+    command = ("/usr/lib/apt/apt-helper", "cat-file", str(kept))
+    done = subprocess.run(command, capture_output=True, check=True)  # noqa: S603 (fixed words)
+    return done.stdout.decode()
 
 
 def _run(*command: str, within: Path | None = None) -> None:

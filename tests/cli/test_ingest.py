@@ -178,11 +178,21 @@ def test_a_new_collection_is_made_as_the_options_say(
 ) -> None:
     heddle(
         *("ingest", str(corpus / "a.md"), "--collection", "kb", "--graph", "--late-interaction"),
-        *("--embedding-model", "m", "--chunk-characters", "900", "--page-handling", "search"),
+        *(
+            "--embedding-model",
+            "m",
+            "--language",
+            "sv",
+            "--chunk-characters",
+            "900",
+            "--page-handling",
+            "search",
+        ),
     )
 
     made = services.knowledge.made["kb"]
     assert (made.embedding_model, made.chunking.target_characters) == ("m", 900)
+    assert made.language == "sv"
     assert (made.graph, made.late_interaction) == (True, True)
     assert made.page_handling == knowledge_pb2.PAGE_HANDLING_SEARCH
 

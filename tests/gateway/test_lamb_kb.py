@@ -57,13 +57,16 @@ async def test_a_collection_is_made_as_lamb_makes_it(shelf: Shelves) -> None:
     assert {name: found[name] for name in LAMBS} == LAMBS
     assert found["creation_date"].startswith("20")
     assert not found["embeddings_model"]["apikey_configured"]
-    other = await made(shelf, owner="8")
+    other = await made(shelf, owner="8", language="sv")
     listed = (await shelf["ana"].get("/collections", params={"owner": "7"})).json()
     assert (listed["total"], listed["items"]) == (1, [found])
     assert (await shelf["ana"].get("/collections?limit=1&skip=1")).json()["total"] == 2
     edited = await shelf["ana"].patch(other, json={"name": "reeds", "visibility": "public"})
     assert (edited.json()["name"], edited.json()["visibility"]) == ("reeds", "public")
     assert (edited.json()["owner"], edited.json()["description"]) == ("8", "Looms.")
+    assert (found["language"], edited.json()["language"]) == ("en", "sv")
+    german = await shelf["ana"].patch(other, json={"language": "de"})
+    assert german.json()["language"] == "de"
     assert (await shelf["ana"].delete(other)).status_code == 200
     assert (await shelf["ana"].get(other)).status_code == 404
 

@@ -75,6 +75,21 @@ async def test_a_store_changes_its_name_and_metadata(shelf: Shelves) -> None:
     assert await stores.retrieve(made.id) == changed
 
 
+async def test_a_store_has_a_language_and_may_change_it(shelf: Shelves) -> None:
+    stores = shelf.openai["ana"].vector_stores
+    made = await stores.create(name="Looms")
+    swedish = await stores.create(name="Vävstolar", extra_body={"language": "sv-SE"})
+    changed = await stores.update(made.id, extra_body={"language": "de"})
+    told = [each.model_extra for each in (made, swedish, changed)]
+    assert told == [{"language": "en"}, {"language": "sv"}, {"language": "de"}]
+    for attempt in (
+        stores.create(extra_body={"language": "tlh"}),
+        stores.update(made.id, extra_body={"language": "tlh"}),
+    ):
+        with pytest.raises(openai.BadRequestError, match=r"one of ar, .*'und'"):
+            await attempt
+
+
 async def test_anothers_store_is_not_there(shelf: Shelves) -> None:
     identifier, files = await filled(shelf)
     mine = (await uploaded(shelf, "eve"))[0]

@@ -117,6 +117,29 @@ async def test_a_search_is_ordered_as_its_request_says(
     assert young == pytest.approx(by_meaning, abs=1e-4)
 
 
+async def test_a_collection_has_a_language_and_may_change_it(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    assert (await create(stub, "plain")).language == "en"
+    assert (await create(stub, "looms", language="de-AT")).language == "de"
+    with pytest.raises(InvalidRequestError) as refused:
+        await create(stub, "others", language="tlh")
+    [violation] = refused.value.violations
+    assert violation.field == "collection.language"
+    assert "sv, ta, th, tr, zh, or 'und'" in violation.description
+
+    async def update(language: str) -> str:
+        request = pb.UpdateCollectionRequest(name="looms", language=language)
+        changed = await answered(stub.UpdateCollection(request, **outgoing(10)))
+        return changed.collection.language
+
+    assert await update("sv") == "sv"
+    assert await update("") == "sv"
+    with pytest.raises(InvalidRequestError) as refused:
+        await update("tlh")
+    assert [violation.field for violation in refused.value.violations] == ["language"]
+
+
 @pytest.mark.parametrize(
     ("fields", "field"),
     [

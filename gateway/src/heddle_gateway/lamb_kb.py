@@ -37,7 +37,11 @@ async def create(state: "State", exchange: Exchange) -> Reply:
     given, place = await read_object(state, exchange)
     title = _name(given.get("name"), place)
     noted = {name: _text(given.get(name), place, name) for name in _NOTED}
-    asked = pb.Collection(title=title, metadata=_notes(noted))
+    asked = pb.Collection(
+        title=title,
+        metadata=_notes(noted),
+        language=_text(given.get("language"), place, "language"),
+    )
     return Reply.json(view(await named(state, asked, title)), 201)
 
 
@@ -70,7 +74,8 @@ async def update(state: "State", exchange: Exchange) -> Reply:
     """Answer `PATCH /collections/{id}`."""
     given, place = await read_object(state, exchange)
     found = await collection(state, exchange)
-    request = pb.UpdateCollectionRequest(name=found.id)
+    language = _text(given.get("language"), place, "language")
+    request = pb.UpdateCollectionRequest(name=found.id, language=language)
     if given.get("name") is not None:
         request.title = _name(given["name"], place)
     changed = {
@@ -152,6 +157,7 @@ def view(found: pb.Collection) -> dict[str, Any]:
         "description": noted.get("lamb_description", ""),
         "visibility": noted.get("lamb_visibility", "private"),
         "owner": noted.get("lamb_owner", found.owner),
+        "language": found.language,
         "creation_date": found.create_time.ToJsonString(),
         "embeddings_model": {
             "model": found.embedding_model,

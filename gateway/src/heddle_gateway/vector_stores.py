@@ -24,8 +24,8 @@ MOST_FILES = 100
 _PAGE = 200
 _FILES_PAGE = 1_000
 _LONGEST_NAME = 48
-_CREATED = ("name", "file_ids", "chunking_strategy", "metadata", "expires_after")
-_UPDATED = ("name", "metadata", "expires_after")
+_CREATED = ("name", "file_ids", "chunking_strategy", "metadata", "expires_after", "language")
+_UPDATED = ("name", "metadata", "expires_after", "language")
 _STATUSES = {
     files_pb2.ATTACHMENT_STATUS_IN_PROGRESS: "in_progress",
     files_pb2.ATTACHMENT_STATUS_COMPLETED: "completed",
@@ -44,6 +44,7 @@ async def create(state: "State", exchange: Exchange) -> Reply:
         title=title,
         metadata=_metadata(given.get("metadata"), place.at("metadata")),
         chunking=chunking(given.get("chunking_strategy"), place.at("chunking_strategy")),
+        language=_language(given, place),
     )
     identifiers = _identifiers(given.get("file_ids"), place)
     for identifier in identifiers:  # before anything is made
@@ -81,7 +82,8 @@ async def update(state: "State", exchange: Exchange) -> Reply:
     """Answer `POST /v1/vector_stores/{id}`."""
     given, place = await read_object(state, exchange)
     _refuse_unknown(given, place, _UPDATED)
-    request = knowledge_pb2.UpdateCollectionRequest(name=exchange.parameter)
+    language = _language(given, place)
+    request = knowledge_pb2.UpdateCollectionRequest(name=exchange.parameter, language=language)
     if (name := given.get("name")) is not None:
         request.title = fields.text(name, place, "name")
     if (metadata := given.get("metadata")) is not None:
@@ -152,6 +154,7 @@ async def _view(state: "State", found: knowledge_pb2.Collection) -> dict[str, An
         "expires_at": None,
         "last_active_at": None,
         "metadata": dict(found.metadata),
+        "language": found.language,
     }
 
 
@@ -163,6 +166,12 @@ def _refuse_unknown(given: dict[str, Any], place: Place, known: tuple[str, ...])
         raise place.at("expires_after").wrong(
             "is not possible here: stores stay until they are deleted"
         )
+
+
+def _language(given: dict[str, Any], place: Place) -> str:
+    """Return what the knowledge service then judges; OpenAI's form has no such field."""
+    tag = given.get("language")
+    return "" if tag is None else fields.text(tag, place, "language")
 
 
 def _identifiers(given: object, place: Place) -> list[str]:

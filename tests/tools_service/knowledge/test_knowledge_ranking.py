@@ -41,6 +41,8 @@ def test_scores_are_spread_over_zero_to_one() -> None:
         ("E4711", "Error E4711 means a loose belt.", 1.0),
         ("E4711", "Error E4712 means a tight belt.", 0.0),
         ("???", "anything", 0.0),
+        ("検索の方法", "全文検索の設定", 2 / 4),
+        ("Python の検索", "検索と Python", 1 / 3),
     ],
 )
 def test_a_text_quotes_the_pairs_of_words_that_stand_in_it(
@@ -53,6 +55,12 @@ def test_words_decide_where_a_text_quotes_the_question_and_meaning_where_none_do
     cosine, words = scores(0.9, 0.5, 0.2), scores(2.0, 9.0, 8.5)
     assert int(np.argmax(adaptive("why", cosine, words, scores(0, 0, 0)))) == 0
     assert int(np.argmax(adaptive("why", cosine, words, scores(0, 1, 0)))) == 1
+
+
+def test_of_several_passages_that_quote_the_question_alike_the_nearest_is_first() -> None:
+    """So it is with the title of a section that heads each of its pages."""
+    cosine, words = scores(0.932, 0.950, 0.88, 0.80), scores(24.1, 22.3, 17.7, 3.0)
+    assert np.argmax(adaptive("why", cosine, words, scores(1, 1, 1, 0))) == 1
 
 
 def test_of_two_passages_with_like_words_the_one_that_quotes_is_first() -> None:

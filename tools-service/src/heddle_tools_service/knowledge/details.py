@@ -8,7 +8,10 @@ from typing import Any
 from heddle_tools_service.knowledge.chunking import Chunking
 from heddle_tools_service.knowledge.records import Collection
 
-_PLAIN = ("organization", "owner", "sharing", "page_handling", "late_interaction", "graph")
+_PLAIN = (
+    *("organization", "owner", "sharing", "page_handling", "late_interaction", "graph"),
+    "language",
+)
 
 
 def written(collection: Collection) -> str:

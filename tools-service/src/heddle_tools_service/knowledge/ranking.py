@@ -4,8 +4,8 @@ How much meaning and words count depends on the question. Words are the better j
 quotes the question, as with titles, codes and names; meaning is when the text answers it in words
 of its own. So the weight of words grows with the part of the question that the best passages by
 words quote, and a passage that quotes it counts more. Quoted means: two words in a row, as they
-are written; that needs no stop words and no language. docs/adr/0031 tells how the numbers below
-were found.
+are written; that needs no stop words and no language. Where no spaces are written, characters are
+words. docs/adr/0031 and 0041 tell how the numbers below were found.
 """
 
 import re
@@ -16,13 +16,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from heddle_tools_service.knowledge.languages import UNSPACED
+
 Scores = NDArray[np.float32]
 
 LOOKED_AT = 10
 """Of so many candidates, the best by words, the text is read."""
 
 _MEANING = 0.92  # how much meaning counts where nothing is quoted
-_QUOTED = 0.6  # how much less where all of the question is quoted
+_QUOTED = 0.45  # how much less where all of the question is quoted
 _CLEAR = 0.15  # how much less where no second passage comes near the first by words
 _LONG = 0.15  # how much less for a question of so many words that one vector cannot tell it all:
 _LONG_WORDS = 100
@@ -30,7 +32,7 @@ _QUOTED_BY = 3  # the best passages by words, whose quotations move the weight
 _BONUS = 0.5  # on the BM25 of a passage that quotes all of the question
 _HALF_LIFE = 180.0  # days
 _RANK_OFFSET = 60.0  # of reciprocal rank fusion, as its authors chose it
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
 
 
 def quotation(query: str, text: str) -> float:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.languages import ENGLISH
 from heddle_tools_service.knowledge.pages.shapes import RankedPage
 
 EMBEDDED = "embedded"
@@ -43,6 +44,7 @@ class Collection:
         late_interaction: Whether the vectors of single words are kept too.
         graph: Whether a graph of the names in its documents is drawn.
         metadata: What clients note about it.
+        language: What its words are cut as, see `languages`.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Collection:
     late_interaction: bool = False
     graph: bool = False
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    language: str = ENGLISH
 
     @property
     def public_id(self) -> str:

@@ -80,6 +80,8 @@ class Shelf:
 async def tidy(shelf: Shelf, *, ann_rows: int) -> None:
     """Put a table in order: merge fragments, update indexes, drop old versions and leftovers.
 
+    An index of words that is of another language than the collection is made anew.
+
     One process does it at a time; the others have nothing left to do.
 
     Args:
@@ -91,8 +93,11 @@ async def tidy(shelf: Shelf, *, ann_rows: int) -> None:
     async with shelf.using(), upkeep as mine:
         if not mine:
             return
-        # This first: an index of vectors takes minutes, in which searches by words would read
-        # whatever theirs does not hold.
+        await shelf.check_exists()
+        if not await shelf.table.has_words_of(shelf.collection.language):
+            await shelf.table.index_words(shelf.collection.language)
+        # Before that of vectors: it takes minutes, in which searches by words would read whatever
+        # their index does not hold.
         async with shelf.writing():
             await shelf.table.tidy()
         await shelf.table.index_vectors(ann_rows)

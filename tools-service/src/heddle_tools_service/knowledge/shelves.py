@@ -57,7 +57,7 @@ class Shelves:
         async with self._engine.locked(_STORE):
             taken = await self.catalogue.taken(collection)
             if collection.backend == EMBEDDED and not taken:
-                layout = tables.layout(collection.dim)
+                layout = tables.layout(collection.dim, collection.language)
                 name = _table(collection, layout)
                 self._tables[name] = await self._engine.make(name, layout)
             await self.catalogue.add(collection)
@@ -68,7 +68,7 @@ class Shelves:
         Raises:
             CollectionNotFoundError: It was deleted meanwhile.
         """
-        layout = tables.layout(collection.dim)
+        layout = tables.layout(collection.dim, collection.language)
         name = _table(collection, layout)
         if name not in self._tables:
             known = await self.catalogue.all()

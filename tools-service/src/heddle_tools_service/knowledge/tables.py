@@ -27,6 +27,7 @@ from heddle_tools_service.knowledge.engines.conditions import (
     labels,
 )
 from heddle_tools_service.knowledge.engines.interface import Layout, Table
+from heddle_tools_service.knowledge.languages import ENGLISH
 from heddle_tools_service.knowledge.moments import microseconds, moment
 from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.knowledge.records import Document
@@ -206,14 +207,15 @@ def _version(row: dict[str, Any]) -> Version:
     return Version(document, row["fingerprint"])
 
 
-def layout(dim: int) -> Layout:
-    """Describe the table of chunks whose vectors have so many numbers.
+def layout(dim: int, language: str = ENGLISH) -> Layout:
+    """Describe the table of chunks whose vectors have so many numbers, of a language.
 
     Whoever adds a column makes it nullable and adds it at the end: tables made before have nulls
     in it.
     """
     chosen = (LABELS, "document_id", "document_time")
-    return Layout(KIND, _schema(dim), ("document", "ordinal"), "indexed", "vector", chosen)
+    keys = ("document", "ordinal")
+    return Layout(KIND, _schema(dim), keys, "indexed", "vector", chosen, language)
 
 
 def _schema(dim: int) -> pa.Schema:

@@ -274,6 +274,7 @@ class Collection(_message.Message):
     GRAPH_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The name, unique within the organisation, `[A-Za-z0-9][A-Za-z0-9_.-]{0,62}`. Tools name
     collections by it.
@@ -308,6 +309,16 @@ class Collection(_message.Message):
     graph: _builtins.bool
     """Whether a graph of the names that documents mention is drawn at ingestion, for the tool
     `graph_search`.
+    """
+    language: _builtins.str
+    """The language of the documents, as a BCP 47 tag of which the first part counts: searches by
+    words find other forms of a word too, and leave out words that every text has. If empty,
+    `en`, which collections have as well that were made before there was a choice. Cut to stems
+    are words of `ar`, `da`, `de`, `el`, `en`, `es`, `fi`, `fr`, `hu`, `it`, `nl`, `no` (`nb`,
+    `nn`), `pt`, `ro`, `ru`, `sv`, `ta` and `tr`; of `ja`, `ko`, `th` and `zh` pairs of
+    characters are found; with `und` words are found as they are written, which suits mixed
+    collections and other languages. Anything else is refused. Meaning is the `embedding_model`'s
+    matter, whatever stands here.
     """
     @_builtins.property
     def settings(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
@@ -349,10 +360,11 @@ class Collection(_message.Message):
         graph: _builtins.bool = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        language: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "chunking", b"chunking", "create_time", b"create_time", "document_count", b"document_count", "embedding_model", b"embedding_model", "graph", b"graph", "id", b"id", "late_interaction", b"late_interaction", "metadata", b"metadata", "name", b"name", "organization", b"organization", "owner", b"owner", "page_handling", b"page_handling", "settings", b"settings", "sharing", b"sharing", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "chunking", b"chunking", "create_time", b"create_time", "document_count", b"document_count", "embedding_model", b"embedding_model", "graph", b"graph", "id", b"id", "language", b"language", "late_interaction", b"late_interaction", "metadata", b"metadata", "name", b"name", "organization", b"organization", "owner", b"owner", "page_handling", b"page_handling", "settings", b"settings", "sharing", b"sharing", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1376,12 +1388,19 @@ class UpdateCollectionRequest(_message.Message):
     TITLE_FIELD_NUMBER: _builtins.int
     SHARING_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The collection's name or identifier."""
     title: _builtins.str
     """The new title. If not set, it stays."""
     sharing: Global___Sharing.ValueType
     """The new sharing. If not set, it stays."""
+    language: _builtins.str
+    """The new language. If empty, it stays. The words of the passages are cut anew in the
+    background, and nothing is embedded again; until that is done, seconds for some thousand
+    passages, searches by words go on in the old language. Setting the same again is safe, and
+    does what an earlier call has left undone.
+    """
     @_builtins.property
     def metadata(self) -> Global___CollectionMetadata:
         """The new metadata, in place of all of the old. If not set, it stays."""
@@ -1393,10 +1412,11 @@ class UpdateCollectionRequest(_message.Message):
         title: _builtins.str | None = ...,
         sharing: Global___Sharing.ValueType = ...,
         metadata: Global___CollectionMetadata | None = ...,
+        language: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_title", b"_title", "metadata", b"metadata", "title", b"title"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_title", b"_title", "metadata", b"metadata", "name", b"name", "sharing", b"sharing", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_title", b"_title", "language", b"language", "metadata", b"metadata", "name", b"name", "sharing", b"sharing", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__title: _TypeAlias = _typing.Literal["title"]  # noqa: Y015
     _WhichOneofArgType__title: _TypeAlias = _typing.Literal["_title", b"_title"]  # noqa: Y015

@@ -150,8 +150,8 @@ class KnowledgeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateCollection(self, request, context):
-        """Changes the title, the sharing or the metadata of a collection. What its documents were
-        cut and embedded with stays: make another collection for that.
+        """Changes the title, the sharing, the metadata or the language of a collection. What its
+        documents were cut and embedded with stays: make another collection for that.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

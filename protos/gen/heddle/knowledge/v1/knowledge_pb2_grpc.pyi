@@ -51,8 +51,8 @@ class KnowledgeServiceStub:
     ListCollections: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListCollectionsRequest, _knowledge_pb2.ListCollectionsResponse]
     """Lists the collections, ordered by name."""
     UpdateCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.UpdateCollectionRequest, _knowledge_pb2.UpdateCollectionResponse]
-    """Changes the title, the sharing or the metadata of a collection. What its documents were
-    cut and embedded with stays: make another collection for that.
+    """Changes the title, the sharing, the metadata or the language of a collection. What its
+    documents were cut and embedded with stays: make another collection for that.
     """
     GetCollectionStatistics: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionStatisticsRequest, _knowledge_pb2.GetCollectionStatisticsResponse]
     """Counts what a collection holds."""
@@ -113,8 +113,8 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     ListCollections: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListCollectionsRequest, _knowledge_pb2.ListCollectionsResponse]  # type: ignore[assignment]
     """Lists the collections, ordered by name."""
     UpdateCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.UpdateCollectionRequest, _knowledge_pb2.UpdateCollectionResponse]  # type: ignore[assignment]
-    """Changes the title, the sharing or the metadata of a collection. What its documents were
-    cut and embedded with stays: make another collection for that.
+    """Changes the title, the sharing, the metadata or the language of a collection. What its
+    documents were cut and embedded with stays: make another collection for that.
     """
     GetCollectionStatistics: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionStatisticsRequest, _knowledge_pb2.GetCollectionStatisticsResponse]  # type: ignore[assignment]
     """Counts what a collection holds."""
@@ -196,8 +196,8 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.UpdateCollectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.UpdateCollectionResponse, _abc.Awaitable[_knowledge_pb2.UpdateCollectionResponse]]:
-        """Changes the title, the sharing or the metadata of a collection. What its documents were
-        cut and embedded with stays: make another collection for that.
+        """Changes the title, the sharing, the metadata or the language of a collection. What its
+        documents were cut and embedded with stays: make another collection for that.
         """
 
     @_abc_1.abstractmethod

@@ -56,6 +56,10 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
     ] = False,
     title: Annotated[str, typer.Option(help="The title of a collection that is new.")] = "",
     embedding_model: Annotated[str, typer.Option(help="Its embedding model.")] = "",
+    language: Annotated[
+        str,
+        typer.Option(help="The language that its words are cut as, like sv; und for none [en]."),
+    ] = "",
     chunk_characters: Annotated[int, typer.Option(help="What its passages aim at.")] = 0,
     page_handling: Annotated[
         Literal["text", "pictures", "search"] | None,
@@ -82,6 +86,7 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
     wanted = knowledge_pb2.Collection(
         title=title,
         embedding_model=embedding_model,
+        language=language,
         page_handling=_PAGES[page_handling],
         late_interaction=late_interaction,
         graph=graph,

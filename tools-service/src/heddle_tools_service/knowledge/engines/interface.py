@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from heddle_tools_service.knowledge.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Condition
+from heddle_tools_service.knowledge.languages import ENGLISH
 
 KEY = "_rowid"
 """A column that every table has by itself, int64: see `Table.at`."""
@@ -34,6 +35,7 @@ class Layout:
         words: The column of texts that is searched by words, if there is one.
         vector: The column that is searched by meaning, if there is one.
         chosen: Columns that conditions often name.
+        language: What the words of a new table are cut as, see `languages`.
     """
 
     kind: str
@@ -42,6 +44,7 @@ class Layout:
     words: str = ""
     vector: str = ""
     chosen: tuple[str, ...] = ()
+    language: str = ENGLISH
 
 
 class Table(Protocol):
@@ -98,6 +101,15 @@ class Table(Protocol):
 
     async def delete(self, where: Condition) -> None:
         """Take out all rows that match, in one commit."""
+
+    async def has_words_of(self, language: str) -> bool:
+        """Say whether its words are cut as a language does, those of questions too."""
+
+    async def index_words(self, language: str) -> None:
+        """Cut its words as another language does, in one commit.
+
+        Takes as long as reading all texts; searches by words go on as before meanwhile, or wait.
+        """
 
     async def index_vectors(self, ann_rows: int) -> None:
         """Make an approximate index of vectors if it has so many rows and none yet.

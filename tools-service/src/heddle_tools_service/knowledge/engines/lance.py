@@ -13,11 +13,12 @@ from pathlib import Path
 
 import lancedb
 from lancedb.db import AsyncConnection
-from lancedb.index import FTS, BTree, LabelList
+from lancedb.index import BTree, LabelList
 
 from heddle_tools_service.knowledge.engines.interface import Layout
 from heddle_tools_service.knowledge.engines.lance_locks import FileLocks, Locks, ProcessLocks
 from heddle_tools_service.knowledge.engines.lance_table import LanceTable
+from heddle_tools_service.knowledge.engines.lance_words import words_index
 from heddle_tools_service.knowledge.errors import StorageError
 
 # Every read looks for commits of other processes first; that costs a third of a millisecond.
@@ -128,7 +129,7 @@ class LanceEngine:
             column for index in await table.opened.list_indices() for column in index.columns
         }
         if layout.words and layout.words not in indexed:
-            await table.opened.create_index(layout.words, config=FTS())
+            await table.opened.create_index(layout.words, config=words_index(layout.language))
         for column in (*layout.keys[:1], *layout.chosen):
             if column not in indexed:
                 listed = layout.schema.field(column).type.num_fields

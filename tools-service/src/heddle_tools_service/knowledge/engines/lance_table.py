@@ -7,6 +7,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from heddle_tools_service.knowledge.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_tools_service.knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout
 from heddle_tools_service.knowledge.engines.lance_sql import where_sql
+from heddle_tools_service.knowledge.engines.lance_words import is_of, words_index
 from heddle_tools_service.knowledge.locks import unbroken
 
 ResultT = TypeVar("ResultT")
@@ -130,6 +132,19 @@ class LanceTable:
         # Leftovers of writers that died go when they are a week old: until then Lance cannot
         # tell them from the files of a commit under way.
         await self._commit(lambda: self.opened.optimize(cleanup_older_than=_KEPT_VERSIONS))
+
+    async def has_words_of(self, language: str) -> bool:
+        """Say whether its words are cut as a language does."""
+        indexes = await self.opened.list_indices()
+        known = [each for each in indexes if self._layout.words in each.columns]
+        return any(is_of(each.index_details or {}, language) for each in known)
+
+    async def index_words(self, language: str) -> None:
+        """Cut its words as another language does; meanwhile the old index serves."""
+        index = partial(
+            self.opened.create_index, self._layout.words, config=words_index(language), replace=True
+        )
+        await self._commit(index)
 
     async def index_vectors(self, ann_rows: int) -> None:
         """Make the index of vectors, if there are enough rows and it is missing."""

@@ -13,9 +13,13 @@ from heddle_tools_service.knowledge.engines.postgres_locks import AdvisoryLocks
 from heddle_tools_service.knowledge.engines.postgres_table import PostgresTable
 from heddle_tools_service.knowledge.engines.postgres_types import prepare
 from heddle_tools_service.knowledge.errors import StorageError
+from heddle_tools_service.knowledge.languages import ENGLISH
 
 SCHEMA = "heddle_knowledge"
-_TABLES = f"CREATE TABLE IF NOT EXISTS {SCHEMA}.tables (name text PRIMARY KEY, version bigint)"
+_TABLES = f"""
+CREATE TABLE IF NOT EXISTS {SCHEMA}.tables (name text PRIMARY KEY, version bigint);
+ALTER TABLE {SCHEMA}.tables ADD COLUMN IF NOT EXISTS language text NOT NULL DEFAULT '{ENGLISH}'
+"""
 _CONNECTIONS = 10
 _NAME = re.compile(r"[a-z_]+[0-9a-f]{0,32}")
 _FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
@@ -94,7 +98,11 @@ class PostgresEngine:
         async with self._pool.acquire() as connection, connection.transaction():
             for statement in statements(_checked(name), layout):
                 await connection.execute(statement)
-            await connection.execute("INSERT INTO tables VALUES ($1, 0)", name)
+            await connection.execute(
+                "INSERT INTO tables (name, version, language) VALUES ($1, 0, $2)",
+                name,
+                layout.language,
+            )
         return PostgresTable(self._pool, name, layout)
 
     async def open(self, name: str, layout: Layout) -> PostgresTable:

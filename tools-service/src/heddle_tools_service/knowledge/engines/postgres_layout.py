@@ -5,21 +5,18 @@ import pyarrow as pa
 
 from heddle_tools_service.knowledge.engines.interface import KEY, Layout
 from heddle_tools_service.knowledge.engines.postgres_types import column_type
-
-WORDS = "_words"
-"""The column that is made of the text that is searched by words."""
+from heddle_tools_service.knowledge.engines.postgres_words import WORDS, parsed
 
 
 def statements(name: str, layout: Layout) -> list[str]:
     """Return what makes a table with its indexes."""
     columns = [f"{KEY} bigint GENERATED ALWAYS AS IDENTITY UNIQUE", *map(_column, layout.schema)]
     if layout.words:
-        parsed = f"to_tsvector('english', {layout.words})"
-        columns.append(f"{WORDS} tsvector GENERATED ALWAYS AS ({parsed}) STORED")
+        columns.append(_words(layout.words, layout.language))
     columns.append(f"PRIMARY KEY ({', '.join(layout.keys)})")
     made = [f"CREATE TABLE {name} ({', '.join(columns)})"]
     if layout.words:
-        made.append(f"CREATE INDEX {name}_words ON {name} USING gin ({WORDS})")
+        made.append(_words_index(name))
     return [*made, *(_index(name, layout.schema.field(column)) for column in layout.chosen)]
 
 
@@ -34,6 +31,23 @@ async def completed(pool: asyncpg.Pool, name: str, layout: Layout) -> list[str]:
         *(f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS {_column(field)}" for field in lacking),
         *(_index(name, field) for field in lacking if field.name in layout.chosen),
     ]
+
+
+def cut_anew(name: str, layout: Layout, language: str) -> list[str]:
+    """Return what makes the words of a table those of another language."""
+    return [
+        f"ALTER TABLE {name} DROP COLUMN {WORDS}",  # its index goes with it
+        f"ALTER TABLE {name} ADD COLUMN {_words(layout.words, language)}",
+        _words_index(name),
+    ]
+
+
+def _words(column: str, language: str) -> str:
+    return f"{WORDS} tsvector GENERATED ALWAYS AS ({parsed(column, language)}) STORED"
+
+
+def _words_index(name: str) -> str:
+    return f"CREATE INDEX {name}_words ON {name} USING gin ({WORDS})"
 
 
 def _column(field: pa.Field) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from heddle_tools_service.knowledge.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Among, Condition
 from heddle_tools_service.knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout
+from heddle_tools_service.knowledge.engines.postgres_layout import cut_anew
 from heddle_tools_service.knowledge.engines.postgres_sql import Parameters, where_sql
 from heddle_tools_service.knowledge.engines.postgres_types import records, table
 from heddle_tools_service.knowledge.engines.postgres_words import words_sql
@@ -89,7 +90,7 @@ class PostgresTable:
         values = Parameters(words.replace("\0", " "))
         chosen = where_sql(where, values)
         end = values.add(limit)
-        statement = words_sql(self._name, columns, chosen, end)
+        statement = words_sql(self._name, await self._language(), columns, chosen, end)
         found = await self._pool.fetch(statement, *values.values)
         return table(found, self._schema(columns, SCORE))
 
@@ -129,6 +130,19 @@ class PostgresTable:
         async with self._committing() as connection:
             await connection.execute(statement, *values.values)
 
+    async def has_words_of(self, language: str) -> bool:
+        """Say whether its words are cut as a language does."""
+        return await self._language() == language
+
+    async def index_words(self, language: str) -> None:
+        """Cut its words as another language does; who reads or writes the table waits."""
+        async with self._committing() as connection:
+            for statement in cut_anew(self._name, self._layout, language):
+                await connection.execute(statement)
+            await connection.execute(
+                "UPDATE tables SET language = $2 WHERE name = $1", self._name, language
+            )
+
     async def index_vectors(self, ann_rows: int) -> None:
         """Make the index of vectors, if there are enough rows and it is missing."""
         if not self._layout.vector or await self.count() < ann_rows:
@@ -158,6 +172,10 @@ class PostgresTable:
 
     def close(self) -> None:
         """Do nothing: its connections are the engine's."""
+
+    async def _language(self) -> str:
+        statement = "SELECT language FROM tables WHERE name = $1"
+        return str(await self._pool.fetchval(statement, self._name))
 
     def _selected(
         self, columns: Sequence[str], where: Condition, values: Parameters, more: str = ""

@@ -6,6 +6,9 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_tools_service.knowledge.access import is_id
+from heddle_tools_service.knowledge.errors import InvalidInputError
+from heddle_tools_service.knowledge.languages import language_of
+from heddle_tools_service.knowledge.languages import rule as language_rule
 from heddle_tools_service.knowledge.records import EMBEDDED
 from heddle_tools_service.knowledge.service.requests import chunking_of
 
@@ -30,10 +33,11 @@ def check_collection(collection: pb.Collection) -> None:
 
 
 def check_update(request: pb.UpdateCollectionRequest) -> None:
-    """Refuse a title, a sharing or metadata that no collection can have."""
+    """Refuse a title, a sharing, metadata or a language that no collection can have."""
     found = [
         *_labels(request.title, request.sharing, ""),
         *_metadata(request.metadata.entries, "metadata.entries"),
+        *_language(request.language, ""),
     ]
     _refuse(found, "The collection cannot be changed so.")
 
@@ -60,6 +64,7 @@ def _collection(collection: pb.Collection) -> Iterator[Violation]:
     yield from _metadata(collection.metadata, "collection.metadata")
     for name, rule in chunking_of(collection.chunking).problems():
         yield Violation(f"collection.chunking.{name}", rule)
+    yield from _language(collection.language, "collection.")
     if collection.page_handling not in pb.PageHandling.values():
         yield Violation("collection.page_handling", "must be one of this contract")
     for name, value in sorted(collection.settings.items()):
@@ -75,6 +80,13 @@ def _labels(title: str, sharing: int, prefix: str) -> Iterator[Violation]:
         yield Violation(f"{prefix}title", f"must have at most {_LONGEST_TITLE} characters")
     if sharing not in pb.Sharing.values():
         yield Violation(f"{prefix}sharing", "must be one of this contract")
+
+
+def _language(tag: str, prefix: str) -> Iterator[Violation]:
+    try:
+        language_of(tag)
+    except InvalidInputError:
+        yield Violation(f"{prefix}language", language_rule())
 
 
 def _metadata(

@@ -34,6 +34,7 @@ def collection_message(collection: Collection, size: CollectionSize | None) -> p
         late_interaction=collection.late_interaction,
         graph=collection.graph,
         metadata=collection.metadata,
+        language=collection.language,
     )
     told.chunking.target_characters = collection.chunking.target
     told.chunking.overlap_characters = collection.chunking.overlap

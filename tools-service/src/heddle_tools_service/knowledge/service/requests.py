@@ -7,6 +7,7 @@ from typing import Any
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
 from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.languages import language_of
 from heddle_tools_service.knowledge.records import (
     Mode,
     PageHandling,
@@ -50,6 +51,7 @@ def treatment(asked: pb.Collection) -> dict[str, Any]:
         "late_interaction": asked.late_interaction,
         "graph": asked.graph,
         "metadata": MappingProxyType(dict(asked.metadata)),
+        "language": asked.language,
     }
 
 
@@ -67,6 +69,8 @@ def changes(asked: pb.UpdateCollectionRequest) -> dict[str, Any]:
         told["sharing"] = SHARINGS[asked.sharing]
     if asked.HasField("metadata"):
         told["metadata"] = MappingProxyType(dict(asked.metadata.entries))
+    if asked.language:
+        told["language"] = language_of(asked.language)
     return told
 
 

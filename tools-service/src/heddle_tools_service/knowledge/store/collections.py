@@ -1,6 +1,6 @@
 """The collections of a store: made, listed, counted, deleted."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -9,6 +9,7 @@ from heddle_tools_service.knowledge.catalogue import new_collection
 from heddle_tools_service.knowledge.embedding import WordEmbedder
 from heddle_tools_service.knowledge.engines.conditions import Compare
 from heddle_tools_service.knowledge.errors import InvalidInputError
+from heddle_tools_service.knowledge.languages import language_of
 from heddle_tools_service.knowledge.names import check_collection_name
 from heddle_tools_service.knowledge.records import EMBEDDED, Collection, CollectionSize, Statistics
 from heddle_tools_service.knowledge.statistics import counted
@@ -20,9 +21,10 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 class Collections:
     """The collections of everybody."""
 
-    def __init__(self, workings: Workings) -> None:
-        """Use what the store works with."""
+    def __init__(self, workings: Workings, changed: Callable[[str], None]) -> None:
+        """Use what the store works with; `changed` takes the id of what has to be put in order."""
         self._workings = workings
+        self._changed = changed
 
     async def create(
         self,
@@ -32,6 +34,7 @@ class Collections:
         backend: str = EMBEDDED,
         settings: Mapping[str, str] = _NOTHING,
         embedding_model: str = "",
+        language: str = "",
         **more: Any,  # noqa: ANN401 - the fields of the record
     ) -> Collection:
         """Make an empty collection, or register one that another backend holds.
@@ -42,12 +45,13 @@ class Collections:
             backend: `embedded`, or the name of another backend.
             settings: What that backend needs to find it; never a secret.
             embedding_model: Whose vectors it gets; empty: the store's default.
+            language: What its words are cut as, a BCP 47 tag; empty: English.
             more: Whose it is and how its documents are treated, as fields of `Collection`.
 
         Raises:
             InvalidInputError: The name or the backend's name breaks the rule, the store does not
-                offer the model, late interaction is wanted of one that cannot do it, or a graph
-                of a service that draws none.
+                offer the model or the language, late interaction is wanted of one that cannot do
+                it, or a graph of a service that draws none.
             CollectionExistsError: The organisation has a collection of this name.
         """
         check_collection_name(name)
@@ -56,6 +60,7 @@ class Collections:
             self._workings.graphs.check_possible()
         self._workings.pages.check(more.get("page_handling", "pictures"))
         embedder = self._workings.offered(embedding_model)
+        more["language"] = language_of(language)
         made = new_collection(name, title, backend, settings, embedder.info(), **more)
         made.chunking.check()
         if made.late_interaction and not isinstance(embedder, WordEmbedder):
@@ -93,12 +98,19 @@ class Collections:
         return sorted(wanted, key=lambda it: it.name)[:limit]
 
     async def change(self, changed: Collection) -> None:
-        """Keep a collection's title, sharing and metadata as they are now.
+        """Keep a collection's title, sharing, metadata and language as they are now.
+
+        The words of another language are cut in the background.
 
         Raises:
             CollectionNotFoundError: It was deleted meanwhile.
         """
         await self._workings.shelves.change(changed)
+        if changed.backend == EMBEDDED:
+            shelf = await self._workings.open(changed.id)
+            async with shelf.using():
+                if not await shelf.table.has_words_of(changed.language):
+                    self._changed(changed.id)
 
     async def size(self, name: str) -> CollectionSize:
         """Return how much an embedded collection holds.

@@ -129,7 +129,7 @@ class KnowledgeStore:
         self._workings = workings
         self._upkeep = upkeep
         self._maintenance = Maintenance(self.tidy, quiet_seconds=quiet_seconds)
-        self.collections = Collections(workings)
+        self.collections = Collections(workings, self._maintenance.committed)
         self.documents = Documents(workings, self._maintenance.committed)
         self.passages = Passages(workings)
         self.pages = Pages(workings, self.documents)
