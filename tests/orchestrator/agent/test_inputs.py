@@ -7,10 +7,11 @@ from datetime import date
 from typing import Any
 
 import pytest
+from heddle_orchestrator.agent.argument import evidence
+from heddle_orchestrator.agent.days import dates
 from heddle_orchestrator.agent.decision import Answer, Candidate, Question
-from heddle_orchestrator.agent.inputs import evidence, filled_in
+from heddle_orchestrator.agent.inputs import filled_in
 from heddle_orchestrator.agent.spans import pieces
-from heddle_orchestrator.agent.values import dates
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}

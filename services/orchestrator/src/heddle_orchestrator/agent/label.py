@@ -14,6 +14,7 @@ from typing import Any
 
 from heddle.chat.v1 import chat_pb2
 
+from heddle_orchestrator.agent.argument import evidence
 from heddle_orchestrator.agent.decision import (
     Ask,
     Candidate,
@@ -23,7 +24,7 @@ from heddle_orchestrator.agent.decision import (
     UndecidedError,
     message,
 )
-from heddle_orchestrator.agent.inputs import evidence, filled_in
+from heddle_orchestrator.agent.inputs import filled_in
 from heddle_orchestrator.agent.labels import Stranger, demonstrations, labels_of, scores, strangers
 from heddle_orchestrator.agent.rules import decided, overlap
 from heddle_orchestrator.agent.state import State

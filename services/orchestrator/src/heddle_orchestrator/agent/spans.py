@@ -83,12 +83,13 @@ def pieces(
 
     Args:
         request: What a person asks.
-        taken: Pieces that are other inputs already: none holds one of them.
-        clauses: Whether a piece may be a whole clause, or go through several.
         said: Beginnings of words that tell what the tool is for: they say which tool is wanted,
             not what it gets, so that no piece begins or ends with them.
+        taken: Pieces that are other inputs already: none holds one of them.
+        clauses: Whether a piece may be a whole clause, or go through several.
     """
     places = [each for match in _WORD.finditer(request) if (each := _place(request, match, said))]
+    free: list[str] = []
     strong = [each for each in places if not each.weak]
     for longest in range(_LONGEST, 0, -1):
         runs = [run for run in _runs(places, longest) if clauses or not _is_clause(run)]
@@ -96,7 +97,7 @@ def pieces(
         found = dict.fromkeys(request[run[0].start : run[-1].end] for run in runs)
         free = [each for each in found if not any(other in each for other in taken)]
         if len(free) <= _MOST:
-            return free
+            break
     return free[:_MOST]
 
 

@@ -1,14 +1,16 @@
 """What of a request can be an input of a tool that not any text can be: numbers, dates, choices."""
 
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
+from heddle_orchestrator.agent.days import dates, day_places, is_date
 from heddle_orchestrator.agent.words import listed, words
 
 _NUMBER = re.compile(r"(?<![\w.,/-])-?\d+(?:[.,]\d+)*")
@@ -34,17 +36,6 @@ _NUMBER_WORDS = {
     )
     for word in found.split()
 }
-_ISO = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
-_MONTHS = "january february march april may june july august september october november december"
-_MONTH = "|".join(f"{each[:3]}(?:{each[3:]})?" for each in _MONTHS.split())
-_DATES = (
-    re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH})\b\.?"
-               r"(?:,? (?P<year>\d{4}))?", re.IGNORECASE),
-    re.compile(rf"\b(?P<month>{_MONTH})\b\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b"
-               r"(?:,? (?P<year>\d{4}))?", re.IGNORECASE),
-    re.compile(r"(?<![\d/.])(?P<day>\d{1,2})[/.](?P<number>\d{1,2})[/.](?P<year>\d{4})(?!\d)"),
-)  # fmt: skip
-_DAYS = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
 _FORMATS = {
     "email": re.compile(r"[^\s<>\"'(),:;]+@[^\s<>\"'(),:;]+\.\w+"),
     "uri": re.compile(r"https?://[^\s<>\"']*[^\s<>\"'.,;:!?)]"),
@@ -105,44 +96,9 @@ def values_in(request: str, name: str, schema: Mapping[str, Any]) -> list[Any] |
     return list(dict.fromkeys(kept))
 
 
-def is_date(name: str, schema: Mapping[str, Any]) -> bool:
-    """Return whether an input is a day, by its format or by what is said of it."""
-    said = f"{name} {schema.get('description', '')}".casefold()
-    return schema.get("format") == "date" or "yyyy-mm-dd" in said
-
-
-def dates(request: str, today: date) -> list[date]:
-    """Return the days that a request names, in ISO's form or in English; else the next such."""
-    found: list[tuple[int, date]] = []
-    for match in _ISO.finditer(request):
-        with suppress(ValueError):
-            found.append((match.start(), date.fromisoformat(match[0])))
-    for pattern in _DATES:
-        for match in pattern.finditer(request):
-            with suppress(ValueError):
-                found.append((match.start(), _day(match.groupdict(), today)))
-    found += [
-        (match.start(), today + timedelta(_DAYS[match[0].casefold()]))
-        for match in re.finditer(r"\w+", request)
-        if match[0].casefold() in _DAYS
-    ]
-    return [day for _, day in sorted(found)]
-
-
-def _day(told: Mapping[str, str | None], today: date) -> date:
-    month = int(told["number"] or 0) if "number" in told else _month(told["month"] or "")
-    day = date(int(told["year"] or today.year), month, int(told["day"] or 0))
-    return day if told["year"] or day >= today else day.replace(year=today.year + 1)
-
-
-def _month(name: str) -> int:
-    starts = [each[:_PREFIX] for each in _MONTHS.split()]
-    return starts.index(name[:_PREFIX].casefold()) + 1
-
-
 def number_places(request: str) -> list[tuple[int, int, float]]:
     """Return where a request has numbers, in figures or in words: start, end and value."""
-    days = [match.span() for pattern in (_ISO, *_DATES) for match in pattern.finditer(request)]
+    days = day_places(request)
     found = [
         (*match.span(), _number(match[0]))
         for match in _NUMBER.finditer(request)
@@ -174,18 +130,20 @@ def _number(text: str) -> float:
 
 
 def _mentioned(request: str, values: Sequence[Any]) -> list[Any]:
-    """Return which of some values a request mentions, in its order."""
+    """Return which of some values a request mentions, in its order; words that are equal win."""
     said = words(request)
-    found = []
-    for value in values:
-        wanted = words(str(value).replace("_", " "))
-        places = [
-            next((place for place, word in enumerate(said) if _alike(each, word)), -1)
-            for each in wanted
-        ]
-        if places and min(places) >= 0:
-            found.append((places[0], value))
-    return [value for _, value in sorted(found, key=lambda each: each[0])]
+    for alike in (operator.eq, _alike):
+        found = []
+        for value in values:
+            wanted = words(str(value).replace("_", " "))
+            places = [
+                next((p for p, w in enumerate(said) if alike(each, w)), -1) for each in wanted
+            ]
+            if places and min(places) >= 0:
+                found.append((places[0], value))
+        if found:
+            return [value for _, value in sorted(found, key=lambda each: each[0])]
+    return []
 
 
 def _alike(one: str, other: str) -> bool:
