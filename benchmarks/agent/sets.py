@@ -17,7 +17,7 @@ from benchmarks.agent.questions import Labelled
 from benchmarks.agent.tools import candidate
 
 FOLDER = Path(__file__).parent / "sets"
-UNSEEN = ("office", "travel", "shop", "home", "servers", "library", "health")
+UNSEEN = ("office", "travel", "shop", "home", "servers", "library", "health", "cinema", "garage")
 """Sets that nobody looked at while the deciders were made; the others were."""
 _ANY = "*"
 

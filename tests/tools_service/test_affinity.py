@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.calls import outgoing
+from heddle_tools_service import affinity
 from heddle_tools_service.knowledge import multilingual_e5
 from heddle_tools_service.sdk import Example, ToolArguments, ToolCall, ToolError, ToolResult, tool
 from pydantic import Field
@@ -68,24 +69,22 @@ async def told(
     return {each.id: each for each in response.assessments}
 
 
-@pytest.mark.parametrize(
-    ("asked", "nearest"),
-    [
-        ("When can I ride to the station?", "bus_times"),
-        ("How much is 17 times 4?", "calculator"),
-        ("The keyboard is dead", "svc_17"),
-        ("¿Cuándo sale el próximo autobús?", "bus_times"),
-    ],
-)
-async def test_the_tool_that_is_for_what_is_asked_is_the_nearest(asked: str, nearest: str) -> None:
+async def test_the_tool_that_is_for_what_is_asked_is_the_nearest() -> None:
+    wanted = {
+        "When can I ride to the station?": "bus_times",
+        "How much is 17 times 4?": "calculator",
+        "The keyboard is dead": "svc_17",
+        "¿Cuándo sale el próximo autobús?": "bus_times",
+    }
     async with serving_tools(*TOOLS) as client:
-        found = await told(client, asked)
-        again = await told(client, asked, tree=True)
+        found = {asked: await told(client, asked) for asked in wanted}
+        again = await told(client, "The keyboard is dead", tree=True)
 
-    near = {name: each.affinity for name, each in found.items() if each.HasField("affinity")}
-    assert set(near) == {"bus_times", "calculator", "svc_17"}  # the other is not available
-    assert max(near, key=lambda name: near[name]) == nearest
-    assert {name: each.affinity for name, each in again.items() if each.available} == near
+    for asked, nearest in wanted.items():
+        near = {n: each.affinity for n, each in found[asked].items() if each.HasField("affinity")}
+        assert set(near) == {"bus_times", "calculator", "svc_17"}  # the other is not available
+        assert max(near, key=lambda name: near[name]) == nearest
+    assert again == found["The keyboard is dead"]
 
 
 async def test_tools_are_not_compared_unless_somebody_asks() -> None:
@@ -95,10 +94,15 @@ async def test_tools_are_not_compared_unless_somebody_asks() -> None:
     assert not any(each.HasField("affinity") for each in found.values())
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [(multilingual_e5, "E5_SHA256", "0" * 64), (affinity, "_PART", 0.0)],
+    ids=["missing", "too slow"],
+)
 async def test_without_the_models_the_tools_are_told_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, module: object, name: str, value: object
 ) -> None:
-    monkeypatch.setattr(multilingual_e5, "E5_SHA256", "0" * 64)
+    monkeypatch.setattr(module, name, value)
 
     async with serving_tools(*TOOLS) as client:
         found = await told(client, "When can I ride to the station?")

@@ -72,12 +72,11 @@ async def filled_in(request: Ask, prompt: str, tool: Candidate) -> Mapping[str, 
 
 
 def _shown(tool: Candidate) -> list[chat_pb2.Message]:
+    """Return the task and how it is done: by the examples of the tool, if it has any."""
+    task, pairs = _COPY, [(f"{does}\nRequest: {asked}", shown) for does, asked, shown in _STRANGE]
     if tool.examples:
         task = f"{tool.description} Write its inputs as JSON, with words of the request."
         pairs = [(asked, members(text)) for asked, text in tool.examples]
-    else:
-        task = _COPY
-        pairs = [(f"{does}\nRequest: {asked}", shown) for does, asked, shown in _STRANGE]
     turns = [message(chat_pb2.ROLE_SYSTEM, task)]
     for asked, shown in pairs:
         turns += [message(_USER, asked), message(_MODEL, json.dumps(shown, ensure_ascii=False))]
