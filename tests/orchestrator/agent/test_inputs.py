@@ -140,6 +140,15 @@ async def test_a_model_may_write_what_examples_show_that_nobody_copies() -> None
     assert "enum" not in model.allowed["query"]
 
 
+async def test_what_may_be_left_out_is_if_it_only_repeats_another_input() -> None:
+    example = ("Have we a clutch for the Panda?", {"part": "clutch", "model": "Panda"})
+    candidate = tool({"part": TEXT, "model": TEXT}, example, needed=["part"])
+
+    found = await filled_in(Copyist(part="lamps", model="lamps"), "Do we stock lamps?", candidate)
+
+    assert found == {"part": "lamps"}
+
+
 async def test_references_and_inputs_that_may_be_null_are_read() -> None:
     schema = {
         "type": "object",
@@ -170,6 +179,8 @@ def test_pieces_end_where_names_end() -> None:
     assert "eye specialist" in found
     assert "Girona" in found
     assert not any(each.startswith(("Is", "the ")) or each.endswith("good") for each in found)
+    assert pieces("Book a haircut", frozenset()) == ["haircut"]
+    assert "auth" in pieces("auth does not respond", frozenset())
     assert pieces("the it", frozenset()) == ["the", "the it", "it"]  # better than nothing
 
 

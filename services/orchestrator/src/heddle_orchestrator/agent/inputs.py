@@ -43,17 +43,17 @@ async def filled_in(request: Ask, prompt: str, tool: Candidate) -> Mapping[str, 
         UndecidedError: The model writes something else.
     """
     wanted = narrowed(prompt, tool)
-    properties = wanted["properties"]
+    properties, needed = wanted["properties"], wanted["required"]
     settled = {
         name: each["enum"][0]
         for name, each in properties.items()
-        if name in wanted["required"] and len(each.get("enum", ())) == 1
+        if name in needed and len(each.get("enum", ())) == 1
     }
     if len(settled) == len(properties):
         return settled
     wanted |= {
         "properties": {name: properties[name] for name in properties if name not in settled},
-        "required": [name for name in wanted["required"] if name not in settled],
+        "required": [name for name in needed if name not in settled],
     }
     schema = {"name": "inputs", "schema": wanted, "strict": True}
     question = Question(
@@ -68,7 +68,17 @@ async def filled_in(request: Ask, prompt: str, tool: Candidate) -> Mapping[str, 
     if not inputs and wanted["required"]:
         raise UndecidedError(f"The model fills in no inputs of {tool.name!r}.")
     given = {**settled, **inputs}
-    return {name: given[name] for name in properties if name in given}
+    return {
+        name: given[name]
+        for name in properties
+        if name in given and (name in needed or not _repeats(name, given))
+    }
+
+
+def _repeats(name: str, given: Mapping[str, Any]) -> bool:
+    """Return whether a text is that of another input: a small model says it twice."""
+    alike = [other for other, value in given.items() if value == given[name]]
+    return isinstance(given[name], str) and len(alike) > 1
 
 
 def _shown(tool: Candidate) -> list[chat_pb2.Message]:

@@ -27,6 +27,8 @@ _LONGEST = 8
 """Words of a piece."""
 _MOST = 120
 """Pieces to choose from: more make the engine's grammar slow."""
+_ARTICLES = listed("a an the my our your me us some un una el la els les le mi mis der die das ein")
+"""What comes behind a first word that says what to do: `Book a room`."""
 _BREAKS = ",;:?!"
 _VERBS = listed("is are was were does do did can has es son está són sont ist sind hat")
 """Words that no name of a thing goes through, but whole sentences do."""
@@ -130,7 +132,9 @@ def _place(request: str, match: re.Match[str], said: AbstractSet[str]) -> _Place
     named = core[0].isupper() and not begins
     beginnings = stems(words(core))
     empty = all(is_empty(word) or word in _BESIDE for word in words(core))
-    weak = bool(beginnings) and (empty or all(_begins(each, said) for each in beginnings))
+    told = empty or all(_begins(each, said) for each in beginnings)
+    commands = start == 0 and bool(_ARTICLES & set(words(request[match.end() :])[:1]))
+    weak = bool(beginnings) and (told or commands)
     end = start + len(core)
     ends = any(sign in _BREAKS for sign in request[end : match.end()])
     return _Place(start, end, weak and not named, ends, core.casefold() in _VERBS)
