@@ -5,7 +5,9 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2
@@ -17,10 +19,12 @@ from heddle_orchestrator.agent.policy import is_greeting, respond
 from heddle_orchestrator.agent.rules import decided
 from heddle_orchestrator.agent.state import State, begun
 from heddle_orchestrator.agent.validation import checked
+from heddle_tools_service.affinity import Affinities
 
 from benchmarks.agent import questions, tools
+from benchmarks.agent.comparing import compared
 from benchmarks.agent.model import EMBEDDED, SCRIPTED, asking, embedded, scripted
-from benchmarks.agent.questions import Labelled
+from benchmarks.agent.sets import FOLDER, QuestionSet, is_right, question_sets
 from benchmarks.gateway.processes import REPOSITORY
 from benchmarks.gateway.report import circumstances
 
@@ -43,10 +47,12 @@ class Figures:
     own: int
     """Right without the rules' help: what the decider itself chose."""
     arguments: int
-    """Right tool and right inputs, where a question says what is right."""
+    """Right tool and nothing but right inputs, where a question says what is right."""
     fell_back: int
     seconds: float
     """Of a decision, on average."""
+    cpu_seconds: float
+    """The same of this process's processors, where the embedded models work, too."""
     tokens: float
     """Read and written for a decision, on average."""
     wrong: tuple[str, ...]
@@ -56,22 +62,32 @@ async def measured(
     stub: "ConnectorServiceAsyncStub",
     model: assistant_pb2.ModelRef,
     decider: str,
-    name: str,
-    asked: Sequence[Labelled],
-    offered: Sequence[Candidate],
+    asked: QuestionSet,
+    affinities: Affinities | None,
 ) -> Figures:
-    """Return how a decider does on questions, each the first of a run of its own."""
+    """Return how a decider does on questions, each the first of a run of its own.
+
+    Args:
+        stub: The connectors.
+        model: Who is asked.
+        decider: Who decides.
+        asked: The tools and the questions.
+        affinities: Compares requests with tools, for deciders that want it; None leaves it out.
+    """
     chooser = Deciders(None).of(decider, model.connector)
     ask = asking(stub, model)
     right = own = arguments = fell_back = 0
     wrong = []
-    began = time.perf_counter()
-    for each in asked:
+    began, worked = time.perf_counter(), time.process_time()
+    for each in asked.questions:
         state = begun([message(chat_pb2.ROLE_USER, each.text)])
+        offered = asked.tools
         if is_greeting(each.text):
             made = respond("A greeting.")
         else:
             try:
+                if chooser.compares and affinities is not None:
+                    offered = await compared(affinities, each.text, offered)
                 found = await chooser.decide(ask, state, offered)
                 made = checked(found, offered, RepeatGuard(state))
             except UndecidedError as error:
@@ -85,22 +101,26 @@ async def measured(
             continue
         right += 1
         own += not made.rejected
-        arguments += all(
-            str(choice.inputs.get(key, "")).casefold() == str(value).casefold()
-            for key, value in each.arguments.items()
-        )
-    seconds = (time.perf_counter() - began) / len(asked)
-    tokens = (ask.usage.prompt_tokens + ask.usage.completion_tokens) / len(asked)
+        known = {tool.name: tool for tool in offered}
+        if not each.arguments or is_right(choice.inputs, each.arguments, known[choice.tool]):
+            arguments += 1
+        else:
+            wrong.append(f"{each.text} -> {choice.tool}({json.dumps(dict(choice.inputs))})")
+    count = len(asked.questions)
+    seconds = (time.perf_counter() - began) / count
+    cpu_seconds = (time.process_time() - worked) / count
+    tokens = (ask.usage.prompt_tokens + ask.usage.completion_tokens) / count
     return Figures(
-        name,
+        asked.name,
         f"{model.connector}/{model.model}",
         decider,
-        len(asked),
+        count,
         right,
         own,
         arguments,
         fell_back,
         round(seconds, 4),
+        round(cpu_seconds, 4),
         round(tokens, 1),
         tuple(wrong),
     )
@@ -117,30 +137,45 @@ async def main() -> None:
     parser.add_argument("--deciders", nargs="+", choices=_DECIDERS, default=_DECIDERS)
     parser.add_argument("--models", nargs="+", choices=("embedded", "scripted"), default=None)
     parser.add_argument("--every", type=int, default=1, help="ask each so-and-so-manieth [1]")
+    parser.add_argument("--only", nargs="+", default=(), help="the names of sets of questions")
+    parser.add_argument("--sets", type=Path, default=FOLDER, help="a folder of sets of your own")
+    parser.add_argument("--alone", action="store_true", help="compare no tools with requests")
     given = parser.parse_args()
-    routing, three = questions.ROUTING[:: given.every], questions.THREE[:: given.every]
     models = given.models or ("embedded", "scripted")
     found: list[Figures] = []
     if "scripted" in models:
-        async with scripted(list(routing), tools.SEARCHES) as stub:
+        routing = _every(QuestionSet("routing", tools.SEARCHES, questions.ROUTING), given.every)
+        async with scripted(list(routing.questions), tools.SEARCHES) as stub:
             for decider in given.deciders:
-                offered = [*tools.SEARCHES]
-                done = await measured(stub, SCRIPTED, decider, "routing", routing, offered)
-                found.append(done)
-                _print(done)
+                found.append(await measured(stub, SCRIPTED, decider, routing, None))
+                _print(found[-1])
     if "embedded" in models:
-        async with embedded() as stub:
+        asked = [_every(each, given.every) for each in _sets(given.sets, given.only)]
+        async with embedded() as stub, aclosing(Affinities()) as affinities:
             for decider in given.deciders:
-                for name, asked, offered in (
-                    ("routing", routing, [*tools.SEARCHES]),
-                    ("three tools", three, [*tools.THREE]),
-                ):
-                    done = await measured(stub, EMBEDDED, decider, name, asked, offered)
-                    found.append(done)
-                    _print(done)
+                for each in asked:
+                    near = None if given.alone else affinities
+                    found.append(await measured(stub, EMBEDDED, decider, each, near))
+                    _print(found[-1])
     _RESULTS.parent.mkdir(parents=True, exist_ok=True)
     kept = circumstances(vars(given)) | {"figures": [asdict(each) for each in found]}
     _RESULTS.write_text(json.dumps(kept, indent=1, ensure_ascii=False))
+
+
+def _sets(folder: Path, only: Sequence[str]) -> list[QuestionSet]:
+    """Return what the embedded model is asked."""
+    bare = [replace(each, examples=()) for each in tools.THREE]
+    known = [
+        QuestionSet("routing", tools.SEARCHES, questions.ROUTING),
+        QuestionSet("three tools", tools.THREE, questions.THREE),
+        QuestionSet("three bare tools", bare, questions.THREE),
+        *question_sets(folder),
+    ]
+    return [each for each in known if not only or each.name in only]
+
+
+def _every(asked: QuestionSet, step: int) -> QuestionSet:
+    return replace(asked, questions=asked.questions[::step])
 
 
 def _print(done: Figures) -> None:
@@ -148,7 +183,7 @@ def _print(done: Figures) -> None:
         f"{done.model:32} {done.questions:12} {done.decider:7} "
         f"right {done.right:3}/{done.asked}, by itself {done.own:3}, "
         f"with inputs {done.arguments:3}, fell back {done.fell_back:3}, "
-        f"{done.seconds:7.3f} s, {done.tokens:7.1f} tokens",
+        f"{done.seconds:7.3f} s, {done.cpu_seconds:7.3f} CPU s, {done.tokens:7.1f} tokens",
         flush=True,
     )
 

@@ -13,13 +13,10 @@ from benchmarks.agent.questions import FAST, HYBRID, PAGES, WEB
 _Examples = Sequence[tuple[str, Mapping[str, Any]]]
 
 
-def _tool(name: str, description: str, argument: str, says: str, examples: _Examples) -> Candidate:
-    schema = {
-        "type": "object",
-        "properties": {argument: {"type": "string", "minLength": 1, "description": says}},
-        "required": [argument],
-        "additionalProperties": False,
-    }
+def candidate(
+    name: str, description: str, schema: Mapping[str, Any], examples: _Examples
+) -> Candidate:
+    """Return a tool as the orchestrator knows it."""
     return Candidate(
         name,
         description,
@@ -28,6 +25,16 @@ def _tool(name: str, description: str, argument: str, says: str, examples: _Exam
         Bound(name, assistant_pb2.ToolBinding(tool=name), 10.0, binding_id=name),
         name,
     )
+
+
+def _tool(name: str, description: str, argument: str, says: str, examples: _Examples) -> Candidate:
+    schema = {
+        "type": "object",
+        "properties": {argument: {"type": "string", "minLength": 1, "description": says}},
+        "required": [argument],
+        "additionalProperties": False,
+    }
+    return candidate(name, description, schema, examples)
 
 
 def _search(name: str, description: str, *examples: tuple[str, str]) -> Candidate:

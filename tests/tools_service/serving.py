@@ -17,6 +17,7 @@ from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, from_rpc, from_status
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
+from heddle_tools_service.affinity import Affinities
 from heddle_tools_service.facts.asking import Asking
 from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.providers.files import FileFolder
@@ -114,7 +115,11 @@ async def serving(
 
     @asynccontextmanager
     async def app() -> AsyncGenerator[list[Binding]]:
-        async with browser() as http, aclosing(Asking()) as asking:
+        async with (
+            browser() as http,
+            aclosing(Asking()) as asking,
+            aclosing(Affinities()) as affinities,
+        ):
             workshop = Workshop(
                 registry=registry,
                 http=http,
@@ -128,6 +133,7 @@ async def serving(
                 weather=OpenMeteo(http, NOWHERE, NOWHERE),
                 workspaces=Workspaces(folder / "workspaces", Threads(threads)),
                 servers=McpServers(Conversations(http), {}, None),
+                affinities=affinities,
                 small_model=small_model,
                 threads=Threads(threads),
                 patience=patience,

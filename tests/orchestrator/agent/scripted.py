@@ -40,6 +40,10 @@ class Shelf(Tools):
     names: Mapping[str, str] = field(default_factory=dict)
     """Of results, by tool."""
     ran: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    near: Mapping[str, float] = field(default_factory=dict)
+    """The affinities of tools, told when somebody asks for them."""
+    compared: list[bool] = field(default_factory=list)
+    """For each assessment, whether somebody did."""
     trees: list[tool_pb2.TreeData] = field(default_factory=list)
     """The states in which it was asked what can be chosen."""
 
@@ -48,9 +52,12 @@ class Shelf(Tools):
     ) -> tool_pb2.AssessToolsResponse:
         tree = request.context.tree
         self.trees.append(tree)
-        return tool_pb2.AssessToolsResponse(
-            assessments=[self._assessed(each, tree) for each in request.invocations]
-        )
+        self.compared.append(request.compare)
+        told = [self._assessed(each, tree) for each in request.invocations]
+        for each in told if request.compare else ():
+            if each.function.name in self.near:
+                each.affinity = self.near[each.function.name]
+        return tool_pb2.AssessToolsResponse(assessments=told)
 
     def _assessed(
         self, asked: tool_pb2.ToolInvocation, tree: tool_pb2.TreeData

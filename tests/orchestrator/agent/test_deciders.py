@@ -87,6 +87,39 @@ async def test_the_word_that_fits_best_beyond_what_is_liked_anyway_decides(small
     assert small.shelf.ran == [("weather", {"city": "Bergen"})]
 
 
+@pytest.mark.parametrize(
+    ("near", "path", "asked"),
+    [
+        ({"library": 0.7, "weather": 0.6}, "library", 0),
+        ({"library": 0.609, "weather": 0.6}, "weather", 5),
+        ({"library": 0.7}, "weather", 5),
+    ],
+)
+async def test_the_nearest_tool_is_chosen_and_the_model_asked_only_where_two_are_close(
+    small: Routed, near: Mapping[str, float], path: str, asked: int
+) -> None:
+    model = small.model
+    assert isinstance(model, Small)
+    model.fits, model.inputs = {"weather": 9.0}, '{"city": "Bergen", "query": "umbrella"}'
+    small.shelf.near = near
+
+    run = await small.run(PROMPT, "library", "weather", decider="label")
+
+    assert run.path == [path, "text_response"]
+    assert sum("logprobs" in each.options.extra_json for each in model.seen) == asked
+
+
+async def test_tools_are_compared_when_a_run_begins_and_for_the_decider_that_wants_it(
+    small: Routed,
+) -> None:
+    await small.run(PROMPT, "library", "weather", decider="label")
+    by_label = list(small.shelf.compared)
+    await small.run(PROMPT, "library", "weather", decider="rules")
+
+    assert by_label[0]
+    assert not any(by_label[1:] + small.shelf.compared[len(by_label) :])
+
+
 async def test_inputs_are_asked_for_under_the_schema_of_the_chosen_tool(small: Routed) -> None:
     model = small.model
     assert isinstance(model, Small)

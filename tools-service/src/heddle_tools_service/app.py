@@ -17,6 +17,7 @@ from heddle_runtime.server import Binding, bind
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
+from heddle_tools_service.affinity import Affinities
 from heddle_tools_service.belongings import Belongings, known_to, known_to_nobody
 from heddle_tools_service.facts.asking import Asking
 from heddle_tools_service.generation import Channel
@@ -206,6 +207,8 @@ async def app(
         resources.push_async_callback(conversations.close)
         asking = Asking()
         resources.push_async_callback(asking.aclose)
+        affinities = Affinities()
+        resources.push_async_callback(affinities.aclose)
         workshop = Workshop(
             registry=Registry.discover(settings.plugins_dir),
             http=http,
@@ -227,6 +230,7 @@ async def app(
             small_model=get_llm(settings, connector),
             workspaces=Workspaces(settings.workspace_dir, threads),
             servers=McpServers(conversations, settings.mcp_commands, found.settings),
+            affinities=affinities,
             threads=threads,
             patience=settings.tool_timeout,
         )

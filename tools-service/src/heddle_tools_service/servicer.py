@@ -84,7 +84,10 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
             self._workshop.assess(invocation, request.context, left)
             for invocation in request.invocations
         ]
-        return pb.AssessToolsResponse(assessments=await asyncio.gather(*assessments))
+        told = await asyncio.gather(*assessments)
+        if request.compare:
+            await self._workshop.compare(told, request.context, remaining(context))
+        return pb.AssessToolsResponse(assessments=told)
 
     async def ExecuteTool(
         self, request: pb.ExecuteToolRequest, context: Context

@@ -1,7 +1,7 @@
 """What tools work with, and how a run of one is begun."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.calls import Stopwatch
 from heddle_runtime.errors import HeddleError, to_status
 
+from heddle_tools_service.affinity import Affinities
 from heddle_tools_service.assessment import assessed
 from heddle_tools_service.conversation import Scene
 from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
@@ -56,6 +57,7 @@ class Workshop:
     weather: Weather
     workspaces: Workspaces
     servers: McpServers
+    affinities: Affinities
     small_model: Generate | None
     threads: Threads
     patience: float
@@ -128,6 +130,19 @@ class Workshop:
                 )
         except Exception as error:  # noqa: BLE001 - of one tool: the others are told all the same
             return pb.Assessment(id=invocation.id, error=to_status(failure(invocation.name, error)))
+
+    async def compare(
+        self, told: Iterable[pb.Assessment], context: pb.RunContext, left: float
+    ) -> None:
+        """Tell how near what is asked is to what each tool is for.
+
+        Args:
+            told: What `assess` returned. Is changed.
+            context: The run.
+            left: Seconds that are left of the call.
+        """
+        asked = context.tree.user_prompt or Scene(context).query
+        await self.affinities.tell(asked, told, left)
 
     def _call(self, scene: Scene) -> Callable[..., ToolCall[Any]]:
         return partial(

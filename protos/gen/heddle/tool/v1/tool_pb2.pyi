@@ -1094,6 +1094,11 @@ class AssessToolsRequest(_message.Message):
 
     INVOCATIONS_FIELD_NUMBER: _builtins.int
     CONTEXT_FIELD_NUMBER: _builtins.int
+    COMPARE_FIELD_NUMBER: _builtins.int
+    compare: _builtins.bool
+    """Whether to compare the tools with what is asked: their `affinity`. The first comparison
+    loads two small models, which takes a second or two; a later one some hundredths.
+    """
     @_builtins.property
     def invocations(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolInvocation]:
         """The tools with their configurations, with distinct ids. At most 64. Their
@@ -1109,10 +1114,11 @@ class AssessToolsRequest(_message.Message):
         *,
         invocations: _abc.Iterable[Global___ToolInvocation] | None = ...,
         context: Global___RunContext | None = ...,
+        compare: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["context", b"context"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["context", b"context", "invocations", b"invocations"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["compare", b"compare", "context", b"context", "invocations", b"invocations"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1156,6 +1162,7 @@ class Assessment(_message.Message):
     END_FIELD_NUMBER: _builtins.int
     TRIGGER_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
+    AFFINITY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The invocation."""
     available: _builtins.bool
@@ -1164,6 +1171,13 @@ class Assessment(_message.Message):
     """Why it may not, in one sentence that may be shown. Empty if it may."""
     end: _builtins.bool
     """As in `Tool.end`."""
+    affinity: _builtins.float
+    """How near what is asked is to what the tool is for: to its name with its description, and
+    to the requests of its examples. -1 to 1, the more the nearer; comparable only among the
+    tools of one response. What is asked is `user_prompt` of the run's `tree`, or else the
+    last message of the role user. Absent unless `compare` asked for it and the tool is
+    available, and where the models are not there or too slow.
+    """
     @_builtins.property
     def function(self) -> _chat_pb2.FunctionDeclaration:
         """The tool as whoever decides reads it: its name, its description and the schema of what
@@ -1193,12 +1207,15 @@ class Assessment(_message.Message):
         end: _builtins.bool = ...,
         trigger: Global___Trigger | None = ...,
         error: _status_pb2.Status | None = ...,
+        affinity: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "function", b"function", "trigger", b"trigger"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_affinity", b"_affinity", "affinity", b"affinity", "error", b"error", "function", b"function", "trigger", b"trigger"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "end", b"end", "error", b"error", "examples", b"examples", "function", b"function", "id", b"id", "reason", b"reason", "trigger", b"trigger"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_affinity", b"_affinity", "affinity", b"affinity", "available", b"available", "end", b"end", "error", b"error", "examples", b"examples", "function", b"function", "id", b"id", "reason", b"reason", "trigger", b"trigger"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__affinity: _TypeAlias = _typing.Literal["affinity"]  # noqa: Y015
+    _WhichOneofArgType__affinity: _TypeAlias = _typing.Literal["_affinity", b"_affinity"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__affinity) -> _WhichOneofReturnType__affinity | None: ...
 
 Global___Assessment: _TypeAlias = Assessment  # noqa: Y015
 

@@ -67,8 +67,17 @@ class Offered:
     """The tool and what is wrong with it, by binding, for those that cannot be asked."""
 
 
-async def offered(run: ToolRun, bound: Sequence[Bound], state: State) -> Offered:
-    """Return what can be chosen in a state: of the bound tools, and of what every run has."""
+async def offered(
+    run: ToolRun, bound: Sequence[Bound], state: State, *, compare: bool = False
+) -> Offered:
+    """Return what can be chosen in a state: of the bound tools, and of what every run has.
+
+    Args:
+        run: Asks the tool service.
+        bound: The bindings of the assistant.
+        state: Of the run.
+        compare: Whether the tools shall be compared with the request.
+    """
     own = [_END] if responds(state) else []
     if not state.environment.is_empty():
         own.append(_summary(state))
@@ -79,6 +88,7 @@ async def offered(run: ToolRun, bound: Sequence[Bound], state: State) -> Offered
             tool_pb2.ToolInvocation(id=b.id, name=b.tool, config=b.binding.config) for b in bound
         ],
         context=run.request,
+        compare=compare,
     )
     request.context.tree.CopyFrom(state.told())
     try:
@@ -133,6 +143,7 @@ def _candidate(bound: Bound, told: tool_pb2.Assessment, name: str) -> Candidate:
         told.function.name,
         told.end,
         trigger,
+        told.affinity if told.HasField("affinity") else None,
     )
 
 

@@ -33,6 +33,8 @@ class Candidate:
     end: bool = False
     trigger: tuple[str, Mapping[str, Any]] | None = None
     """The cause and the inputs, if it must run now."""
+    affinity: float | None = None
+    """How near the request is to what it is for, by the tool service; None if nobody asked it."""
 
     @property
     def tool(self) -> str:
@@ -108,6 +110,8 @@ class Decider(Protocol):
     """A way of choosing what to do next."""
 
     name: str
+    compares: bool
+    """Whether it wants to know the affinity of tools, when a run begins."""
 
     async def decide(self, request: Ask, state: State, tools: Sequence[Candidate]) -> Decision:
         """Choose among `tools`, which are never empty.

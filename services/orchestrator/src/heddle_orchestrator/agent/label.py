@@ -1,18 +1,20 @@
-"""Deciding by one word, for models that are too small to call functions.
+"""Deciding by how near the request is to each tool, and by one word of the model where that ties.
 
-The model reads what each tool is for, some requests with the word of the tool that is right for
-them, and the request. How likely it is to say each word next is compared with how likely it is to
-say it after a request that asks for nothing, because a small model likes some words more than
-others. Then it fills in the chosen tool's own schema. One step is all it decides: what comes after
-the first tool is for the rules.
+For models that are too small to call functions. The tool service compares the request with what the
+tools say of themselves; a tool whose inputs stand in the request is likelier than one whose inputs
+do not. Where two tools are close, or nobody compared them, the model is asked: it reads what each
+tool is for, some requests with the word of the tool that is right for them, and the request. How
+likely it is to say each word next is compared with how likely it is to say it after a request that
+asks for nothing, because a small model likes some words more than others. Then the inputs are
+filled in. One step is all it decides: what comes after the first tool is for the rules.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heddle.chat.v1 import chat_pb2
 
+from heddle_orchestrator.agent.argument import evidence
 from heddle_orchestrator.agent.decision import (
     Ask,
     Candidate,
@@ -22,18 +24,26 @@ from heddle_orchestrator.agent.decision import (
     UndecidedError,
     message,
 )
+from heddle_orchestrator.agent.inputs import filled_in
 from heddle_orchestrator.agent.labels import Stranger, demonstrations, labels_of, scores, strangers
-from heddle_orchestrator.agent.rules import decided, inputs_for, overlap
+from heddle_orchestrator.agent.rules import decided, overlap
 from heddle_orchestrator.agent.state import State
 
 _TASK = "Answer with one word, the tool that fits the request."
 _EMPTY_REQUESTS = ("N/A", "...", "Hello", "Please help me with this")
 _WORDS_WEIGH = 4.0
 """What it is worth that a tool's words cover the whole request, in units of log-probability."""
+_INPUTS_WEIGH = 2.0
+"""What it is worth that the request holds an input, in the same units."""
+_EVIDENCE_WEIGHS = 0.03
+"""The same, in units of affinity."""
+_CLEAR = 0.02
+"""A lead in affinity that the model is not asked about. It is wrong more often than right then."""
+_WORD_WEIGHS = 0.01
+"""What a unit of log-probability is worth, in units of affinity."""
+_MOST_SAID = 3.0
+"""As much can a word be worth for or against a tool, in units of log-probability."""
 _MOST_KNOWN = 256
-_SHORTEST = 20
-_LONGEST_INPUTS = 200
-"""Tokens."""
 _USER, _MODEL = chat_pb2.ROLE_USER, chat_pb2.ROLE_ASSISTANT
 _Scores = Mapping[str, float]
 
@@ -42,6 +52,7 @@ class Label:
     """Asks for the probabilities of one token, with demonstrations out of the tools themselves."""
 
     name = "label"
+    compares = True
 
     def __init__(self, most_probable: int, extra: Mapping[str, Any]) -> None:
         """Make a decider.
@@ -71,7 +82,29 @@ class Label:
     async def _chosen(
         self, request: Ask, prompt: str, tools: Sequence[Candidate]
     ) -> tuple[Candidate, str]:
+        points = _compared(prompt, tools)
+        if points and _lead(points) >= _CLEAR:
+            best = max(tools, key=lambda tool: points[tool.name])
+            return best, f"It is nearest to the request, by {_lead(points):.3f}."
         labels = labels_of(tools)
+        worth = await self._worth(request, prompt, tools, labels)
+        if points:
+            word = {name: _clipped(value) * _WORD_WEIGHS for name, value in worth.items()}
+            points = {name: value + word[name] for name, value in points.items()}
+        else:
+            points = {
+                tool.name: worth[tool.name]
+                + _WORDS_WEIGH * overlap(prompt, tool)
+                + _INPUTS_WEIGH * evidence(prompt, tool)
+                for tool in tools
+            }
+        best = max(tools, key=lambda tool: points[tool.name])
+        return best, f"Its word, {labels[best.name]!r}, fits best, {_lead(points):.3g} ahead."
+
+    async def _worth(
+        self, request: Ask, prompt: str, tools: Sequence[Candidate], labels: Mapping[str, str]
+    ) -> _Scores:
+        """Return how much likelier the request makes each tool's word than nothing does."""
         others = strangers(tools, labels)
         shown = [message(chat_pb2.ROLE_SYSTEM, _descriptions(tools, labels, others))]
         last = [(each.request, each.label) for each in others]
@@ -79,13 +112,7 @@ class Label:
             shown += [message(_USER, asked), message(_MODEL, label)]
         liked = await self._likes(request, shown, labels)
         said = await self._scores(request, [*shown, message(_USER, prompt)], labels)
-        points = {
-            tool.name: said[tool.name] - liked[tool.name] + _WORDS_WEIGH * overlap(prompt, tool)
-            for tool in tools
-        }
-        best, second, *_ = sorted(tools, key=lambda tool: -points[tool.name])
-        lead = points[best.name] - points[second.name]
-        return best, f"Its word, {labels[best.name]!r}, fits best, {lead:.1f} ahead of the next."
+        return {name: said[name] - liked[name] for name in labels}
 
     async def _likes(
         self, request: Ask, shown: Sequence[chat_pb2.Message], labels: Mapping[str, str]
@@ -114,65 +141,22 @@ class Label:
         return found
 
 
-async def filled_in(request: Ask, prompt: str, tool: Candidate) -> Mapping[str, Any]:
-    """Return what a tool is called with, filled in by the model under the tool's own schema.
-
-    Only what the tool needs and what its examples show is asked for: what is left out has its
-    default, which is better than what a small model makes up.
-
-    Raises:
-        UndecidedError: The model writes something else.
-    """
-    examples = [(asked, _members(text)) for asked, text in tool.examples]
-    wanted = _wanted(tool.schema, [shown for _, shown in examples], len(prompt))
-    if not examples and (simple := inputs_for(tool, prompt)) is not None:
-        return simple
-    if not wanted["properties"]:
-        return {}
-    turns = [message(chat_pb2.ROLE_SYSTEM, _filling(tool))]
-    for asked, shown in examples:
-        turns += [message(_USER, asked), message(_MODEL, json.dumps(shown, ensure_ascii=False))]
-    schema = {"name": "inputs", "schema": wanted, "strict": True}
-    extra = {"response_format": {"type": "json_schema", "json_schema": schema}}
-    question = Question(
-        [*turns, message(_USER, prompt)],
-        max_tokens=_LONGEST_INPUTS,
-        temperature=0.0,
-        extra=extra,
-    )
-    answer = await request(question)
-    inputs = _members(answer.text)
-    if not inputs and "query" in wanted["properties"]:  # any words will do
-        inputs = dict(inputs_for(tool, prompt) or {})
-    if not inputs:
-        raise UndecidedError(f"The model fills in no inputs of {tool.name!r}.")
-    return inputs
-
-
-def _wanted(
-    schema: Mapping[str, Any], shown: Sequence[Mapping[str, Any]], longest: int
-) -> dict[str, Any]:
-    """Return the schema of what is asked for, with an end to every text: small models ramble."""
-    asked = {*schema.get("required", ()), *(name for each in shown for name in each)}
-    properties = {
-        name: _ended(each, longest)
-        for name, each in schema.get("properties", {}).items()
-        if name in asked
+def _compared(prompt: str, tools: Sequence[Candidate]) -> dict[str, float]:
+    """Return how near each tool is to a request; empty if that is not known of all of them."""
+    return {
+        tool.name: tool.affinity + _EVIDENCE_WEIGHS * evidence(prompt, tool)
+        for tool in tools
+        if tool.affinity is not None and all(each.affinity is not None for each in tools)
     }
-    made = {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return made | ({"$defs": schema["$defs"]} if "$defs" in schema else {})
 
 
-def _ended(schema: Any, longest: int) -> Any:  # noqa: ANN401 - any JSON Schema
-    if not isinstance(schema, dict) or schema.get("type") != "string" or "enum" in schema:
-        return schema
-    most = max(longest, schema.get("minLength", 0), _SHORTEST)
-    return {**schema, "maxLength": min(most, schema.get("maxLength", most))}
+def _lead(points: _Scores) -> float:
+    best, second, *_ = sorted(points.values(), reverse=True)
+    return best - second
+
+
+def _clipped(value: float) -> float:
+    return max(-_MOST_SAID, min(_MOST_SAID, value))
 
 
 def _descriptions(
@@ -181,15 +165,3 @@ def _descriptions(
     lines = [f"{each.label}: {each.description}" for each in others]
     lines += [f"{labels[tool.name]}: {tool.description}" for tool in tools]
     return "\n".join([_TASK, *lines])
-
-
-def _filling(tool: Candidate) -> str:
-    return f"{tool.description} Write its inputs as JSON, with words of the request."
-
-
-def _members(text: str) -> dict[str, Any]:
-    try:
-        read = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}

@@ -73,7 +73,12 @@ class Loop:
         """
         while True:
             began = time.monotonic()
-            found = await offered(self.run, self.bound, self.state)
+            found = await offered(
+                self.run,
+                self.bound,
+                self.state,
+                compare=self.decider.compares and not self.state.history,
+            )
             if failed := self._unasked(found):
                 yield failed
             before = chat_pb2.Usage()

@@ -34,6 +34,7 @@ class Native:
     """Offers the tools as functions and takes the calls."""
 
     name = "native"
+    compares = False
 
     def __init__(self, most_tokens: int | None = None) -> None:
         """Make a decider. Some providers refuse `most_tokens`; None leaves it to them."""

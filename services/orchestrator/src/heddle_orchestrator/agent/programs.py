@@ -22,7 +22,7 @@ from heddle_orchestrator.agent.decision import (
     UndecidedError,
     message,
 )
-from heddle_orchestrator.agent.label import filled_in
+from heddle_orchestrator.agent.inputs import filled_in
 from heddle_orchestrator.agent.rules import decided
 from heddle_orchestrator.agent.state import State
 
@@ -39,6 +39,7 @@ class Dspy:
     """A `Predict` over the names of the tools, with the tools' examples as its demonstrations."""
 
     name = "dspy"
+    compares = False
 
     def __init__(self, program: Path | None) -> None:
         """Make a decider.

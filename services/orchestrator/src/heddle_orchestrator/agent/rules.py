@@ -18,6 +18,7 @@ class Rules:
     """The deterministic way, and what all others fall back to."""
 
     name = "rules"
+    compares = False
 
     async def decide(self, request: Ask, state: State, tools: Sequence[Candidate]) -> Decision:
         """Choose by the matrix. Never fails."""

@@ -57,3 +57,8 @@ def alike(one: Iterable[str], other: Iterable[str]) -> float:
     """Return how many of the words of two texts are in both, 0 to 1."""
     left, right = set(one), set(other)
     return len(left & right) / len(left | right) if left | right else 1.0
+
+
+def is_empty(word: str) -> bool:
+    """Return whether a word, in small letters, says nothing about what is looked for."""
+    return word in _EMPTY

@@ -1,0 +1,118 @@
+"""Which number of a request is which input of a tool."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from heddle_orchestrator.agent.values import number_places
+from heddle_orchestrator.agent.words import listed, stems, telling, words
+
+_MOST_NUMBERS = 6
+_NEAR = 2
+"""Words between a number and what says what it is."""
+_CUE, _NEEDED, _TURNED = 4.0, 10.0, 0.5
+_COUNTS = listed("limit count top max maximum results size number amount k n")
+_COUNTING = listed("first top last most only")
+_MONEY = listed("price cost budget euros euro dollars dollar eur usd gbp pounds")
+_SIGNS = "€$£"
+_YEARS = range(1900, 2101)
+
+
+def assigned(
+    request: str, inputs: Mapping[str, Mapping[str, Any]], needed: Sequence[str]
+) -> dict[str, Any]:
+    """Return a number of the request for each input that it has one for.
+
+    An input that may be left out gets one only if words beside the number, or the number itself,
+    say so.
+
+    Args:
+        request: What a person asks.
+        inputs: The schemas of the inputs that are numbers, by name.
+        needed: Those that must have one.
+    """
+    places = number_places(request)[:_MOST_NUMBERS]
+    best: dict[str, Any] = {}
+    most = 0.0
+    for chosen in _ways(list(inputs), places):
+        made: dict[str, Any] = {}
+        points = 0.0
+        for name, place in chosen:
+            schema = inputs[name]
+            value = _typed(place[2], schema)
+            cue = _cue(request, place, name, schema)
+            if value is None or (name not in needed and not cue):
+                break
+            made[name] = value
+            points += cue * _CUE + (_NEEDED if name in needed else 0.0)
+        else:
+            starts = [place[0] for _, place in chosen]
+            points -= _TURNED * (starts != sorted(starts))
+            if points > most:
+                best, most = made, points
+    return best
+
+
+_Place = tuple[int, int, float]
+
+
+def _ways(names: list[str], places: list[_Place]) -> Iterator[list[tuple[str, _Place]]]:
+    """Yield all ways to give numbers to inputs, each number once, in the order of the inputs."""
+    padded = [*places, *[None] * len(names)]
+    seen = set()
+    for chosen in permutations(padded, len(names)):
+        if chosen not in seen:
+            seen.add(chosen)
+            yield [(n, p) for n, p in zip(names, chosen, strict=True) if p is not None]
+
+
+def _typed(value: float, schema: Mapping[str, Any]) -> float | None:
+    if schema.get("type") == "integer" and not value.is_integer():
+        return None
+    made = int(value) if value.is_integer() else value
+    try:
+        return made if Draft202012Validator(dict(schema)).is_valid(made) else None
+    except SchemaError:
+        return made
+
+
+def _cue(request: str, place: _Place, name: str, schema: Mapping[str, Any]) -> float:
+    """Return how clearly a request says that a number is this input, 0 to 1."""
+    start, end, value = place
+    before = words(request[:start])[-_NEAR:]
+    after = words(request[end:])[:_NEAR]
+    called = stems(words(name.replace("_", " ")))
+    told = stems(telling(str(schema.get("description", ""))))
+    if _share(called, [*before[-1:], *after[:1]]):
+        return 1.0
+    if _share(called, [*before, *after]):
+        return 0.8
+    if _share(told, [*before, *after]):
+        return 0.6
+    parts = set(words(name.replace("_", " ")))
+    if parts & {"year", "since", "until"} and value in _YEARS:
+        return 0.5
+    counted = _COUNTING & set(before[-1:]) or (len(words(request[:start])) <= _NEAR and before)
+    if parts & _COUNTS and counted and after:
+        return 0.5
+    money = _MONEY & {*before, *after} or _beside(request, start, end) in _SIGNS
+    said = parts | set(words(str(schema.get("description", ""))))
+    return 0.5 if money and said & (_MONEY | {"amount"}) else 0.0
+
+
+def _share(known: frozenset[str], said: Sequence[str]) -> bool:
+    """Return whether words are among those known, in the singular or the plural."""
+    return bool(stems(map(_singular, known)) & stems(map(_singular, said)))
+
+
+def _singular(word: str) -> str:
+    return word.removesuffix("s")
+
+
+def _beside(request: str, start: int, end: int) -> str:
+    """Return the sign before or after a number; a letter if there is none."""
+    around = (request[:start].rstrip()[-1:], request[end:].lstrip()[:1])
+    return next((sign for sign in around if sign and sign in _SIGNS), "-")
