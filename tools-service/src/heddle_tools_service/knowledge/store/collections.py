@@ -21,8 +21,14 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 class Collections:
     """The collections of everybody."""
 
-    def __init__(self, workings: Workings, changed: Callable[[str], None]) -> None:
-        """Use what the store works with; `changed` takes the id of what has to be put in order."""
+    def __init__(self, workings: Workings, changed: Callable[[str, int], None]) -> None:
+        """Use what the store works with.
+
+        Args:
+            workings: What that is.
+            changed: Takes the id of a collection that has to be put in order, and the number of
+                rows that were written to it.
+        """
         self._workings = workings
         self._changed = changed
 
@@ -110,7 +116,7 @@ class Collections:
             shelf = await self._workings.open(changed.id)
             async with shelf.using():
                 if not await shelf.table.has_words_of(changed.language):
-                    self._changed(changed.id)
+                    self._changed(changed.id, 0)
 
     async def size(self, name: str) -> CollectionSize:
         """Return how much an embedded collection holds.
