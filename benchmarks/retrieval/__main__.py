@@ -8,14 +8,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
+from typing import TYPE_CHECKING
 
 from benchmarks.gateway.processes import REPOSITORY
 from benchmarks.retrieval import chroma, heddle, report
 from benchmarks.retrieval.labelled import Labelled
 from benchmarks.retrieval.measures import ndcg
 from benchmarks.retrieval.sets import SETS
+
+if TYPE_CHECKING:
+    from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 
 CHROMA = "ChromaDB"
 WAYS = (*heddle.WAYS, CHROMA)
