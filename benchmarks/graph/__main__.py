@@ -13,11 +13,11 @@ from typing import TypeVar
 
 import msgspec
 import psutil
-from heddle_tools_service.knowledge.blocks import ParsedDocument
-from heddle_tools_service.knowledge.chunks import Chunk, chunk
+from heddle_tools_service.knowledge.cutting.chunks import Chunk, chunk
 from heddle_tools_service.knowledge.graph.graphs import CollectionGraph
 from heddle_tools_service.knowledge.graph.records import Answer, AskPaths, AskThemes, Held, Part
-from heddle_tools_service.knowledge.worker import WorkerProcess
+from heddle_tools_service.knowledge.reading.blocks import ParsedDocument
+from heddle_tools_service.knowledge.workers.worker import WorkerProcess
 
 from benchmarks.graph.corpus import documents
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import psutil
-from heddle_tools_service.knowledge.embedding import Embedder, MiniLmEmbedder
+from heddle_tools_service.knowledge.embedders.embedding import Embedder, MiniLmEmbedder
 from heddle_tools_service.knowledge.engines.address import open_engine
 from heddle_tools_service.knowledge.shelves import open_shelves
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store

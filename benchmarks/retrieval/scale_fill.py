@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from heddle_tools_service.knowledge import tables
-from heddle_tools_service.knowledge.embedding import Vectors
+from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.engines.address import open_engine
 from heddle_tools_service.knowledge.engines.conditions import labels
 from heddle_tools_service.knowledge.names import document_id

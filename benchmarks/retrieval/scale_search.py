@@ -9,8 +9,8 @@ from statistics import fmean
 import lancedb
 import msgspec
 import numpy as np
-from heddle_tools_service.knowledge.filters import matching
 from heddle_tools_service.knowledge.records import Comparison, Passage
+from heddle_tools_service.knowledge.searching.filters import matching
 from heddle_tools_service.knowledge.store import KnowledgeStore
 from lancedb.rerankers import RRFReranker
 

@@ -9,7 +9,7 @@ from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_runtime.client import channel
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
-from heddle_tools_service.knowledge.embedding import MiniLmEmbedder
+from heddle_tools_service.knowledge.embedders.embedding import MiniLmEmbedder
 from heddle_tools_service.knowledge.service.servicer import KnowledgeServicer
 from heddle_tools_service.knowledge.store import open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder

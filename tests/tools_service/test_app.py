@@ -17,7 +17,7 @@ from heddle_runtime.errors import UnavailableError
 from heddle_runtime.server import Running, running
 from heddle_runtime.settings import describe, read
 from heddle_tools_service.app import ToolsSettings, app
-from heddle_tools_service.knowledge.embedding import Embedder, MiniLmEmbedder
+from heddle_tools_service.knowledge.embedders.embedding import Embedder, MiniLmEmbedder
 from heddle_tools_service.providers.stores import EmbeddedStore, Models, Storage
 from pydantic import ValidationError
 from tools_service.kb_server import hit, kb_server

@@ -23,7 +23,7 @@ from heddle_runtime.errors import (
 from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity
 from heddle_runtime.server import Binding, running
 from heddle_runtime.structs import from_struct, to_struct
-from heddle_tools_service.knowledge.embedding import Kind, Vectors
+from heddle_tools_service.knowledge.embedders.embedding import Kind, Vectors
 from heddle_tools_service.knowledge.store import open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from heddle_tools_service.uploads import folder

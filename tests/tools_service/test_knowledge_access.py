@@ -19,7 +19,7 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity, TokenSigner
 from heddle_runtime.settings import ServiceSettings
-from heddle_tools_service.knowledge.embedding import MINILM
+from heddle_tools_service.knowledge.embedders.embedding import MINILM
 from tools_service.knowledge_serving import knowledge_service
 
 SECRET = "a secret of thirty-two characters"

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from heddle_tools_service.knowledge.embedding import Vectors
+from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.errors import EmbedderMismatchError, EmbeddingError
 from heddle_tools_service.knowledge.store import open_store
 from heddle_tools_service.providers.models.embeddings import RemoteEmbedder

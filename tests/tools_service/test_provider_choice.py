@@ -9,7 +9,7 @@ from heddle.tool.v1 import tool_pb2_grpc
 from heddle_runtime.calls import outgoing
 from heddle_runtime.server import Running, running
 from heddle_tools_service.app import ToolsSettings, app
-from heddle_tools_service.knowledge.embedding import MiniLmEmbedder
+from heddle_tools_service.knowledge.embedders.embedding import MiniLmEmbedder
 from heddle_tools_service.providers.choices import (
     get_embeddings,
     get_reranker,

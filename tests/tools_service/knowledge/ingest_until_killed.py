@@ -8,7 +8,7 @@ import sys
 from contextlib import AsyncExitStack, suppress
 from itertools import count
 
-from heddle_tools_service.knowledge.embedding import Embedder, MiniLmEmbedder
+from heddle_tools_service.knowledge.embedders.embedding import Embedder, MiniLmEmbedder
 from heddle_tools_service.knowledge.errors import CollectionExistsError
 from heddle_tools_service.knowledge.records import Ingested
 from heddle_tools_service.knowledge.store import KnowledgeStore

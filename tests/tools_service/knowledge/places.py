@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
-from heddle_tools_service.knowledge.embedding import Embedder
+from heddle_tools_service.knowledge.embedders.embedding import Embedder
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 
 

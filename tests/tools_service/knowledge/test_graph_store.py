@@ -8,8 +8,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from heddle_tools_service.knowledge.blocks import Block, ParsedDocument
-from heddle_tools_service.knowledge.chunks import chunk
+from heddle_tools_service.knowledge.cutting.chunks import chunk
 from heddle_tools_service.knowledge.errors import (
     CollectionNotFoundError,
     ForeignBackendError,
@@ -17,6 +16,7 @@ from heddle_tools_service.knowledge.errors import (
 )
 from heddle_tools_service.knowledge.graph import parts
 from heddle_tools_service.knowledge.graph.records import Answer, AskPaths, AskThemes, Name, Part
+from heddle_tools_service.knowledge.reading.blocks import Block, ParsedDocument
 from heddle_tools_service.knowledge.service.messages import statistics_message
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder

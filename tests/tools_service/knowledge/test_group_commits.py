@@ -7,7 +7,7 @@ from pathlib import Path
 
 import lancedb
 import pytest
-from heddle_tools_service.knowledge.embedding import Kind, Vectors
+from heddle_tools_service.knowledge.embedders.embedding import Kind, Vectors
 from heddle_tools_service.knowledge.engines.address import open_engine
 from heddle_tools_service.knowledge.errors import CollectionNotFoundError, EmbeddingError
 from heddle_tools_service.knowledge.records import Collection, Ingested, IngestProgress

@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 import lancedb
 import pytest
-from heddle_tools_service.knowledge.chunking import Chunking
-from heddle_tools_service.knowledge.embedding import MINILM, MiniLmEmbedder
+from heddle_tools_service.knowledge.cutting.chunking import Chunking
+from heddle_tools_service.knowledge.embedders.embedding import MINILM, MiniLmEmbedder
 from heddle_tools_service.knowledge.errors import CollectionExistsError
 from heddle_tools_service.knowledge.store import open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder

@@ -4,12 +4,12 @@ import re
 from itertools import pairwise
 
 import pytest
-from heddle_tools_service.knowledge.blocks import Block, ParsedDocument
-from heddle_tools_service.knowledge.chunking import Chunking
-from heddle_tools_service.knowledge.chunks import MOST_CHUNKS, Chunk, chunk
-from heddle_tools_service.knowledge.cuts import cut
+from heddle_tools_service.knowledge.cutting.chunking import Chunking
+from heddle_tools_service.knowledge.cutting.chunks import MOST_CHUNKS, Chunk, chunk
+from heddle_tools_service.knowledge.cutting.cuts import cut
 from heddle_tools_service.knowledge.errors import InvalidInputError, UnreadableDocumentError
-from heddle_tools_service.knowledge.layout import lay_out
+from heddle_tools_service.knowledge.reading.blocks import Block, ParsedDocument
+from heddle_tools_service.knowledge.reading.layout import lay_out
 from hypothesis import given
 from hypothesis import strategies as st
 from runtime.examples import examples

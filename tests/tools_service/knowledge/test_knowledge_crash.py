@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from heddle_tools_service.knowledge.embedding import Embedder, MiniLmEmbedder
+from heddle_tools_service.knowledge.embedders.embedding import Embedder, MiniLmEmbedder
 from heddle_tools_service.knowledge.records import CollectionSize
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from patience import until

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from heddle_tools_service.knowledge.documents import (
+from heddle_tools_service.knowledge.reading.documents import (
     LARGEST_DOCUMENT,
     PDF,
     WORD,

@@ -10,9 +10,12 @@ import numpy as np
 import psutil
 import pytest
 import pytest_asyncio
-from heddle_tools_service.knowledge.embedding import MiniLmEmbedder, MultilingualE5Embedder
+from heddle_tools_service.knowledge.embedders.embedding import (
+    MiniLmEmbedder,
+    MultilingualE5Embedder,
+)
+from heddle_tools_service.knowledge.embedders.minilm import checked
 from heddle_tools_service.knowledge.errors import EmbeddingError
-from heddle_tools_service.knowledge.minilm import checked
 
 CAT = "A cat sleeps on the warm windowsill."
 DOG = "The dog is barking at the postman."

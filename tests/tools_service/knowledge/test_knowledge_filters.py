@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from heddle_tools_service.knowledge.filters import matching
 from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.knowledge.records import AllOf, AnyOf, Comparison, Filter, Mode, Operator
+from heddle_tools_service.knowledge.searching.filters import matching
 from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from tools_service.knowledge.places import Place

@@ -5,9 +5,9 @@ from io import BytesIO
 
 import docx
 import pytest
-from heddle_tools_service.knowledge.blocks import ParsedDocument
-from heddle_tools_service.knowledge.documents import parse
 from heddle_tools_service.knowledge.formats.dates import read_date
+from heddle_tools_service.knowledge.reading.blocks import ParsedDocument
+from heddle_tools_service.knowledge.reading.documents import parse
 from tools_service.knowledge.making import docx_of, pdf
 
 LISTS = (

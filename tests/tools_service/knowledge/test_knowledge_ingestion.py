@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.cutting.chunking import Chunking
 from heddle_tools_service.knowledge.errors import InvalidInputError
 from heddle_tools_service.knowledge.records import Document, Ingested, IngestProgress, Passage
 from heddle_tools_service.knowledge.store import KnowledgeStore

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from heddle_tools_service.knowledge.maintenance import MOST_COMMITS, MOST_ROWS, Maintenance
+from heddle_tools_service.knowledge.upkeep.maintenance import MOST_COMMITS, MOST_ROWS, Maintenance
 
 NEVER = 1e6
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from heddle_tools_service.knowledge.embedding import MiniLmEmbedder, Vectors
+from heddle_tools_service.knowledge.embedders.embedding import MiniLmEmbedder, Vectors
 from heddle_tools_service.knowledge.errors import InvalidInputError, RerankingError
-from heddle_tools_service.knowledge.late_interaction import interaction, packed
-from heddle_tools_service.knowledge.ranking import Scores
 from heddle_tools_service.knowledge.records import Mode, SearchOptions
+from heddle_tools_service.knowledge.searching.late_interaction import interaction, packed
+from heddle_tools_service.knowledge.searching.ranking import Scores
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
-from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.cutting.chunking import Chunking
 from heddle_tools_service.knowledge.errors import UnreadableDocumentError
-from heddle_tools_service.knowledge.parsing import Parser
+from heddle_tools_service.knowledge.reading.parsing import Parser
 from tools_service.knowledge.making import docx_of, pdf
 
 

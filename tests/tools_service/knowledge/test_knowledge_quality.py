@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 import pytest_asyncio
-from heddle_tools_service.knowledge.embedding import MiniLmEmbedder
+from heddle_tools_service.knowledge.embedders.embedding import MiniLmEmbedder
 from heddle_tools_service.knowledge.records import Mode
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from heddle_tools_service.knowledge.late_interaction import interaction, packed
-from heddle_tools_service.knowledge.ranking import (
+from heddle_tools_service.knowledge.searching.late_interaction import interaction, packed
+from heddle_tools_service.knowledge.searching.ranking import (
     Scores,
     adaptive,
     aged,

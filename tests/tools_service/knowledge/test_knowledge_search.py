@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from heddle_tools_service.knowledge.embedding import MiniLmEmbedder
+from heddle_tools_service.knowledge.embedders.embedding import MiniLmEmbedder
 from heddle_tools_service.knowledge.errors import InvalidInputError
 from heddle_tools_service.knowledge.records import Mode
 from heddle_tools_service.knowledge.store import KnowledgeStore

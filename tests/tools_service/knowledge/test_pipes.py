@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from heddle_tools_service.knowledge.pipes import start
+from heddle_tools_service.knowledge.workers.pipes import start
 from patience import until
 
 _OPEN = Path("/proc/self/fd")

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from heddle_tools_service.knowledge.errors import StorageError
-from heddle_tools_service.knowledge.together import Groups, Together
+from heddle_tools_service.knowledge.ingesting.together import Groups, Together
 
 
 class Kitchen:

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from heddle_tools_service.knowledge.maxsim import maxsim
 from heddle_tools_service.knowledge.pages.words import pooled, unit
+from heddle_tools_service.knowledge.searching.maxsim import maxsim
 
 RANDOM = np.random.default_rng(7)
 

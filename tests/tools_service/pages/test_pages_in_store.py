@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from heddle_tools_service.knowledge.embedding import MODEL_SHA256
+from heddle_tools_service.knowledge.embedders.embedding import MODEL_SHA256
 from heddle_tools_service.knowledge.errors import (
     DocumentNotFoundError,
     EmbedderMismatchError,

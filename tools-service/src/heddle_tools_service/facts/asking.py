@@ -7,7 +7,7 @@ import msgspec
 
 from heddle_tools_service.facts.errors import RefusedQueryError
 from heddle_tools_service.facts.records import Describe, Fact, Reply, Rows, Select, Table
-from heddle_tools_service.knowledge.worker import WorkerFailedError, WorkerProcess
+from heddle_tools_service.knowledge.workers.worker import WorkerFailedError, WorkerProcess
 
 _WORKER = "heddle_tools_service.facts.worker"
 _WORKERS = 2

@@ -11,7 +11,7 @@ from heddle_tools_service.facts.errors import RefusedQueryError
 from heddle_tools_service.facts.guard import guarded
 from heddle_tools_service.facts.records import Describe, Reply, Rows, Select
 from heddle_tools_service.facts.schema import tables_of
-from heddle_tools_service.knowledge.frames import serve
+from heddle_tools_service.knowledge.workers.frames import serve
 
 _MEMORY = 1024**3
 _HEAP = 256 * 1024**2

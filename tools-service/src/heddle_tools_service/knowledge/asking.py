@@ -5,7 +5,7 @@ from typing import TypeVar
 import msgspec
 
 from heddle_tools_service.knowledge.errors import KnowledgeError
-from heddle_tools_service.knowledge.worker import (
+from heddle_tools_service.knowledge.workers.worker import (
     WorkerClosedError,
     WorkerFailedError,
     WorkerProcess,

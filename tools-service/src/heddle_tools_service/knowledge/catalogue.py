@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from heddle_tools_service.knowledge.details import read, written
-from heddle_tools_service.knowledge.embedding import EmbedderInfo
+from heddle_tools_service.knowledge.embedders.embedding import EmbedderInfo
 from heddle_tools_service.knowledge.engines.conditions import Compare
 from heddle_tools_service.knowledge.engines.interface import Engine, Layout, Table
 from heddle_tools_service.knowledge.errors import (
@@ -18,6 +17,7 @@ from heddle_tools_service.knowledge.errors import (
     StorageError,
     no_collection,
 )
+from heddle_tools_service.knowledge.reading.details import read, written
 from heddle_tools_service.knowledge.records import EMBEDDED, Collection
 
 TABLE = "collections"

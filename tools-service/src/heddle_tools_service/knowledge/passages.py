@@ -6,7 +6,7 @@ from typing import Any
 
 from heddle_tools_service.knowledge.engines.conditions import Compare, Every
 from heddle_tools_service.knowledge.engines.interface import Table
-from heddle_tools_service.knowledge.moments import microseconds, moment
+from heddle_tools_service.knowledge.reading.moments import microseconds, moment
 from heddle_tools_service.knowledge.records import Document, Passage
 
 COLUMNS = (

@@ -6,7 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
 
-from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.cutting.chunking import Chunking
 from heddle_tools_service.knowledge.languages import ENGLISH
 from heddle_tools_service.knowledge.pages.shapes import RankedPage
 

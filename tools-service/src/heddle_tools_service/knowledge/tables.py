@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from heddle_tools_service.knowledge.chunks import Chunk
+from heddle_tools_service.knowledge.cutting.chunks import Chunk
 from heddle_tools_service.knowledge.engines.conditions import (
     EVERYTHING,
     LABELS,
@@ -27,11 +27,11 @@ from heddle_tools_service.knowledge.engines.conditions import (
     labels,
 )
 from heddle_tools_service.knowledge.engines.interface import Layout, Table
+from heddle_tools_service.knowledge.ingesting.reuse import TOKENS, EmbeddedText
 from heddle_tools_service.knowledge.languages import ENGLISH
-from heddle_tools_service.knowledge.moments import microseconds, moment
 from heddle_tools_service.knowledge.names import document_id
+from heddle_tools_service.knowledge.reading.moments import microseconds, moment
 from heddle_tools_service.knowledge.records import Document
-from heddle_tools_service.knowledge.reuse import TOKENS, EmbeddedText
 
 KIND = "chunks"
 """Before a collection's id, the name of its table."""

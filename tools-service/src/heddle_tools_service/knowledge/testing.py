@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heddle_tools_service.knowledge.embedding import EmbedderInfo, Kind, Vectors
+from heddle_tools_service.knowledge.embedders.embedding import EmbedderInfo, Kind, Vectors
 
 _WORD = re.compile(r"\w+")
 

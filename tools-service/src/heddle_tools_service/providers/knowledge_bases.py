@@ -17,9 +17,9 @@ from heddle_tools_service.knowledge.errors import (
     KnowledgeError,
     StorageError,
 )
-from heddle_tools_service.knowledge.filters import matching
 from heddle_tools_service.knowledge.names import document_id
 from heddle_tools_service.knowledge.records import SearchOptions as Ranking
+from heddle_tools_service.knowledge.searching.filters import matching
 from heddle_tools_service.providers.kb_server import (
     CONFIGURATION_ERROR,
     NO_COLLECTION,

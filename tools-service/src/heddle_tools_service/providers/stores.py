@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 if TYPE_CHECKING:  # loads the engine
-    from heddle_tools_service.knowledge.embedding import Embedder
+    from heddle_tools_service.knowledge.embedders.embedding import Embedder
     from heddle_tools_service.knowledge.pages.models import PageModel
     from heddle_tools_service.knowledge.pages.reader import PageReader
-    from heddle_tools_service.knowledge.reranking import Reranker
+    from heddle_tools_service.knowledge.searching.reranking import Reranker
     from heddle_tools_service.knowledge.store import KnowledgeStore
 
 Embeddings = Callable[[], "AbstractAsyncContextManager[Sequence[Embedder]]"]

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from heddle_tools_service.knowledge.embedding import Vectors
+from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_tools_service.knowledge.languages import ENGLISH
 

@@ -15,7 +15,7 @@ from lancedb.index import HnswSq
 from lancedb.query import ColumnOrdering, MatchQuery
 from lancedb.table import AsyncTable
 
-from heddle_tools_service.knowledge.embedding import Vectors
+from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_tools_service.knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout
 from heddle_tools_service.knowledge.engines.lance_sql import where_sql

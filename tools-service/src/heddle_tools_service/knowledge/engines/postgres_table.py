@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 import pyarrow as pa
 
-from heddle_tools_service.knowledge.embedding import Vectors
+from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Among, Condition
 from heddle_tools_service.knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout
 from heddle_tools_service.knowledge.engines.postgres_layout import cut_anew

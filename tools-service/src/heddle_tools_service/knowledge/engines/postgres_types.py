@@ -7,7 +7,7 @@ import asyncpg
 import numpy as np
 import pyarrow as pa
 
-from heddle_tools_service.knowledge.embedding import Vectors
+from heddle_tools_service.knowledge.embedders.embedding import Vectors
 
 _TYPES = {
     pa.string(): 'text COLLATE "C"',

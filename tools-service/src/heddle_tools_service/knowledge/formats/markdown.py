@@ -7,8 +7,8 @@ import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from heddle_tools_service.knowledge.blocks import Outline, ParsedDocument
 from heddle_tools_service.knowledge.formats.dates import first_date
+from heddle_tools_service.knowledge.reading.blocks import Outline, ParsedDocument
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LONGEST_FRONT_MATTER = 65_536

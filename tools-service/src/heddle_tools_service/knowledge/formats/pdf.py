@@ -6,10 +6,10 @@ from types import MappingProxyType
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 
-from heddle_tools_service.knowledge.blocks import Outline, ParsedDocument
 from heddle_tools_service.knowledge.errors import UnreadableDocumentError
 from heddle_tools_service.knowledge.formats.bookmarks import Bookmark, bookmarks_by_page
 from heddle_tools_service.knowledge.formats.dates import first_date
+from heddle_tools_service.knowledge.reading.blocks import Outline, ParsedDocument
 
 MOST_PAGES = 5_000
 _PASSWORD = 4  # FPDF_ERR_PASSWORD

@@ -2,7 +2,7 @@
 
 import re
 
-from heddle_tools_service.knowledge.blocks import Outline, ParsedDocument
+from heddle_tools_service.knowledge.reading.blocks import Outline, ParsedDocument
 
 _RULE = re.compile(r"([=\-~^\"'*+#.:_`])\1{2,}")
 

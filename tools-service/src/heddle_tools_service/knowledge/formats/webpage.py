@@ -5,9 +5,9 @@ from datetime import datetime
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from heddle_tools_service.knowledge.blocks import ParsedDocument
 from heddle_tools_service.knowledge.formats.dates import first_date
 from heddle_tools_service.knowledge.formats.webpage_text import PageText
+from heddle_tools_service.knowledge.reading.blocks import ParsedDocument
 
 _UNSEEN = ["script", "style", "noscript", "template", "svg", "iframe", "nav", "form", "button"]
 _NAVIGATION = "[role=navigation], [role=search], [hidden], body > footer"

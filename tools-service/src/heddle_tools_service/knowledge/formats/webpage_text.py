@@ -4,7 +4,7 @@ import re
 
 from selectolax.lexbor import LexborNode
 
-from heddle_tools_service.knowledge.blocks import Block, Outline
+from heddle_tools_service.knowledge.reading.blocks import Block, Outline
 
 _HEADING = re.compile(r"h([1-6])")
 _INLINE = frozenset({

@@ -10,13 +10,13 @@ from docx.opc.part import Part
 from docx.oxml.ns import qn
 from docx.package import Package
 
-from heddle_tools_service.knowledge.blocks import Block, Outline, ParsedDocument
 from heddle_tools_service.knowledge.errors import UnreadableDocumentError
 from heddle_tools_service.knowledge.formats.archives import check_archive
 from heddle_tools_service.knowledge.formats.tables import table_lines
 from heddle_tools_service.knowledge.formats.word_styles import Styles
 from heddle_tools_service.knowledge.formats.word_text import Notes, text_of, within
 from heddle_tools_service.knowledge.formats.word_xml import Element, related, root_of
+from heddle_tools_service.knowledge.reading.blocks import Block, Outline, ParsedDocument
 
 _PARAGRAPH, _TABLE, _ROW, _CELL = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc")
 

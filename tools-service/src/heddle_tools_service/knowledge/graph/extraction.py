@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from heddle_tools_service.knowledge.frames import serve
 from heddle_tools_service.knowledge.graph.naming import key_of, surface_of
 from heddle_tools_service.knowledge.graph.records import Extract, Extracted, Name
+from heddle_tools_service.knowledge.workers.frames import serve
 
 if TYPE_CHECKING:  # takes seconds to load
     from spacy.language import Language

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from heddle_tools_service.knowledge.asking import asked
-from heddle_tools_service.knowledge.chunks import Chunk
+from heddle_tools_service.knowledge.cutting.chunks import Chunk
 from heddle_tools_service.knowledge.errors import InvalidInputError, StorageError
 from heddle_tools_service.knowledge.graph import parts
 from heddle_tools_service.knowledge.graph.records import (
@@ -22,7 +22,7 @@ from heddle_tools_service.knowledge.graph.records import (
     Part,
 )
 from heddle_tools_service.knowledge.records import Collection
-from heddle_tools_service.knowledge.worker import WorkerProcess
+from heddle_tools_service.knowledge.workers.worker import WorkerProcess
 
 _EXTRACTION = "heddle_tools_service.knowledge.graph.extraction"
 _NETWORK = "heddle_tools_service.knowledge.graph.network_worker"

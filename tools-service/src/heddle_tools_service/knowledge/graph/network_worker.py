@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import msgspec
 
-from heddle_tools_service.knowledge.frames import serve
 from heddle_tools_service.knowledge.graph import records
 from heddle_tools_service.knowledge.graph.network import Community, Network, Place, drawn
 from heddle_tools_service.knowledge.graph.parts import rows
@@ -22,6 +21,7 @@ from heddle_tools_service.knowledge.graph.records import (
     Link,
     Theme,
 )
+from heddle_tools_service.knowledge.workers.frames import serve
 
 _MEMORY = 4 * 1024**3
 _REMEMBERED = 4

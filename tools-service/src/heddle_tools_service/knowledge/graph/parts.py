@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from heddle_tools_service.knowledge.chunks import Chunk
+from heddle_tools_service.knowledge.cutting.chunks import Chunk
 from heddle_tools_service.knowledge.graph.records import Name, Part
 
 _PATIENCE = 20_000

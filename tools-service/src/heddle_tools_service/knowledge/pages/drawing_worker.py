@@ -3,7 +3,6 @@
 import msgspec
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 
-from heddle_tools_service.knowledge.frames import serve
 from heddle_tools_service.knowledge.pages.drawing import open_pdf
 from heddle_tools_service.knowledge.pages.limits import limit_memory
 from heddle_tools_service.knowledge.pages.reading import drawn_page
@@ -14,6 +13,7 @@ from heddle_tools_service.knowledge.pages.requests import (
     PagesRequest,
     Request,
 )
+from heddle_tools_service.knowledge.workers.frames import serve
 
 _MEMORY = 2 * 1024**3
 

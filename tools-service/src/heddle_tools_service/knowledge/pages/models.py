@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_tools_service.knowledge.embedding import DIMENSION, MODEL_SHA256, Vectors
+from heddle_tools_service.knowledge.embedders.embedding import DIMENSION, MODEL_SHA256, Vectors
 from heddle_tools_service.knowledge.pages.reader import PageReader
 from heddle_tools_service.knowledge.pages.shapes import DrawnPage
 

@@ -10,13 +10,13 @@ from collections.abc import Collection
 
 import numpy as np
 
-from heddle_tools_service.knowledge.embedding import Vectors
-from heddle_tools_service.knowledge.maxsim import maxsim
+from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.pages.models import PageModelInfo
 from heddle_tools_service.knowledge.pages.shapes import RankedPage
 from heddle_tools_service.knowledge.pages.shelf import PageShelf
 from heddle_tools_service.knowledge.pages.words import unit
-from heddle_tools_service.knowledge.ranking import spread
+from heddle_tools_service.knowledge.searching.maxsim import maxsim
+from heddle_tools_service.knowledge.searching.ranking import spread
 
 _BY_WORDS = 50
 _BY_MEANING = 50

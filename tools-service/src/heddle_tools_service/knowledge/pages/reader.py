@@ -8,7 +8,7 @@ import structlog
 from numpy.typing import NDArray
 
 from heddle_tools_service.knowledge.asking import ReplyT, asked
-from heddle_tools_service.knowledge.embedding import DIMENSION
+from heddle_tools_service.knowledge.embedders.embedding import DIMENSION
 from heddle_tools_service.knowledge.errors import EmbeddingError, StorageError
 from heddle_tools_service.knowledge.pages.requests import (
     CountReply,
@@ -20,7 +20,7 @@ from heddle_tools_service.knowledge.pages.requests import (
     WordsRequest,
 )
 from heddle_tools_service.knowledge.pages.shapes import DrawnPage
-from heddle_tools_service.knowledge.worker import WorkerFailedError, WorkerProcess
+from heddle_tools_service.knowledge.workers.worker import WorkerFailedError, WorkerProcess
 
 _DRAWING = "heddle_tools_service.knowledge.pages.drawing_worker"
 _READING = "heddle_tools_service.knowledge.pages.reading_worker"

@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 
 from heddle_tools_service.knowledge.errors import EmbeddingError
-from heddle_tools_service.knowledge.frames import serve
 from heddle_tools_service.knowledge.pages.drawing import open_pdf
 from heddle_tools_service.knowledge.pages.limits import limit_memory
 from heddle_tools_service.knowledge.pages.reading import read_page
@@ -22,6 +21,7 @@ from heddle_tools_service.knowledge.pages.requests import (
     WordsRequest,
 )
 from heddle_tools_service.knowledge.pages.words import WordMiniLm
+from heddle_tools_service.knowledge.workers.frames import serve
 
 _MEMORY = 4 * 1024**3  # the models alone have 1.2 GB of addresses
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heddle_tools_service.knowledge.embedders.minilm import checked
 from heddle_tools_service.knowledge.errors import EmbeddingError
-from heddle_tools_service.knowledge.minilm import checked
 from heddle_tools_service.knowledge.pages.shapes import Figure
 
 Box = tuple[float, float, float, float]

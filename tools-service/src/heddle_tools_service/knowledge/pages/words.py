@@ -7,8 +7,8 @@ of three manuals (`benchmarks/pages`).
 
 import numpy as np
 
-from heddle_tools_service.knowledge.embedding import DIMENSION, TOKENS, Vectors
-from heddle_tools_service.knowledge.minilm import MiniLm
+from heddle_tools_service.knowledge.embedders.embedding import DIMENSION, TOKENS, Vectors
+from heddle_tools_service.knowledge.embedders.minilm import MiniLm
 
 MOST_TOKENS = 1_024
 """Tokens of a page that are read; a full page of prose has some 800."""

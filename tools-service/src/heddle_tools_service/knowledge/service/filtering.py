@@ -8,8 +8,8 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_tools_service.knowledge.engines.conditions import Condition
-from heddle_tools_service.knowledge.filters import matching
 from heddle_tools_service.knowledge.records import AllOf, AnyOf, Comparison, Filter, Operator
+from heddle_tools_service.knowledge.searching.filters import matching
 
 _Time = Literal["document_time_from", "document_time_to"]
 _OPERATORS: dict[int, Operator] = {

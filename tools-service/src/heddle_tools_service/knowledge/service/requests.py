@@ -6,7 +6,7 @@ from typing import Any
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.cutting.chunking import Chunking
 from heddle_tools_service.knowledge.languages import language_of
 from heddle_tools_service.knowledge.records import (
     Mode,

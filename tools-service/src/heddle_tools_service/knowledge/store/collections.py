@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from heddle_tools_service.knowledge.catalogue import new_collection
-from heddle_tools_service.knowledge.embedding import WordEmbedder
+from heddle_tools_service.knowledge.embedders.embedding import WordEmbedder
 from heddle_tools_service.knowledge.engines.conditions import Compare
 from heddle_tools_service.knowledge.errors import InvalidInputError
 from heddle_tools_service.knowledge.languages import language_of

@@ -6,12 +6,12 @@ from contextlib import AsyncExitStack, aclosing
 from datetime import datetime
 from types import MappingProxyType
 
-from heddle_tools_service.knowledge import ingestion
-from heddle_tools_service.knowledge.batches import Batches
-from heddle_tools_service.knowledge.commits import Commits
 from heddle_tools_service.knowledge.engines.conditions import Compare
 from heddle_tools_service.knowledge.errors import DocumentNotFoundError
-from heddle_tools_service.knowledge.lookups import Lookups
+from heddle_tools_service.knowledge.ingesting import ingestion
+from heddle_tools_service.knowledge.ingesting.batches import Batches
+from heddle_tools_service.knowledge.ingesting.commits import Commits
+from heddle_tools_service.knowledge.ingesting.lookups import Lookups
 from heddle_tools_service.knowledge.names import check_document_name, is_document_id
 from heddle_tools_service.knowledge.records import Collection, Document, Ingested, IngestProgress
 from heddle_tools_service.knowledge.shelf import Shelf

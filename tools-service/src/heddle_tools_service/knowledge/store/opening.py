@@ -6,16 +6,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
-from heddle_tools_service.knowledge.embedding import Embedder
+from heddle_tools_service.knowledge.embedders.embedding import Embedder
 from heddle_tools_service.knowledge.engines.address import open_engine
 from heddle_tools_service.knowledge.errors import CollectionNotFoundError
 from heddle_tools_service.knowledge.graph.graphs import Graphs
-from heddle_tools_service.knowledge.maintenance import Maintenance
 from heddle_tools_service.knowledge.pages.keeper import PageKeeper
 from heddle_tools_service.knowledge.pages.models import OcrPageModel, PageModel
 from heddle_tools_service.knowledge.pages.reader import PageReader
-from heddle_tools_service.knowledge.parsing import Parser
-from heddle_tools_service.knowledge.reranking import Reranker
+from heddle_tools_service.knowledge.reading.parsing import Parser
+from heddle_tools_service.knowledge.searching.reranking import Reranker
 from heddle_tools_service.knowledge.shelves import open_shelves
 from heddle_tools_service.knowledge.store.collections import Collections
 from heddle_tools_service.knowledge.store.documents import Documents
@@ -24,7 +23,8 @@ from heddle_tools_service.knowledge.store.pages import Pages
 from heddle_tools_service.knowledge.store.passages import Passages
 from heddle_tools_service.knowledge.store.workings import Workings
 from heddle_tools_service.knowledge.tables import all_contents
-from heddle_tools_service.knowledge.upkeep import Upkeep
+from heddle_tools_service.knowledge.upkeep.maintenance import Maintenance
+from heddle_tools_service.knowledge.upkeep.upkeep import Upkeep
 
 _ANN_ROWS = 20_000
 _QUIET_SECONDS = 2.0

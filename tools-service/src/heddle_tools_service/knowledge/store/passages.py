@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from heddle_tools_service.knowledge.embedding import WordEmbedder
+from heddle_tools_service.knowledge.embedders.embedding import WordEmbedder
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_tools_service.knowledge.errors import InvalidInputError, RerankingError
 from heddle_tools_service.knowledge.passages import list_passages
@@ -13,7 +13,7 @@ from heddle_tools_service.knowledge.records import (
     Passage,
     SearchOptions,
 )
-from heddle_tools_service.knowledge.search import Question, find
+from heddle_tools_service.knowledge.searching.search import Question, find
 from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.store.workings import Workings, check_count
 

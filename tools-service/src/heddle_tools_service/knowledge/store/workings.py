@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from heddle_tools_service.knowledge.embedding import Embedder
+from heddle_tools_service.knowledge.embedders.embedding import Embedder
 from heddle_tools_service.knowledge.errors import (
     EmbedderMismatchError,
     ForeignBackendError,
@@ -11,9 +11,9 @@ from heddle_tools_service.knowledge.errors import (
 )
 from heddle_tools_service.knowledge.graph.graphs import Graphs
 from heddle_tools_service.knowledge.pages.keeper import PageKeeper
-from heddle_tools_service.knowledge.parsing import Parser
+from heddle_tools_service.knowledge.reading.parsing import Parser
 from heddle_tools_service.knowledge.records import EMBEDDED
-from heddle_tools_service.knowledge.reranking import Reranker
+from heddle_tools_service.knowledge.searching.reranking import Reranker
 from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.shelves import Shelves
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from heddle_tools_service.knowledge.embedding import EmbedderInfo, Kind, Vectors
+from heddle_tools_service.knowledge.embedders.embedding import EmbedderInfo, Kind, Vectors
 from heddle_tools_service.knowledge.errors import EmbeddingError
 from heddle_tools_service.providers.models.server import ModelServer
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_tools_service.knowledge.embedding import Vectors
+from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.errors import EmbeddingError
 from heddle_tools_service.knowledge.pages.models import PageModelInfo
 from heddle_tools_service.knowledge.pages.shapes import DrawnPage

@@ -13,8 +13,9 @@ from functools import partial
 
 import pyarrow as pa
 
-from heddle_tools_service.knowledge.chunks import Chunk
-from heddle_tools_service.knowledge.reuse import EmbeddedText
+from heddle_tools_service.knowledge.cutting.chunks import Chunk
+from heddle_tools_service.knowledge.ingesting.reuse import EmbeddedText
+from heddle_tools_service.knowledge.ingesting.together import Groups, Together
 from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.tables import (
     Version,
@@ -22,7 +23,6 @@ from heddle_tools_service.knowledge.tables import (
     replace_documents,
     update_labels,
 )
-from heddle_tools_service.knowledge.together import Groups, Together
 
 _MOST_DOCUMENTS = 128
 _MOST_ROWS = 4_096

@@ -5,7 +5,7 @@ import json
 from types import MappingProxyType
 from typing import Any
 
-from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.cutting.chunking import Chunking
 from heddle_tools_service.knowledge.records import Collection
 
 _PLAIN = (

@@ -1,13 +1,13 @@
-"""The process that embeds passages: `python -m heddle_tools_service.knowledge.embedding_worker`."""
+"""The process that embeds passages: `python -m heddle_tools_service.knowledge.embedders.worker`."""
 
 from functools import cache
 
 import msgspec
 
-from heddle_tools_service.knowledge.embedding import load_minilm, load_model
+from heddle_tools_service.knowledge.embedders.embedding import load_minilm, load_model
 from heddle_tools_service.knowledge.errors import EmbeddingError
-from heddle_tools_service.knowledge.frames import EmbedReply, EmbedRequest, serve
-from heddle_tools_service.knowledge.late_interaction import packed
+from heddle_tools_service.knowledge.searching.late_interaction import packed
+from heddle_tools_service.knowledge.workers.frames import EmbedReply, EmbedRequest, serve
 
 _model = cache(load_model)
 _word_model = cache(load_minilm)

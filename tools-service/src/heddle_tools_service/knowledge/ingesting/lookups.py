@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from heddle_tools_service.knowledge.ingesting.together import Groups, Together
 from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.tables import Version, find_documents
-from heddle_tools_service.knowledge.together import Groups, Together
 
 _MOST = 128
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from functools import partial
 
-from heddle_tools_service.knowledge.embedding import Embedder, LocalEmbedder, WordEmbedder
-from heddle_tools_service.knowledge.reuse import EmbeddedText
-from heddle_tools_service.knowledge.together import Groups, Together
+from heddle_tools_service.knowledge.embedders.embedding import Embedder, LocalEmbedder, WordEmbedder
+from heddle_tools_service.knowledge.ingesting.reuse import EmbeddedText
+from heddle_tools_service.knowledge.ingesting.together import Groups, Together
 
 LARGEST = 32
 """Passages of a batch: a local model gets through it in two seconds or so."""

@@ -8,12 +8,12 @@ text (`layout`), word for word; only above the later parts of a table its header
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from heddle_tools_service.knowledge.blocks import Block, ParsedDocument
-from heddle_tools_service.knowledge.chunking import DEFAULT, Chunking
-from heddle_tools_service.knowledge.cuts import Span, cut_block, overlapping
+from heddle_tools_service.knowledge.cutting.chunking import DEFAULT, Chunking
+from heddle_tools_service.knowledge.cutting.cuts import Span, cut_block, overlapping
+from heddle_tools_service.knowledge.cutting.parents import Passage, parent
 from heddle_tools_service.knowledge.errors import UnreadableDocumentError
-from heddle_tools_service.knowledge.layout import lay_out
-from heddle_tools_service.knowledge.parents import Passage, parent
+from heddle_tools_service.knowledge.reading.blocks import Block, ParsedDocument
+from heddle_tools_service.knowledge.reading.layout import lay_out
 
 MOST_CHUNKS = 30_000
 """Chunks that one document may have."""

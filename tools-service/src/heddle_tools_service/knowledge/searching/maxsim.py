@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_tools_service.knowledge.embedding import Vectors
+from heddle_tools_service.knowledge.embedders.embedding import Vectors
 
 
 def maxsim(query: Vectors, texts: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:

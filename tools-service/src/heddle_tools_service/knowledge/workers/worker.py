@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from itertools import count
 
-from heddle_tools_service.knowledge.frames import HEADER, frame
-from heddle_tools_service.knowledge.pipes import PipedProcess, start
+from heddle_tools_service.knowledge.workers.frames import HEADER, frame
+from heddle_tools_service.knowledge.workers.pipes import PipedProcess, start
 
 # All that a worker sees of the environment: the service's secrets are none of its business.
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")

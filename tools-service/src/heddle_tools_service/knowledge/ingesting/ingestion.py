@@ -11,18 +11,18 @@ from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
 
-from heddle_tools_service.knowledge import chunks as cutting
-from heddle_tools_service.knowledge.batches import LARGEST, Batches
-from heddle_tools_service.knowledge.commits import Commits, Prepared
-from heddle_tools_service.knowledge.documents import LARGEST_DOCUMENT, media_type_of
-from heddle_tools_service.knowledge.embedding import Embedder
+from heddle_tools_service.knowledge.cutting import chunks as cutting
+from heddle_tools_service.knowledge.embedders.embedding import Embedder
 from heddle_tools_service.knowledge.errors import InvalidInputError, UnreadableDocumentError
 from heddle_tools_service.knowledge.graph.graphs import CollectionGraph
-from heddle_tools_service.knowledge.lookups import Lookups
+from heddle_tools_service.knowledge.ingesting.batches import LARGEST, Batches
+from heddle_tools_service.knowledge.ingesting.commits import Commits, Prepared
+from heddle_tools_service.knowledge.ingesting.lookups import Lookups
+from heddle_tools_service.knowledge.ingesting.reuse import known_texts
 from heddle_tools_service.knowledge.names import check_document_name
-from heddle_tools_service.knowledge.parsing import Parser
+from heddle_tools_service.knowledge.reading.documents import LARGEST_DOCUMENT, media_type_of
+from heddle_tools_service.knowledge.reading.parsing import Parser
 from heddle_tools_service.knowledge.records import Document, Ingested, IngestProgress
-from heddle_tools_service.knowledge.reuse import known_texts
 from heddle_tools_service.knowledge.shelf import Shelf
 from heddle_tools_service.knowledge.tables import Version, indexed_text
 

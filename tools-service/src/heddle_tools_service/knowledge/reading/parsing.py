@@ -6,12 +6,12 @@ from types import MappingProxyType
 import msgspec
 
 from heddle_tools_service.knowledge.asking import asked
-from heddle_tools_service.knowledge.chunking import DEFAULT, Chunking
+from heddle_tools_service.knowledge.cutting.chunking import DEFAULT, Chunking
 from heddle_tools_service.knowledge.errors import StorageError, UnreadableDocumentError
-from heddle_tools_service.knowledge.frames import ParseReply, ParseRequest
-from heddle_tools_service.knowledge.worker import WorkerProcess
+from heddle_tools_service.knowledge.workers.frames import ParseReply, ParseRequest
+from heddle_tools_service.knowledge.workers.worker import WorkerProcess
 
-_WORKER = "heddle_tools_service.knowledge.parsing_worker"
+_WORKER = "heddle_tools_service.knowledge.reading.worker"
 _SECONDS = 60.0
 _NOTHING: Mapping[int, str] = MappingProxyType({})
 

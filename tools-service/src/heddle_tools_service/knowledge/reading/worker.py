@@ -1,12 +1,12 @@
-"""The process that reads documents: `python -m heddle_tools_service.knowledge.parsing_worker`."""
+"""The process that reads documents: `python -m heddle_tools_service.knowledge.reading.worker`."""
 
 import msgspec
 
-from heddle_tools_service.knowledge.chunks import chunk
-from heddle_tools_service.knowledge.documents import parse
+from heddle_tools_service.knowledge.cutting.chunks import chunk
 from heddle_tools_service.knowledge.errors import UnreadableDocumentError
-from heddle_tools_service.knowledge.frames import ParseReply, ParseRequest, serve
 from heddle_tools_service.knowledge.pages.limits import limit_memory
+from heddle_tools_service.knowledge.reading.documents import parse
+from heddle_tools_service.knowledge.workers.frames import ParseReply, ParseRequest, serve
 
 _MEMORY = 2 * 1024**3  # a file of 32 MiB that unfolds to more than this is an attack
 

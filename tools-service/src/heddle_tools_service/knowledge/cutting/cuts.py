@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from heddle_tools_service.knowledge.blocks import Block
-from heddle_tools_service.knowledge.chunking import Chunking
+from heddle_tools_service.knowledge.cutting.chunking import Chunking
+from heddle_tools_service.knowledge.reading.blocks import Block
 
 _BLANK = re.compile(r"\n\s*\n")
 _LINE = re.compile(r"\n")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from heddle_tools_service.knowledge.embedding import Vectors
+from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import Compare
 from heddle_tools_service.knowledge.engines.interface import Table
 

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from heddle_tools_service.knowledge.blocks import Block, ParsedDocument
 from heddle_tools_service.knowledge.errors import UnreadableDocumentError
 from heddle_tools_service.knowledge.formats.markdown import read_markdown
 from heddle_tools_service.knowledge.formats.pdf import read_pdf
@@ -19,6 +18,7 @@ from heddle_tools_service.knowledge.formats.plain import read_plain
 from heddle_tools_service.knowledge.formats.rows import read_rows
 from heddle_tools_service.knowledge.formats.webpage import declared_charset, read_webpage
 from heddle_tools_service.knowledge.formats.word import read_word
+from heddle_tools_service.knowledge.reading.blocks import Block, ParsedDocument
 
 __all__ = [
     "LARGEST_DOCUMENT",

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_tools_service.knowledge.candidates import Candidates, find_candidates, read
-from heddle_tools_service.knowledge.embedding import Vectors
+from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import Condition
 from heddle_tools_service.knowledge.engines.interface import Table
-from heddle_tools_service.knowledge.late_interaction import BLEND, interaction
+from heddle_tools_service.knowledge.ingesting.reuse import TOKENS
 from heddle_tools_service.knowledge.passages import COLUMNS, passage
-from heddle_tools_service.knowledge.ranking import (
+from heddle_tools_service.knowledge.records import Mode, Passage, SearchOptions
+from heddle_tools_service.knowledge.searching.candidates import Candidates, find_candidates, read
+from heddle_tools_service.knowledge.searching.late_interaction import BLEND, interaction
+from heddle_tools_service.knowledge.searching.ranking import (
     LOOKED_AT,
     Scores,
     adaptive,
@@ -27,9 +29,7 @@ from heddle_tools_service.knowledge.ranking import (
     reciprocal_rank,
     reranked,
 )
-from heddle_tools_service.knowledge.records import Mode, Passage, SearchOptions
-from heddle_tools_service.knowledge.reranking import BEST, Reranker
-from heddle_tools_service.knowledge.reuse import TOKENS
+from heddle_tools_service.knowledge.searching.reranking import BEST, Reranker
 
 _FEWEST_CANDIDATES = 50
 _CANDIDATES_PER_RESULT = 4

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_tools_service.knowledge.maxsim import maxsim
+from heddle_tools_service.knowledge.searching.maxsim import maxsim
 
 BLEND = 0.3
 """How much it counts beside the order before. Alone it is the worse judge on most sets."""

@@ -15,8 +15,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from heddle_tools_service.knowledge.chunking import DEFAULT, Chunking
-from heddle_tools_service.knowledge.chunks import Chunk
+from heddle_tools_service.knowledge.cutting.chunking import DEFAULT, Chunking
+from heddle_tools_service.knowledge.cutting.chunks import Chunk
 
 HEADER = struct.Struct(">II")
 _NICE = 10

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heddle_tools_service.knowledge.cuts import Span
+from heddle_tools_service.knowledge.cutting.cuts import Span
 
 _Section = tuple[str | int | None, ...]
 

@@ -1,4 +1,4 @@
-"""The process that puts tables in order: `python -m heddle_tools_service.knowledge.upkeep_worker`.
+"""The process that puts tables in order: `python -m heddle_tools_service.knowledge.upkeep.worker`.
 
 It has the lowest priority and one thread for computing: searches go first.
 """
@@ -9,8 +9,8 @@ import os
 import msgspec
 
 from heddle_tools_service.knowledge.errors import CollectionNotFoundError, KnowledgeError
-from heddle_tools_service.knowledge.frames import serve
-from heddle_tools_service.knowledge.upkeep import UpkeepReply, UpkeepRequest
+from heddle_tools_service.knowledge.upkeep.upkeep import UpkeepReply, UpkeepRequest
+from heddle_tools_service.knowledge.workers.frames import serve
 
 _NICER = 9  # on top of what `serve` does: 19, as low as it gets
 

@@ -12,9 +12,9 @@ import msgspec
 
 from heddle_tools_service.knowledge.asking import asked
 from heddle_tools_service.knowledge.errors import StorageError
-from heddle_tools_service.knowledge.worker import WorkerProcess
+from heddle_tools_service.knowledge.workers.worker import WorkerProcess
 
-_MODULE = "heddle_tools_service.knowledge.upkeep_worker"
+_MODULE = "heddle_tools_service.knowledge.upkeep.worker"
 _LONGEST = 6 * 3600.0
 """Seconds that one table may take: an index of some million vectors on one core."""
 _IDLE = 30.0

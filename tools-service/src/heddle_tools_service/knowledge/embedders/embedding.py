@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from heddle_tools_service.knowledge.asking import asked
 from heddle_tools_service.knowledge.errors import EmbeddingError
-from heddle_tools_service.knowledge.frames import EmbedReply, EmbedRequest
-from heddle_tools_service.knowledge.worker import WorkerProcess
+from heddle_tools_service.knowledge.workers.frames import EmbedReply, EmbedRequest
+from heddle_tools_service.knowledge.workers.worker import WorkerProcess
 
 Kind = Literal["query", "passage"]
 Vectors = NDArray[np.float32]
@@ -29,7 +29,7 @@ E5_TOKENS = 512
 MINILM = "all-MiniLM-L6-v2-int8"
 MULTILINGUAL_E5 = "multilingual-e5-small-q4"
 
-_WORKER = "heddle_tools_service.knowledge.embedding_worker"
+_WORKER = "heddle_tools_service.knowledge.embedders.worker"
 _WORKER_SECONDS = 120.0  # for one request of some 32 passages; on a quiet core it takes 2 to 8
 _REMEMBERED_QUERIES = 1_024  # 1.5 MiB
 
@@ -110,7 +110,7 @@ def load_model(name: str) -> LocalModel:
     """
     if name == MINILM:
         return load_minilm()
-    from heddle_tools_service.knowledge.multilingual_e5 import MultilingualE5  # noqa: PLC0415 (loads its engine)
+    from heddle_tools_service.knowledge.embedders.multilingual_e5 import MultilingualE5  # noqa: PLC0415 (loads its engine)
 
     return MultilingualE5()
 
@@ -121,7 +121,7 @@ def load_minilm() -> LocalWordModel:
     Raises:
         EmbeddingError: A file is missing or not the one that was tested.
     """
-    from heddle_tools_service.knowledge.minilm import MiniLm  # noqa: PLC0415 (slow to import)
+    from heddle_tools_service.knowledge.embedders.minilm import MiniLm  # noqa: PLC0415 (slow to import)
 
     return MiniLm()
 

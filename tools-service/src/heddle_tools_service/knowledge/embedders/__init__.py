@@ -1,0 +1,1 @@
+"""A collection's embedding models, and the process that runs them."""

@@ -1,0 +1,1 @@
+"""From a document that arrives to its rows in a collection, together with others."""

@@ -1,0 +1,1 @@
+"""Keeping a collection's files in order, in the background."""

@@ -1,0 +1,1 @@
+"""Processes that do the heavy work beside a service, and how it talks to them."""
