@@ -8,7 +8,8 @@ from typing import get_args
 from jsonschema import Draft202012Validator
 
 from heddle_tools_service.complaints import ARGUMENTS, complaints
-from heddle_tools_service.sdk import CALLED, Mode, Tool
+from heddle_tools_service.sdk import Mode, Tool
+from heddle_tools_service.sdk.calls import CALLED
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _NAME_RULE = "use 1 to 63 of a-z, 0-9 and _, a letter first"

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, create_model
 from heddle_tools_service.adapters.legacy import title_of
 from heddle_tools_service.definitions import DefinitionError
 from heddle_tools_service.models import arguments_schema
-from heddle_tools_service.sdk import FileChange, Function, Run, Tell, Tool, ToolCall, ToolResult
+from heddle_tools_service.sdk import FileChange, Function, Tell, Tool, ToolCall, ToolResult
+from heddle_tools_service.sdk.definition import Run
 
 Callback = Callable[[Mapping[str, Any]], Awaitable[None]]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from heddle_tools_service.sdk import Run, Source, ToolCall, ToolError, ToolResult
+from heddle_tools_service.sdk import Source, ToolCall, ToolError, ToolResult
+from heddle_tools_service.sdk.definition import Run
 
 _DEFAULT_TOP_K = 3
 _OURS = frozenset({"title", "name", "filename", "url", "path", "similarity", "score", "type"})

@@ -11,7 +11,8 @@ from typing import Any
 from heddle_tools_service.adapters.legacy import title_of
 from heddle_tools_service.adapters.retrieving import RetrieveFn, later, retrieving, sources_of
 from heddle_tools_service.definitions import DefinitionError
-from heddle_tools_service.sdk import Function, Occasion, Run, Tool, ToolCall, ToolResult
+from heddle_tools_service.sdk import Function, Occasion, Tool, ToolCall, ToolResult
+from heddle_tools_service.sdk.definition import Run
 
 _OLD_HOME = "app.tools._registry"
 _CONFIG = {

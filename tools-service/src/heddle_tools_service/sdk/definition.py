@@ -1,0 +1,160 @@
+"""What makes a function a tool."""
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heddle_runtime.outputs import ToolOutput
+from typing_extensions import TypeVar
+
+from heddle_tools_service.models import (
+    NoOptions,
+    Query,
+    ToolArguments,
+    ToolConfig,
+    arguments_schema,
+    schema_of,
+)
+from heddle_tools_service.routing import (
+    Example,
+    Trigger,
+)
+from heddle_tools_service.sdk.calls import (
+    CALLED,
+    Mode,
+    Occasion,
+    ToolCall,
+)
+from heddle_tools_service.sdk.functions import Function, Offered
+from heddle_tools_service.sdk.results import ToolResult
+
+ModelT = TypeVar("ModelT", bound=ToolConfig)
+
+
+Outcome = ToolResult | Awaitable[ToolResult] | AsyncIterator[ToolOutput]
+"""What a tool's function gives back."""
+
+
+Run = Callable[[ToolCall[Any, Any]], Outcome]
+
+
+Offer = Callable[[ToolCall[Any, Any]], Awaitable[Offered]]
+
+
+Available = Callable[[ToolCall[Any, Any]], Awaitable[bool]]
+
+
+Triggered = Callable[[ToolCall[Any, Any]], Awaitable[Trigger | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as the registry knows it. Made with the `tool` decorator."""
+
+    name: str
+    title: str
+    description: str
+    slot: str
+    schema: dict[str, Any]
+    """The JSON Schema (2020-12) of the configuration."""
+    parse: Callable[[dict[str, Any]], Any]
+    """Makes of a configuration that fits the schema what `ToolCall.config` is."""
+    run: Run
+    category: str = "custom"
+    version: str = "1.0"
+    modes: tuple[Mode, ...] = ("augment",)
+    module: str = ""
+    """Where the tool is defined."""
+    function: Function | None = None
+    """None if models cannot call it, or `offer` knows."""
+    offer: Offer | None = None
+    """Tells what models can call under a configuration, where that hangs on it."""
+    enabled: Callable[[Occasion[Any]], bool] | None = None
+    """Whether models may call it on an occasion. None if always."""
+    available: Available | None = None
+    """Whether it is of use now. None if always."""
+    trigger: Triggered | None = None
+    """Whether the routing agent must run it now. None if never."""
+    end: bool = False
+    """Whether a run of the routing agent ends with it."""
+    examples: tuple[Example, ...] = ()
+
+    @property
+    def blocking(self) -> bool:
+        """Whether the function runs in a thread."""
+        run = self.run
+        return not (inspect.iscoroutinefunction(run) or inspect.isasyncgenfunction(run))
+
+
+def tool(  # noqa: PLR0913 - what a definition says, each by its name
+    name: str,
+    *,
+    title: str,
+    config: type[ModelT] = NoOptions,  # type: ignore[assignment] # a type variable takes no default
+    arguments: type[ToolArguments] | None = None,
+    function: str = "",
+    offer: Offer | None = None,
+    slot: str = "context",
+    category: str = "custom",
+    version: str = "1.0",
+    modes: tuple[Mode, ...] = ("augment",),
+    enabled: Callable[[Occasion[ModelT]], bool] | None = None,
+    available: Available | None = None,
+    trigger: Triggered | None = None,
+    end: bool = False,
+    examples: Sequence[Example] = (),
+) -> Callable[[Callable[[ToolCall[ModelT, Any]], Outcome]], Tool]:
+    """Make a `Tool` of a function; the first line of its docstring is the tool's description.
+
+    Args:
+        name: The unique name, `[a-z][a-z0-9_]{0,62}`.
+        title: The name shown to people.
+        config: What an assistant's author can set. Without it: nothing.
+        arguments: What a model that calls the tool fills in. Without it: `Query`.
+        function: What the tool is called by a model. Without it: `name`.
+        offer: Tells the functions under a configuration; `arguments` and `function` mean nothing
+            then, and the tool's function gets a `CalledFunction` as its arguments.
+        slot: The template slot that is filled when a binding names none.
+        category: `rag`, `rubric`, `file`, `utilities`, `lms` or `custom`, for lists.
+        version: For people.
+        modes: The ways in which the tool can be bound.
+        enabled: Whether models may call it on an occasion. Without it: always. It is asked when
+            functions are offered and again when one is called, so it must be quick.
+        available: Whether it is of use now, asked when functions are offered and by the routing
+            agent before each decision, which it tells its state in `ToolCall.tree`;
+            `ToolCall.arguments` is None. It raises `ToolError` to say why not. Without it: always.
+        trigger: What the routing agent must run it with now, without deciding so. Without it, and
+            where it returns None, the agent decides.
+        end: Whether a run of the routing agent ends with it: its text is the answer.
+        examples: Requests that it is right for, which the agent shows models when they decide.
+    """
+
+    def decorate(run: Callable[[ToolCall[ModelT, Any]], Outcome]) -> Tool:
+        description, _, _ = (run.__doc__ or "").strip().partition("\n")
+        taken = arguments or Query
+        offered = Function(
+            function or name, description, arguments_schema(taken), taken.model_validate
+        )
+        return Tool(
+            name,
+            title,
+            description,
+            slot,
+            schema_of(config),
+            config.model_validate,
+            run,
+            category,
+            version,
+            modes,
+            run.__module__,
+            offered if CALLED & set(modes) and offer is None else None,
+            offer,
+            enabled,
+            available,
+            trigger,
+            end,
+            tuple(examples),
+        )
+
+    return decorate

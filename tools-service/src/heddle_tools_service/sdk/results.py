@@ -1,0 +1,71 @@
+"""What a tool gives back."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class ToolError(Exception):
+    """The tool gives up. The message is shown to people and models: it must not hold secrets."""
+
+    def __init__(
+        self, message: str = "", *, kind: str = "", details: Mapping[str, Any] | None = None
+    ) -> None:
+        """Say why.
+
+        Args:
+            message: What is wrong, and how to mend it.
+            kind: One of the tool's own words for it, for programs and for the model.
+            details: What else the model should know, plain JSON. The routing agent reads
+                `recoverable` (without it, a `ToolUnavailableError` is) and `suggestion`.
+        """
+        super().__init__(message)
+        self.kind = kind
+        self.details = dict(details or {})
+
+
+class ToolUnavailableError(ToolError):
+    """Something behind the tool is down; trying again later may help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something a result rests on."""
+
+    title: str
+    uri: str = ""
+    """Where people can read it."""
+    excerpt: str = ""
+    """The passage that was used."""
+    score: float | None = None
+    """How well it matches; None if the tool does not rank. 0.0 is a rank."""
+    kind: str = "passage"
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool found."""
+
+    text: str
+    """Goes into the template's slot as it is. Empty if nothing was found."""
+    sources: Sequence[Source] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """Facts for traces, plain JSON; not shown to the model. No contents, no secrets."""
+    warnings: Sequence[str] = ()
+    """Parts of the work that failed while the rest succeeded, one sentence each."""
+    slot: str = ""
+    """The slot to fill, if it is another than the tool's own."""
+    objects: Sequence[Mapping[str, Any]] = ()
+    """What was found, piece by piece, plain JSON, for the environment of the routing agent. Without
+    them the text is the one object, `{"text": …}`."""
+    name: str = ""
+    """What the objects are, for example their collection. Without it, the tool's name counts."""
+    message: str = ""
+    """One sentence about the result for whoever decides what to do next."""
+
+    @classmethod
+    def json(cls, value: Any, **others: Any) -> "ToolResult":
+        """Return a result whose text is JSON, as models like to read what a function returns."""
+        return cls(json.dumps(value, ensure_ascii=False), **others)
