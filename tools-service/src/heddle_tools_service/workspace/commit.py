@@ -16,11 +16,12 @@ from hashlib import sha256
 
 import structlog
 
+from heddle_tools_service.durable import sync
 from heddle_tools_service.workspace import jail
 from heddle_tools_service.workspace.errors import WorkspaceError, about
 from heddle_tools_service.workspace.jail import Image, Jail
 from heddle_tools_service.workspace.paths import TEMPORARY
-from heddle_tools_service.workspace.state import FileRecord, Record, State, save, sync
+from heddle_tools_service.workspace.state import FileRecord, Record, State, save
 
 log = structlog.get_logger(__name__)
 # Somebody else put something else there: what would have to be undone is gone.

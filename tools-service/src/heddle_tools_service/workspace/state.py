@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from heddle_tools_service.durable import sync
 from heddle_tools_service.workspace import locks
 from heddle_tools_service.workspace.limits import LARGEST_BACKUPS, MOST_BACKUPS
 
@@ -171,12 +172,3 @@ def save(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-
-
-def sync(folder: Path) -> None:
-    """Flush a folder: which names it holds."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
