@@ -13,8 +13,8 @@ from migration.replicas import Replica, replica
 from migration.serving import ADMIN
 from migration.stored import TEXT, everything, keep_many
 
-ROWS = 8_000
-KILLS = 3
+ROWS = 10_000
+KILLS = 5
 
 
 async def killed(service: Replica, responses: int, seconds: float) -> int:

@@ -13,13 +13,13 @@ from migration.replicas import replica
 from migration.serving import ADA, Caller
 from migration.stored import TEXT, everything, keep_many
 
-ROWS = 300
+ROWS = 600
 READERS = 50
 """On each replica."""
-READS = 30
+READS = 60
 """Of each reader."""
-QUOTA_EDITS = 300
-EDITS = 150
+QUOTA_EDITS = 600
+EDITS = 300
 WRITERS = 15
 """On each replica, of each kind."""
 
