@@ -13,7 +13,7 @@ from cli.interruptible import COMMAND
 from integration.whole import Whole, whole
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-DOCUMENTS = 8
+DOCUMENTS = 22  # more than are in flight
 
 
 def manual(folder: Path) -> Path:
@@ -83,8 +83,9 @@ async def test_an_interrupted_ingestion_goes_on_where_it_was_and_is_found(tmp_pa
     done = Counter(line.split()[0] for line in [*told, *rest.encode().splitlines()])
     states = Counter(line.split()[0] for line in out.splitlines())
     assert second == 0
-    assert states["new"] + states["unchanged"] == DOCUMENTS
-    assert 2 <= done[b"new"] <= states["unchanged"] < DOCUMENTS
+    # What the service was about to commit at the signal can be there a moment later.
+    assert states["new"] + states["unchanged"] + states["replaced"] == DOCUMENTS
+    assert 2 <= done[b"new"] <= states["unchanged"] + states["replaced"] < DOCUMENTS
     assert found[0] == 0
     assert found[1].startswith("1. ")
     assert answered[0] == 0

@@ -19,7 +19,7 @@ async def worker(running: "asyncio.Task[None]") -> psutil.Process:
         while not running.done():
             for child in psutil.Process().children():
                 with suppress(psutil.NoSuchProcess):
-                    if child.cmdline()[-1].endswith("upkeep_worker") and child.nice() == LOWEST:
+                    if child.cmdline()[-1].endswith("upkeep.worker") and child.nice() == LOWEST:
                         return child
             await asyncio.sleep(0.001)
     raise AssertionError("the upkeep was over before its process was seen")

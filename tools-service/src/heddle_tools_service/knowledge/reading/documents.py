@@ -1,6 +1,6 @@
 """From the bytes of a file to its title and its blocks of text.
 
-Reading happens in a process of its own (`parsing_worker`), because PDFs and web pages come from
+Reading happens in a process of its own (`worker`), because PDFs and web pages come from
 strangers and their parsers are C code; `parse` itself is plain and synchronous.
 """
 
