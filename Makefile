@@ -67,8 +67,10 @@ test: $(SYNCED) ## Run the tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone"
 	$(BIN)/pytest -m alone
 
-bench-agent: $(SYNCED) ## Measure how well the deciders of the agent choose
-	$(BIN)/python -m benchmarks.agent
+bench-agent: $(UV) ## Measure how well the deciders of the agent choose
+	@echo "Installing the locked packages and their extras, DSPy among them, into $(STATE)/extras"
+	@UV_PROJECT_ENVIRONMENT=$(STATE)/extras $(UV) sync --frozen --all-packages --all-groups --all-extras --python $(PYTHON) --quiet
+	$(STATE)/extras/bin/python -m benchmarks.agent
 
 bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 	$(BIN)/python -m benchmarks.gateway

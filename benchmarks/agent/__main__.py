@@ -158,8 +158,8 @@ async def main() -> None:
                     found.append(await measured(stub, EMBEDDED, decider, each, near))
                     _print(found[-1])
     _RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    asked = {name: str(value) for name, value in vars(given).items()}
-    kept = circumstances(asked) | {"figures": [asdict(each) for each in found]}
+    how: dict[str, object] = {name: str(value) for name, value in vars(given).items()}
+    kept = circumstances(how) | {"figures": [asdict(each) for each in found]}
     _RESULTS.write_text(json.dumps(kept, indent=1, ensure_ascii=False))
 
 
