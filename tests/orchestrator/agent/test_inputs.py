@@ -11,6 +11,7 @@ from heddle_orchestrator.agent.argument import evidence
 from heddle_orchestrator.agent.days import dates
 from heddle_orchestrator.agent.decision import Answer, Candidate, Question
 from heddle_orchestrator.agent.inputs import filled_in
+from heddle_orchestrator.agent.numbers import assigned
 from heddle_orchestrator.agent.spans import pieces
 
 TEXT = {"type": "string"}
@@ -202,3 +203,9 @@ def test_days_are_read_as_people_write_them() -> None:
     assert dates("on May 2nd, or 4 March", today) == [date(2026, 5, 2), date(2027, 3, 4)]
     assert dates("tomorrow, and 3/12/2026", today) == [date(2026, 3, 11), date(2026, 12, 3)]
     assert dates("31 February 2026, you may 12", today) == [date(2026, 5, 12)]
+
+
+def test_many_numbers_for_many_inputs_come_to_an_end() -> None:
+    numbers = {f"n{index}": {"type": "number"} for index in range(40)}
+    given = assigned("1 2 3 4 5 6 7 8", numbers, list(numbers))
+    assert given == {"n0": 1, "n1": 2, "n2": 3, "n3": 4, "n4": 5, "n5": 6}

@@ -1,8 +1,7 @@
 """Which number of a request is which input of a tool."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import permutations
-from typing import Any
+from typing import Any, NamedTuple
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
@@ -10,7 +9,8 @@ from jsonschema.exceptions import SchemaError
 from heddle_orchestrator.agent.values import number_places
 from heddle_orchestrator.agent.words import listed, stems, telling, words
 
-_MOST_NUMBERS = 6
+_MOST_NUMBERS = _MOST_INPUTS = 6
+"""There are 13,000 ways to give so many to so many."""
 _NEAR = 2
 """Words between a number and what says what it is."""
 _CUE, _NEEDED, _TURNED = 4.0, 10.0, 0.5
@@ -35,38 +35,61 @@ def assigned(
         needed: Those that must have one.
     """
     places = number_places(request)[:_MOST_NUMBERS]
+    wanted = [name for name in inputs if name in needed] + [n for n in inputs if n not in needed]
+    fits = {
+        name: _fitting(request, places, name, inputs[name], needed=name in needed)
+        for name in inputs
+        if name in wanted[:_MOST_INPUTS]
+    }
     best: dict[str, Any] = {}
     most = 0.0
-    for chosen in _ways(list(inputs), places):
-        made: dict[str, Any] = {}
-        points = 0.0
-        for name, place in chosen:
-            schema = inputs[name]
-            value = _typed(place[2], schema)
-            cue = _cue(request, place, name, schema)
-            if value is None or (name not in needed and not cue):
-                break
-            made[name] = value
-            points += cue * _CUE + (_NEEDED if name in needed else 0.0)
-        else:
-            starts = [place[0] for _, place in chosen]
-            points -= _TURNED * (starts != sorted(starts))
-            if points > most:
-                best, most = made, points
+    for chosen in _ways(list(fits.items())):
+        points = sum(
+            each.cue * _CUE + (_NEEDED if name in needed else 0.0) for name, each in chosen
+        )
+        starts = [each.place[0] for _, each in chosen]
+        points -= _TURNED * (starts != sorted(starts))
+        if points > most:
+            best, most = {name: each.value for name, each in chosen}, points
     return best
 
 
 _Place = tuple[int, int, float]
 
 
-def _ways(names: list[str], places: list[_Place]) -> Iterator[list[tuple[str, _Place]]]:
+class _Fit(NamedTuple):
+    """A number that may be an input."""
+
+    place: _Place
+    value: float
+    cue: float
+
+
+def _fitting(
+    request: str, places: Sequence[_Place], name: str, schema: Mapping[str, Any], *, needed: bool
+) -> list[_Fit]:
+    found = []
+    for place in places:
+        value = _typed(place[2], schema)
+        cue = 0.0 if value is None else _cue(request, place, name, schema)
+        if value is not None and (needed or cue):
+            found.append(_Fit(place, value, cue))
+    return found
+
+
+def _ways(
+    fits: Sequence[tuple[str, Sequence[_Fit]]], taken: frozenset[_Place] = frozenset()
+) -> Iterator[list[tuple[str, _Fit]]]:
     """Yield all ways to give numbers to inputs, each number once, in the order of the inputs."""
-    padded = [*places, *[None] * len(names)]
-    seen = set()
-    for chosen in permutations(padded, len(names)):
-        if chosen not in seen:
-            seen.add(chosen)
-            yield [(n, p) for n, p in zip(names, chosen, strict=True) if p is not None]
+    if not fits:
+        yield []
+        return
+    (name, found), *others = fits
+    for each in found:
+        if each.place not in taken:
+            for rest in _ways(others, taken | {each.place}):
+                yield [(name, each), *rest]
+    yield from _ways(others, taken)
 
 
 def _typed(value: float, schema: Mapping[str, Any]) -> float | None:
