@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -12,7 +12,7 @@ from heddle_orchestrator.agent.days import dates
 from heddle_orchestrator.agent.decision import Answer, Candidate, Question
 from heddle_orchestrator.agent.inputs import filled_in
 from heddle_orchestrator.agent.numbers import assigned
-from heddle_orchestrator.agent.spans import pieces
+from heddle_orchestrator.agent.spans import arithmetic, pieces, quoted
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}
@@ -209,3 +209,12 @@ def test_many_numbers_for_many_inputs_come_to_an_end() -> None:
     numbers = {f"n{index}": {"type": "number"} for index in range(40)}
     given = assigned("1 2 3 4 5 6 7 8", numbers, list(numbers))
     assert given == {"n0": 1, "n1": 2, "n2": 3, "n3": 4, "n4": 5, "n5": 6}
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("read", [quoted, arithmetic])
+@pytest.mark.parametrize("text", ["«", "« ", "\u2018", "“", " '", " ", "1 ", "(1"])
+def test_hostile_requests_take_no_longer(read: Callable[[str], object], text: str) -> None:
+    began = time.thread_time()
+    read((text * 20_000)[:2_000] if read is arithmetic else (text * 20_000)[:20_000])
+    assert time.thread_time() - began < 0.2

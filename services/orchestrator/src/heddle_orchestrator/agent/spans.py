@@ -9,7 +9,7 @@ from heddle_orchestrator.agent.words import is_empty, listed, stems, words
 
 _WORD = re.compile(r"\S+")
 _QUOTED = re.compile(
-    r"\"([^\"]+)\"|“([^”]+)”|«\s*([^»]+?)\s*»|‘([^’]+)’|(?<!\w)'([^']+(?:'\w[^']*)*)'(?!\w)"  # noqa: RUF001 - see below
+    r"\"([^\"]+)\"|“([^“”]+)”|«([^«»]+)»|‘([^‘’]+)’|(?<!\w)'([^']+(?:'\w[^']*)*)'(?!\w)"  # noqa: RUF001 - see below
 )
 _AROUND = "¿¡.,;:!?\"'()[]«»“”‘’"  # noqa: RUF001 - the quotation marks of people
 _OWN = re.compile(r"['’]s$")  # noqa: RUF001 - see above
@@ -67,6 +67,7 @@ def told(request: str) -> str:
 
 def arithmetic(request: str) -> str:
     """Return the sum that a request is about, with signs in place of words; empty without one."""
+    request = " ".join(request.split())  # long gaps take a pattern long
     for phrase, sign in _OPERATORS.items():
         request = re.sub(rf"\s*(?:{phrase})\s*", f" {sign} ", request, flags=re.IGNORECASE)
     found = _SUM.search(request)
