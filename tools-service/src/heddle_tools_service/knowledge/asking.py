@@ -5,6 +5,7 @@ from typing import TypeVar
 import msgspec
 
 from heddle_tools_service.knowledge.errors import KnowledgeError
+from heddle_tools_service.knowledge.workers.resting import RestingWorker
 from heddle_tools_service.knowledge.workers.worker import (
     WorkerClosedError,
     WorkerFailedError,
@@ -15,7 +16,7 @@ ReplyT = TypeVar("ReplyT")
 
 
 async def asked(
-    worker: WorkerProcess,
+    worker: WorkerProcess | RestingWorker,
     payload: bytes,
     reply: type[ReplyT],
     *,

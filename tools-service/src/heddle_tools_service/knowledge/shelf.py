@@ -1,11 +1,11 @@
 """An open collection: its tables, the lock around its commits, the meaning of its failures."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 from heddle_tools_service.knowledge.catalogue import Catalogue
-from heddle_tools_service.knowledge.engines.interface import Engine, Layout, Table
+from heddle_tools_service.knowledge.engines.interface import Engine, Layout, Snapshot, Table
 from heddle_tools_service.knowledge.errors import (
     CollectionNotFoundError,
     KnowledgeError,
@@ -76,9 +76,22 @@ class Shelf:
             await self.check_exists()
             yield
 
+    @asynccontextmanager
+    async def indexing(self) -> AsyncGenerator[None]:
+        """See indexes onto the disk that are made meanwhile. Others may commit.
 
-async def tidy(shelf: Shelf, *, ann_rows: int) -> None:
-    """Put a table in order: merge fragments, update indexes, drop old versions and leftovers.
+        Raises:
+            CollectionNotFoundError: The collection was deleted meanwhile.
+            StorageError: It failed; the collection is as it was.
+        """
+        async with self.using(), self.engine.flushed(f"chunks_{self.collection.id}"):
+            yield
+
+
+async def tidy(
+    shelf: Shelf, *, ann_rows: int, building: Snapshot | None, prune: bool
+) -> Snapshot | None:
+    """Put a table in order: merge its files, index its words and keys.
 
     An index of words that is of another language than the collection is made anew.
 
@@ -88,16 +101,39 @@ async def tidy(shelf: Shelf, *, ann_rows: int) -> None:
         shelf: The collection.
         ann_rows: From how many rows on an approximate vector index pays; below, an exact scan is
             faster and finds everything.
+        building: The state whose vectors this service has indexed at the moment.
+        prune: Whether to look for what earlier versions left, too.
+
+    Returns:
+        The state whose vectors are to be indexed, if any are.
     """
     upkeep = shelf.engine.locked_if_free(f"chunks_{shelf.collection.id}.upkeep")
     async with shelf.using(), upkeep as mine:
         if not mine:
-            return
+            return None
         await shelf.check_exists()
         if not await shelf.table.has_words_of(shelf.collection.language):
             await shelf.table.index_words(shelf.collection.language)
-        # Before that of vectors: it takes minutes, in which searches by words would read whatever
-        # their index does not hold.
-        async with shelf.writing():
-            await shelf.table.tidy()
-        await shelf.table.index_vectors(ann_rows)
+        async with _vectors(shelf) as free:
+            if free or building is not None:  # else another service does, of who knows which state
+                async with shelf.writing():
+                    await shelf.table.tidy(building)
+            if free and prune:  # an index is committed by comparing with all versions since
+                await shelf.table.prune()
+        async with shelf.indexing():
+            await shelf.table.index_rows()
+        return await shelf.table.vectors_due(ann_rows)
+
+
+async def index_vectors(shelf: Shelf, snapshot: Snapshot) -> None:
+    """Index the vectors of a table as of a state, unless somebody else is at it."""
+    async with shelf.using(), _vectors(shelf) as free:
+        if free:
+            await shelf.check_exists()
+            async with shelf.indexing():
+                await shelf.table.index_vectors(snapshot)
+
+
+def _vectors(shelf: Shelf) -> AbstractAsyncContextManager[bool]:
+    """Exclude others from indexing vectors."""
+    return shelf.engine.locked_if_free(f"chunks_{shelf.collection.id}.vectors")

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 import pyarrow as pa
 
 from heddle_tools_service.knowledge.embedders.embedding import Vectors
@@ -45,6 +46,18 @@ class Layout:
     vector: str = ""
     chosen: tuple[str, ...] = ()
     language: str = ENGLISH
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A state of a table, of which an index of vectors is made while others commit.
+
+    Attributes:
+        version: The number of its commit.
+        newest: The number of the last of its files; those of later commits have larger ones.
+    """
+
+    version: int
+    newest: int
 
 
 class Table(Protocol):
@@ -111,17 +124,31 @@ class Table(Protocol):
         Takes as long as reading all texts; searches by words go on as before meanwhile, or wait.
         """
 
-    async def index_vectors(self, ann_rows: int) -> None:
-        """Make an approximate index of vectors if it has so many rows and none yet.
+    async def index_rows(self) -> None:
+        """Bring the indexes of words and keys up to date, in commits; others go on meanwhile."""
 
-        Takes minutes; commits go on meanwhile.
+    async def vectors_due(self, ann_rows: int) -> Snapshot | None:
+        """Say whether vectors are to be indexed, and of which state.
+
+        Args:
+            ann_rows: From how many rows on an approximate index pays; below, an exact scan is
+                faster and finds everything.
+        """
+
+    async def index_vectors(self, snapshot: Snapshot) -> None:
+        """Make an approximate index of vectors as of a state, or bring it up to that.
+
+        Takes minutes; commits go on meanwhile, but nobody puts the files of that state in order.
         """
 
     async def has_vector_index(self) -> bool:
         """Say whether it has such an index."""
 
-    async def tidy(self) -> None:
-        """Put its files and indexes in order. Its lock must be held."""
+    async def tidy(self, spared: Snapshot | None) -> None:
+        """Put its files in order, but for those of a state. Its lock must be held."""
+
+    async def prune(self) -> None:
+        """Remove what earlier versions left, once no reader can need it."""
 
     async def size(self) -> int:
         """Return the bytes that it takes, 0 if that is not known."""
@@ -159,6 +186,9 @@ class Engine(Protocol):
 
     def committing(self, name: str) -> AbstractAsyncContextManager[None]:
         """Hold the lock of a table, and see what was committed to it onto the disk."""
+
+    def flushed(self, name: str) -> AbstractAsyncContextManager[None]:
+        """See what is committed to a table meanwhile onto the disk, excluding nobody."""
 
     async def forget_locks(self, ids: Sequence[str]) -> None:
         """Clear away what the locks of all but these collections left behind."""

@@ -81,6 +81,7 @@ class LanceEngine:
         self.locked = locks.locked
         self.locked_if_free = locks.locked_if_free
         self.committing = locks.committing
+        self.flushed = locks.flushed
         self.forget_locks = locks.forget
 
     async def names(self) -> list[str]:

@@ -5,7 +5,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
@@ -35,6 +35,9 @@ class Locks(Protocol):
     def committing(self, name: str) -> AbstractAsyncContextManager[None]:
         """Exclude others, and see what was committed onto the disk."""
 
+    def flushed(self, name: str) -> AbstractAsyncContextManager[None]:
+        """See what was committed onto the disk."""
+
     async def forget(self, ids: Sequence[str]) -> None:
         """Clear away what other locks left behind."""
 
@@ -63,11 +66,16 @@ class FileLocks:
     @asynccontextmanager
     async def committing(self, name: str) -> AsyncGenerator[None]:
         """Exclude others, and see what was committed onto the disk."""
-        async with self.locked(f"{name}.write"):
-            started = time.time_ns()
+        async with self.locked(f"{name}.write"), self.flushed(name):
             yield
-            flushes = self._flushes.setdefault(name, Flushes(self._folder / f"{name}.lance"))
-            await asyncio.to_thread(flushes.since, started)
+
+    @asynccontextmanager
+    async def flushed(self, name: str) -> AsyncGenerator[None]:
+        """See what was committed onto the disk."""
+        started = time.time_ns()
+        yield
+        flushes = self._flushes.setdefault(name, Flushes(self._folder / f"{name}.lance"))
+        await asyncio.to_thread(flushes.since, started)
 
     async def forget(self, ids: Sequence[str]) -> None:
         """Remove the files of other locks."""
@@ -106,6 +114,10 @@ class ProcessLocks:
     def committing(self, name: str) -> AbstractAsyncContextManager[None]:
         """Exclude others of this process: what an object store has taken is on its disks."""
         return self.locked(f"{name}.write")
+
+    def flushed(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Do nothing, as above."""
+        return nullcontext()
 
     async def forget(self, ids: Sequence[str]) -> None:
         """Forget the other locks that nobody holds."""

@@ -6,32 +6,39 @@ Every commit of a Lance table shows a reader all of its rows or none.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from lancedb.index import HnswSq
 from lancedb.query import ColumnOrdering, MatchQuery
 from lancedb.table import AsyncTable
 
 from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Condition
-from heddle_tools_service.knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout
+from heddle_tools_service.knowledge.engines.interface import (
+    DISTANCE,
+    KEY,
+    SCORE,
+    Layout,
+    Snapshot,
+)
 from heddle_tools_service.knowledge.engines.lance_sql import where_sql
+from heddle_tools_service.knowledge.engines.lance_upkeep import (
+    Place,
+    compact,
+    index_rows,
+    index_vectors,
+    prune,
+    vectors_due,
+)
 from heddle_tools_service.knowledge.engines.lance_words import is_of, words_index
 from heddle_tools_service.knowledge.locks import unbroken
 
 ResultT = TypeVar("ResultT")
 
-# Of an approximate index; without one they do nothing. The engine's own graph, with 20 neighbours
-# and 300 candidates, turns out differently every time: at 100,000 texts, a third of them repeated,
-# it found 0.94 to 0.99 of the ten best. This one, half as dear again to make, found 0.99.
-_INDEX = HnswSq(distance_type="cosine", m=32, ef_construction=400)
+# Of an approximate index; without one they do nothing.
 _EF = 400
 _REFINE = 2
-# Longer than any query runs, so that no reader of an older version loses its files.
-_KEPT_VERSIONS = timedelta(minutes=10)
 _ATTEMPTS = 20
 _LONGEST_PAUSE = 0.5
 
@@ -85,7 +92,9 @@ class LanceTable:
     ) -> pa.Table:
         """Find the nearest rows of those that match; the condition is applied first."""
         near = self.opened.query().nearest_to(vector).column(self._layout.vector)
-        near = near.distance_type("cosine").ef(max(_EF, limit)).refine_factor(_REFINE)
+        # So many are looked at again by their exact vectors, and the graph has to find them all.
+        candidates = max(_EF, limit * _REFINE)
+        near = near.distance_type("cosine").ef(candidates).refine_factor(_REFINE)
         return await _chosen(near, [*columns, DISTANCE], where).limit(limit).to_arrow()
 
     async def matching(
@@ -129,11 +138,17 @@ class LanceTable:
         """Take out all rows that match, in one commit."""
         await self._commit(lambda: self.opened.delete(where_sql(where)))
 
-    async def tidy(self) -> None:
-        """Merge fragments, update indexes, drop old versions and leftovers."""
-        # Leftovers of writers that died go when they are a week old: until then Lance cannot
-        # tell them from the files of a commit under way.
-        await self._commit(lambda: self.opened.optimize(cleanup_older_than=_KEPT_VERSIONS))
+    async def tidy(self, spared: Snapshot | None) -> None:
+        """Merge small fragments, but for those of a state."""
+        await self._tended(lambda place: compact(place, spared))
+
+    async def index_rows(self) -> None:
+        """Add rows to the indexes of words and keys."""
+        await self._tended(index_rows)
+
+    async def prune(self) -> None:
+        """Drop old versions and leftovers."""
+        await self._tended(prune)
 
     async def has_words_of(self, language: str) -> bool:
         """Say whether its words are cut as a language does."""
@@ -148,11 +163,15 @@ class LanceTable:
         )
         await self._commit(index)
 
-    async def index_vectors(self, ann_rows: int) -> None:
-        """Make the index of vectors, if there are enough rows and it is missing."""
-        column = self._layout.vector
-        if column and not await self.has_vector_index() and await self.count() >= ann_rows:
-            await self.opened.create_index(column, config=_INDEX)
+    async def vectors_due(self, ann_rows: int) -> Snapshot | None:
+        """Say whether vectors are to be indexed, and of which state."""
+        if not self._layout.vector:
+            return None
+        return await self._tended(lambda place: vectors_due(place, ann_rows))
+
+    async def index_vectors(self, snapshot: Snapshot) -> None:
+        """Make the index of vectors as of a state, or add its rows to it."""
+        await self._tended(lambda place: index_vectors(place, snapshot))
 
     async def has_vector_index(self) -> bool:
         """Say whether it has an index of vectors."""
@@ -167,6 +186,12 @@ class LanceTable:
     def close(self) -> None:
         """Let go of it."""
         self.opened.close()  # type: ignore[no-untyped-call]  # no annotations there
+
+    async def _tended(self, act: Callable[[Place], ResultT]) -> ResultT:
+        """Do a part of the upkeep."""
+        options = await self.opened.latest_storage_options() or {}
+        place = Place(await self.opened.uri(), options, self._layout.vector)
+        return await self._commit(lambda: asyncio.to_thread(act, place))
 
     async def _commit(self, act: Callable[[], Awaitable[ResultT]]) -> ResultT:
         """Commit; whoever loses a race that no lock has settled tries again."""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 
 import asyncpg
@@ -126,6 +126,10 @@ class PostgresEngine:
     def committing(self, name: str) -> AbstractAsyncContextManager[None]:
         """Hold the lock of a table; a transaction is on disk when it ends."""
         return self.locked(f"{name}.write")
+
+    def flushed(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Do nothing, as above."""
+        return nullcontext()
 
     async def forget_locks(self, ids: Sequence[str]) -> None:
         """Do nothing: advisory locks leave nothing behind."""

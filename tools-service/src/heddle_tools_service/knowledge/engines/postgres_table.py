@@ -9,7 +9,13 @@ import pyarrow as pa
 
 from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Among, Condition
-from heddle_tools_service.knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout
+from heddle_tools_service.knowledge.engines.interface import (
+    DISTANCE,
+    KEY,
+    SCORE,
+    Layout,
+    Snapshot,
+)
 from heddle_tools_service.knowledge.engines.postgres_layout import cut_anew
 from heddle_tools_service.knowledge.engines.postgres_sql import Parameters, where_sql
 from heddle_tools_service.knowledge.engines.postgres_types import records, table
@@ -143,12 +149,17 @@ class PostgresTable:
                 "UPDATE tables SET language = $2 WHERE name = $1", self._name, language
             )
 
-    async def index_vectors(self, ann_rows: int) -> None:
-        """Make the index of vectors, if there are enough rows and it is missing."""
+    async def index_rows(self) -> None:
+        """Do nothing: the server does it with every commit."""
+
+    async def vectors_due(self, ann_rows: int) -> Snapshot | None:
+        """Say whether the index of vectors is missing, and there are enough rows for one."""
         if not self._layout.vector or await self.count() < ann_rows:
-            return
-        if await self.has_vector_index():
-            return
+            return None
+        return None if await self.has_vector_index() else Snapshot(0, 0)
+
+    async def index_vectors(self, snapshot: Snapshot) -> None:
+        """Make the index of vectors; the server keeps it up to date."""
         # There may be one that was interrupted.
         await self._pool.execute(f"DROP INDEX IF EXISTS {self._index}")
         await self._pool.execute(
@@ -161,9 +172,12 @@ class PostgresTable:
         statement = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)"
         return bool(await self._pool.fetchval(statement, self._index))
 
-    async def tidy(self) -> None:
+    async def tidy(self, spared: Snapshot | None) -> None:
         """Tell the planner what is in it; the rest is done by the server's autovacuum."""
         await self._pool.execute(f"ANALYZE {self._name}")
+
+    async def prune(self) -> None:
+        """Do nothing: the server's autovacuum does it."""
 
     async def size(self) -> int:
         """Return the bytes that it takes with its indexes."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -162,15 +162,19 @@ class PageKeeper:
         """What ranks pages."""
         return self._model
 
-    async def sweep(self, collection: Record, kept: Iterable[str]) -> None:
+    async def sweep(
+        self, collection: Record, kept: Callable[[], Awaitable[Collection[str]]]
+    ) -> None:
         """Drop the pages of documents that are gone and that nobody is ingesting.
 
         Args:
             collection: Whose.
-            kept: The SHA-256 of every document of the collection, as of now or a little later.
+            kept: Tells the SHA-256 of every document of the collection. Asked only if there are
+                pages, after they were listed, so that new ones are not taken for ones left over.
         """
         shelf = self._shelf(collection.id)
-        gone = set(await self._in_thread(shelf.documents)) - set(kept)
+        pages = set(await self._in_thread(shelf.documents))
+        gone = pages - set(await kept()) if pages else pages
         for sha256 in gone:
             lock = self._lock(collection.id, sha256)
             async with exclusive_if_free(lock) as free:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -128,7 +129,7 @@ class KnowledgeStore:
         """Take what it works with; collections are put in order when they were quiet so long."""
         self._workings = workings
         self._upkeep = upkeep
-        self._maintenance = Maintenance(self.tidy, quiet_seconds=quiet_seconds)
+        self._maintenance = Maintenance(self._tend, quiet_seconds=quiet_seconds)
         self.collections = Collections(workings, self._maintenance.committed)
         self.documents = Documents(workings, self._maintenance.committed)
         self.passages = Passages(workings)
@@ -142,11 +143,18 @@ class KnowledgeStore:
             ForeignBackendError: Another backend holds it.
             StorageError: It failed; nothing is lost.
         """
+        await self._tend(collection)
+        await self._upkeep.built(collection)
+
+    async def _tend(self, collection: str) -> None:
+        """Put a collection's files in order; its vectors may still be indexed after that."""
         with suppress(CollectionNotFoundError):
             shelf = await self._workings.open(collection)
             await self._upkeep.tidy(collection)
             async with shelf.using():
-                await self._workings.pages.sweep(shelf.collection, await all_contents(shelf.table))
+                await self._workings.pages.sweep(
+                    shelf.collection, partial(all_contents, shelf.table)
+                )
 
     async def has_vector_index(self, collection: str) -> bool:
         """Say whether a collection's vectors are searched through an approximate index.

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import structlog
 
-MOST_COMMITS = 32
+MOST_COMMITS = 4
 MOST_ROWS = 4_000
 """A search by words reads so many in a twentieth of a second."""
 log = structlog.get_logger(__name__)
@@ -40,7 +40,7 @@ class Maintenance:
 
         Args:
             tidy: Puts the collection of this id in order.
-            quiet_seconds: How long after the last commit to begin, unless 32 commits or 4,000
+            quiet_seconds: How long after the last commit to begin, unless 8 commits or 4,000
                 rows have piled up.
         """
         self._tidy = tidy
