@@ -5,7 +5,7 @@ import asyncio
 import os
 import sys
 import time
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -25,23 +25,40 @@ BARE = "bare LanceDB hybrid"
 _TEXTS = REPOSITORY / ".heddle/benchmarks/texts"
 _RESULTS = REPOSITORY / "benchmarks/results/retrieval-scale.json"
 _PICTURE = REPOSITORY / "benchmarks/retrieval/scale.svg"
+_MODELS = ("minilm", "instant")
+_WARM = 6.0
+_WINDOW = 8.0
+"""Seconds of searches alone, before and after those beside something."""
+
+
+class Upkeep(msgspec.Struct):
+    """What the first upkeep took, in seconds, and the p50 of hybrid searches then, in ms."""
+
+    spent: float
+    cpu: float
+    alone: float
+    beside: float
+
+
+class Ingestion(msgspec.Struct):
+    """Passages a second, processor ms of each, and the p50 of hybrid searches then, in ms."""
+
+    model: str
+    rate: float
+    cpu: float
+    alone: float
+    beside: float
 
 
 class Size(msgspec.Struct):
-    """What was found at one number of passages. Seconds, MiB, passages per second."""
+    """What was found at one number of passages. Seconds, MiB."""
 
     chunks: int
     fill: float
-    upkeep: float
-    upkeep_cpu: float
+    upkeep: Upkeep | None
     memory: float
     figures: list[Figures]
-    ingestion: float
-    ingestion_cpu: float
-    hybrid_alone: float
-    hybrid_beside_ingestion: float
-    hybrid_alone_before: float
-    hybrid_beside_upkeep: float
+    ingestions: list[Ingestion]
 
 
 class _Kept(msgspec.Struct):
@@ -49,17 +66,19 @@ class _Kept(msgspec.Struct):
 
 
 async def measure(count: int, folder: Path, seconds: float) -> Size:
-    """Fill a store of so many passages and measure it."""
+    """Fill a store of so many passages, unless it is there, and measure it."""
     place = folder / f"store-{count}"
-    await _run("scale_fill", str(place), str(count), str(_TEXTS))
+    if not place.exists():
+        await _run("scale_fill", str(place), str(count), str(_TEXTS))
     known = truth(_TEXTS, count)
     async with AsyncExitStack() as stack:
         # What tends the store in the background would disturb: upkeep is measured by itself.
         embedder = TokenMeans(_TEXTS)
         store = await stack.enter_async_context(open_store(place, embedder, quiet_seconds=1e6))
         ways = searches(store)
-        before = await _p50(ways["hybrid"], known.questions, 5.0)
-        upkeep, upkeep_cpu, beside_upkeep = await _tidied(store, ways["hybrid"], known.questions)
+        upkeep = None
+        if not await store.has_vector_index(COLLECTION):
+            upkeep = await _tidied(store, ways["hybrid"], known.questions)
         tenth = {"vector": known.tenth, "vector, filtered": known.tenth_filtered}
         figures = [
             await measured(kind, way, known.questions, tenth.get(kind))
@@ -68,21 +87,32 @@ async def measure(count: int, folder: Path, seconds: float) -> Size:
         memory = psutil.Process().memory_info().rss / 2**20
         own = await bare(stack, place, store, embedder)
         figures.append(await measured(BARE, own, known.questions))
-        alone = await _p50(ways["hybrid"], known.questions, 5.0)
-        ingesting = asyncio.create_task(_run("scale_ingest", str(place), str(_TEXTS), str(seconds)))
-        await asyncio.sleep(4.0)  # it reads its texts
-        beside = await _p50(ways["hybrid"], known.questions, seconds)
-        passages, spent, cpu = map(float, (await ingesting).split()[-3:])
-    return Size(
-        count, known.fill_seconds, upkeep, upkeep_cpu, memory, figures, passages / spent,
-        cpu / passages * 1e3, alone, beside, before, beside_upkeep,
-    )  # fmt: skip
+        ingestions = [
+            await _ingested(model, place, ways["hybrid"], known.questions, seconds)
+            for model in _MODELS
+        ]
+    return Size(count, known.fill_seconds, upkeep, memory, figures, ingestions)
 
 
-async def _tidied(
-    store: KnowledgeStore, search: Search, questions: list[str]
-) -> tuple[float, float, float]:
-    """Put the store in order while it is searched; return seconds, CPU seconds, and the p50."""
+async def _ingested(
+    model: str, place: Path, search: Search, questions: list[str], seconds: float
+) -> Ingestion:
+    """Let another process ingest while the store is searched, and search before and after."""
+    alone = await _took(search, questions, _WINDOW)
+    ingesting = asyncio.create_task(
+        _run("scale_ingest", str(place), str(_TEXTS), str(seconds + _WARM), model)
+    )
+    await asyncio.sleep(_WARM)  # it reads its texts and loads its model
+    beside = await _took(search, questions, seconds)
+    passages, spent, cpu = map(float, (await ingesting).split()[-3:])
+    alone += await _took(search, questions, _WINDOW)
+    rate, each = passages / spent, cpu / passages * 1e3
+    return Ingestion(model, rate, each, median(alone), median(beside))
+
+
+async def _tidied(store: KnowledgeStore, search: Search, questions: list[str]) -> Upkeep:
+    """Put the store in order while it is searched."""
+    alone = await _took(search, questions, _WINDOW)
     began, took = time.monotonic(), []
     tidying = asyncio.create_task(store.tidy(COLLECTION))
     cpu, number = 0.0, 0
@@ -93,7 +123,7 @@ async def _tidied(
         cpu = max(cpu, sum(_cpu(each) for each in children))
         await asyncio.sleep(0.02)
     await tidying
-    return time.monotonic() - began, cpu, median(took) * 1e3
+    return Upkeep(time.monotonic() - began, cpu, median(alone), median(took))
 
 
 def _cpu(process: psutil.Process) -> float:
@@ -104,20 +134,20 @@ def _cpu(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-async def _p50(search: Search, questions: list[str], seconds: float) -> float:
-    """Return the median of the milliseconds that searches take, one every fiftieth of a second."""
+async def _took(search: Search, questions: list[str], seconds: float) -> list[float]:
+    """Return the milliseconds that searches take, with a fiftieth of a second between them."""
     took, until, number = [], time.monotonic() + seconds, 0
     while time.monotonic() < until:
         took.append(await _once(search, questions[number % len(questions)]))
         number += 1
         await asyncio.sleep(0.02)
-    return median(took) * 1e3
+    return took
 
 
 async def _once(search: Search, question: str) -> float:
     began = time.perf_counter()
     await search(question)
-    return time.perf_counter() - began
+    return (time.perf_counter() - began) * 1e3
 
 
 async def _run(module: str, *arguments: str) -> str:
@@ -146,23 +176,29 @@ def table(sizes: list[Size]) -> str:
     lines += [
         "",
         (
-            "| passages | rows written /s | upkeep s (CPU s) | memory MiB | ingested /s (CPU ms) "
-            "| p50 beside ingestion (alone) | p50 beside upkeep (alone) |"
+            "| passages | rows written /s | upkeep s (CPU s) | p50 beside it (alone) | memory MiB "
+            "| model | ingested /s (CPU ms) | p50 beside it (alone) | times |"
         ),
-        "|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
-    for size in sizes:
-        cells = (
-            f"{size.chunks:,}",
-            f"{size.chunks / size.fill:,.0f}",
-            f"{size.upkeep:.0f} ({size.upkeep_cpu:.0f})",
-            f"{size.memory:.0f}",
-            f"{size.ingestion:.0f} ({size.ingestion_cpu:.1f})",
-            f"{size.hybrid_beside_ingestion:.1f} ({size.hybrid_alone:.1f})",
-            f"{size.hybrid_beside_upkeep:.1f} ({size.hybrid_alone_before:.1f})",
-        )
-        lines.append(f"| {' | '.join(cells)} |")
+    lines += [_row(size, one) for size in sizes for one in size.ingestions]
     return "\n".join(lines)
+
+
+def _row(size: Size, one: Ingestion) -> str:
+    kept = size.upkeep
+    cells = (
+        f"{size.chunks:,}",
+        f"{size.chunks / size.fill:,.0f}",
+        f"{kept.spent:.0f} ({kept.cpu:.0f})" if kept else "",
+        f"{kept.beside:.1f} ({kept.alone:.1f})" if kept else "",
+        f"{size.memory:.0f}",
+        one.model,
+        f"{one.rate:.0f} ({one.cpu:.1f})",
+        f"{one.beside:.1f} ({one.alone:.1f})",
+        f"{one.beside / one.alone:.2f}",
+    )
+    return f"| {' | '.join(cells)} |"
 
 
 def _earlier(path: Path) -> list[Size]:
@@ -170,6 +206,10 @@ def _earlier(path: Path) -> list[Size]:
     if not path.exists():
         return []
     return msgspec.json.decode(path.read_bytes(), type=_Kept).sizes
+
+
+def _folder(kept: Path | None) -> AbstractContextManager[Path | str]:
+    return TemporaryDirectory(prefix="heddle-scale-") if kept is None else nullcontext(kept)
 
 
 def main() -> None:
@@ -183,11 +223,14 @@ def main() -> None:
         "--json", type=Path, default=_RESULTS, help="where figures are kept, beside those of others"
     )
     parser.add_argument("--picture", type=Path, default=_PICTURE, help="where they are drawn")
+    parser.add_argument(
+        "--stores", type=Path, help="folder where stores are kept, and found by the next run"
+    )
     asked = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     by_count = {size.chunks: size for size in _earlier(asked.json)}
     for count in asked.chunks:
-        with TemporaryDirectory(prefix="heddle-scale-") as folder:
+        with _folder(asked.stores) as folder:
             by_count[count] = asyncio.run(measure(count, Path(folder), asked.seconds))
         print(table([by_count[count]]), flush=True)
         kept = {**circumstances({"chunks": asked.chunks}), "sizes": list(by_count.values())}

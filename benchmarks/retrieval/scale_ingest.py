@@ -1,14 +1,19 @@
-"""`python -m benchmarks.retrieval.scale_ingest PLACE FOLDER SECONDS`: ingests beside searches.
+"""`python -m benchmarks.retrieval.scale_ingest PLACE FOLDER SECONDS MODEL`: ingests meanwhile.
 
-Documents go the whole way: read, cut, embedded, committed. Says how many passages it was.
+Documents go the whole way: read, cut, embedded, committed. Says how many passages it was. MODEL is
+`minilm`, which takes its time, or `instant`.
 """
 
 import asyncio
 import os
 import sys
 import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import psutil
+from heddle_tools_service.knowledge.embedders.embedding import Kind, MiniLmEmbedder, Vectors
 from heddle_tools_service.knowledge.records import Ingested
 from heddle_tools_service.knowledge.store import open_store
 
@@ -20,14 +25,36 @@ _TEXTS = 40_000
 _PER_DOCUMENT = 40
 
 
-async def ingest(place: str, folder: Path, seconds: float) -> None:
+class _WithModel(TokenMeans):
+    """Vectors like those that are in the store, for the time that a model takes."""
+
+    def __init__(self, folder: Path, model: MiniLmEmbedder) -> None:
+        super().__init__(folder)
+        self._model = model
+
+    async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Embed texts twice, and return the vectors that fit the store."""
+        await self._model.embed(texts, kind)
+        return self.vectors(texts)
+
+
+@asynccontextmanager
+async def _embedder(folder: Path, model: str) -> AsyncGenerator[TokenMeans]:
+    if model == "instant":
+        yield TokenMeans(folder)
+        return
+    async with MiniLmEmbedder() as minilm:
+        await minilm.embed(["loaded before the clock runs"], "passage")
+        yield _WithModel(folder, minilm)
+
+
+async def ingest(place: str, folder: Path, seconds: float, model: str) -> None:
     """Ingest documents of some forty passages, one after the other, for so long."""
     os.nice(10)  # searches go first
     texts, _ = read(folder, _TEXTS, 1)
     passages, number = 0, 0
-    async with open_store(place, TokenMeans(folder)) as store:
-        print("ready", flush=True)
-        began, cpu = time.monotonic(), time.process_time()
+    async with _embedder(folder, model) as embedder, open_store(place, embedder) as store:
+        began, cpu = time.monotonic(), _cpu()
         while time.monotonic() - began < seconds:
             at = number * _PER_DOCUMENT % _TEXTS
             body = "\n\n".join(each.text for each in texts[at : at + _PER_DOCUMENT])
@@ -36,8 +63,15 @@ async def ingest(place: str, folder: Path, seconds: float) -> None:
                     passages += event.chunks
             number += 1
         spent = time.monotonic() - began
-        print(passages, spent, time.process_time() - cpu, flush=True)
+        print(passages, spent, _cpu() - cpu, flush=True)
+
+
+def _cpu() -> float:
+    """Return the processor seconds of this process and of those that work for it."""
+    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    times = [process.cpu_times() for process in processes]
+    return float(sum(each.user + each.system for each in times))
 
 
 if __name__ == "__main__":
-    asyncio.run(ingest(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])))
+    asyncio.run(ingest(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]), sys.argv[4]))
