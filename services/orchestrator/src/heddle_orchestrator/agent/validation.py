@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from heddle_runtime.json_schema import UncheckableError
+from heddle_runtime.outputs import written
 
 from heddle_orchestrator.agent.decision import (
     MOST_AT_ONCE,
@@ -11,7 +12,7 @@ from heddle_orchestrator.agent.decision import (
     Decision,
     UndecidedError,
 )
-from heddle_orchestrator.agent.environment import members, written
+from heddle_orchestrator.agent.environment import members
 from heddle_orchestrator.agent.guard import RepeatGuard
 from heddle_orchestrator.agent.schemas import compiled
 
