@@ -306,3 +306,8 @@ def ask(target: assistant_pb2.Assistant | str, words: str = "Why?") -> pb.RunCom
 
 def kinds(events: Sequence[pb.RunEvent]) -> list[str]:
     return [event.WhichOneof("event") or "" for event in events]
+
+
+def prompt_of(bench: Bench) -> str:
+    """Return the text of what the model was asked last."""
+    return bench.connector.seen[-1].messages[-1].parts[0].text
