@@ -204,6 +204,9 @@ def test_a_new_collection_is_made_as_the_options_say(
         ("--metadata", "course", "Write key=value"),
         ("--metadata", "=x", "Write key=value"),
         ("--date", "yesterday", "Write it as 2026-03-31"),
+        ("--date", "0001-01-01T00:00:00+02:00", "Write it as 2026-03-31"),
+        ("--chunk-characters", "99999999999", "less than or equal to"),
+        ("--chunk-characters", "-1", "greater than or equal to 0"),
         ("--page-handling", "scan", "scan"),
     ],
 )

@@ -158,6 +158,16 @@ def test_a_refused_key_leaves_the_output_empty(
     assert "\n" not in notes.strip()
 
 
+@pytest.mark.parametrize("days", ["inf", "nan", "1e13", "0"])
+def test_a_key_ends_in_a_time_that_people_may_see(heddle: Run, days: str) -> None:
+    code, out, notes = heddle(
+        *("keys", "create", "--name", "k", "--organization", "uni", "--expires", days)
+    )
+
+    assert (code, out) == (2, "")
+    assert "--expires" in notes
+
+
 @pytest.mark.usefixtures("service")
 def test_settings_are_shown_without_secrets_edited_and_set_again(
     heddle: Run, tmp_path: Path

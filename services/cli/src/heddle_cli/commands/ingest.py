@@ -23,6 +23,8 @@ _STYLES = {"unreadable": "yellow", "failed": "red", "unchanged": "dim"}
 _WIDTH = len("unreadable")
 _AT_ONCE = 16
 """Documents in flight: small ones that arrive together share commits and embedding batches."""
+_MOST_CHARACTERS = 1_000_000
+"""More than any service takes; which sizes it takes is for it to say."""
 _NO_TYPE = "is of no type that can be read"
 _PAGES = {
     None: knowledge_pb2.PAGE_HANDLING_UNSPECIFIED,
@@ -60,7 +62,9 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
         str,
         typer.Option(help="The language that its words are cut as, like sv; und for none [en]."),
     ] = "",
-    chunk_characters: Annotated[int, typer.Option(help="What its passages aim at.")] = 0,
+    chunk_characters: Annotated[
+        int, typer.Option(min=0, max=_MOST_CHARACTERS, help="What its passages aim at.")
+    ] = 0,
     page_handling: Annotated[
         Literal["text", "pictures", "search"] | None,
         typer.Option(help="What is done with pages: text only, pictures kept, or searched too."),
