@@ -62,11 +62,16 @@ def test_a_token_stands_for_whom_it_was_made(monkeypatch: pytest.MonkeyPatch, he
     assert identity == Identity("ann", "school", ("a", "b"))
 
 
-@pytest.mark.parametrize("secret", ["", "too short"])
-def test_a_token_needs_a_secret(monkeypatch: pytest.MonkeyPatch, heddle: Run, secret: str) -> None:
+@pytest.mark.parametrize(
+    ("secret", "command"),
+    [("", "token"), ("too short", "token"), ("too short", "assistants")],
+)
+def test_a_secret_that_cannot_be_the_services_is_told(
+    monkeypatch: pytest.MonkeyPatch, heddle: Run, secret: str, command: str
+) -> None:
     monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", secret)
 
-    code, out, notes = heddle("token")
+    code, out, notes = heddle(command)
 
     assert (code, out) == (1, "")
     assert notes.startswith("heddle: HEDDLE_IDENTITY_SECRET must hold the secret")
