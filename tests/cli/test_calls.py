@@ -77,6 +77,19 @@ def test_a_secret_that_cannot_be_the_services_is_told(
     assert notes.startswith("heddle: HEDDLE_IDENTITY_SECRET must hold the secret")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("chat", "tutor", "caf\udce9"), ("token", "--subject", "\udce9"), ("migrate", "\udce9")],
+)
+def test_an_argument_that_is_not_utf_8_is_told_without_it(
+    monkeypatch: pytest.MonkeyPatch, heddle: Run, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
+
+    told = "heddle: An argument or a setting is not UTF-8. Write it so.\n"
+    assert heddle(*arguments) == (1, "", told)
+
+
 def test_the_module_runs_like_the_command() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "heddle_cli", "--help"],

@@ -1,5 +1,6 @@
 """`heddle ingest`: what becomes of every file, and what it costs to run it again."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,19 @@ def test_a_file_that_the_disk_refuses_is_unreadable(heddle: Run, corpus: Path) -
 
     assert code == 1
     assert "unreadable  large.txt: is larger than 30 MiB" in out
+
+
+@pytest.mark.usefixtures("services")
+def test_a_file_with_a_name_that_is_not_utf_8_does_not_stop_the_rest(
+    heddle: Run, corpus: Path
+) -> None:
+    Path(os.fsdecode(bytes(corpus) + b"/caf\xe9.md")).write_text("# Coffee")
+
+    code, out, _ = heddle("ingest", str(corpus), "--collection", "kb")
+
+    assert code == 1
+    assert "unreadable  caf?.md: has a name that is not UTF-8, rename it" in out
+    assert "new         b.RST: 2 passages" in out
 
 
 def test_a_link_does_not_lead_out_of_a_folder(

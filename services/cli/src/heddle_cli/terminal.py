@@ -13,11 +13,12 @@ _CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(co
 
 
 def plain(text: str) -> str:
-    """Return `text` without control characters.
+    """Return `text` without control characters, and with a `?` for what is not Unicode.
 
     Documents and models write what they like; a terminal would obey their escape sequences.
+    Names of files are bytes, which need not be letters in any encoding.
     """
-    return text.translate(_CONTROLS)
+    return text.translate(_CONTROLS).encode(errors="replace").decode()
 
 
 def columns(rows: Iterable[Sequence[str]]) -> None:
