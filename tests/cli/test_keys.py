@@ -190,6 +190,22 @@ def test_settings_are_shown_without_secrets_edited_and_set_again(
     assert heddle("organizations", "list") == (0, "uni  -  uni\n", "")
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b"", "is empty. Write {} for"), (b" \n", "is empty."), (b"{\xff}", "is not UTF-8.")],
+)
+def test_a_file_that_holds_no_settings_is_not_taken_for_settings_that_stay(
+    heddle: Run, tmp_path: Path, content: bytes, told: str
+) -> None:
+    file = tmp_path / "settings.json"
+    file.write_bytes(content)
+
+    code, out, notes = heddle("organizations", "set", "uni", str(file))
+
+    assert (code, out) == (1, "")
+    assert notes.startswith(f"heddle: {file} {told}")
+
+
 @pytest.mark.usefixtures("service")
 def test_an_organisation_that_is_not_there_is_told(heddle: Run) -> None:
     assert heddle("organizations", "show", "nil") == (
