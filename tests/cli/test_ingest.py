@@ -1,5 +1,6 @@
 """`heddle ingest`: what becomes of every file, and what it costs to run it again."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -121,6 +122,30 @@ def test_a_link_does_not_lead_out_of_a_folder(
     heddle("ingest", str(corpus), "--collection", "kb", "--recursive")
 
     assert set(services.knowledge.collections["kb"]) == {"a.md", "b.RST", "more/c.html"}
+
+
+@pytest.mark.usefixtures("services")
+def test_a_pipe_in_a_folder_is_not_waited_for(heddle: Run, corpus: Path) -> None:
+    os.mkfifo(corpus / "pipe.md")
+
+    code, out, _ = heddle("ingest", str(corpus), "--collection", "kb")
+
+    assert code == 0
+    assert "pipe" not in out
+
+
+@pytest.mark.usefixtures("services")
+def test_a_folder_that_cannot_be_read_is_named(heddle: Run, corpus: Path) -> None:
+    with contextlib.chdir(corpus):
+        for _ in range(20):  # until its path is longer than the system takes
+            Path("x" * 250).mkdir()
+            os.chdir("x" * 250)
+
+    code, out, notes = heddle("ingest", str(corpus), "--collection", "kb", "--recursive")
+
+    assert (code, out) == (1, "")
+    assert notes.startswith(f"heddle: The folder {corpus}/xxx")
+    assert "cannot be read: File name too long" in notes
 
 
 @pytest.mark.usefixtures("services")
