@@ -5,7 +5,7 @@ import sys
 from typing import Self, TypeVar
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 
 class ServiceSettings(BaseSettings):
@@ -95,13 +95,18 @@ def read(kind: type[SettingsT], arguments: list[str] | None = None) -> SettingsT
             problem = item["msg"].removeprefix("Value error, ")
             sys.stderr.write(f"{name}: {problem}\n" if name else f"{problem}\n")
         raise SystemExit(2) from None
+    except SettingsError as error:  # which names the field in quotes, and not what is in it
+        field = str(error).partition('"')[2].partition('"')[0]
+        sys.stderr.write(f"{_variable(kind, (field,))}: Input should be JSON\n")
+        raise SystemExit(2) from None
 
 
 def describe(kind: type[BaseSettings]) -> str:
     """Return one paragraph for each environment variable of `kind`."""
     lines = [f"{(kind.__doc__ or '').strip()}\n", "Environment variables:"]
     for name, field in kind.model_fields.items():
-        default = "" if field.default is None else f" [{field.default}]"
+        shown = ",".join(field.default) if isinstance(field.default, tuple) else field.default
+        default = "" if shown in (None, "", {}) else f" [{shown}]"
         lines.append(f"  {_variable(kind, (name,))}{default}\n      {field.description}")
     return "\n".join(lines) + "\n"
 
