@@ -3,7 +3,8 @@
 import pytest
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
-from orchestrator.bench import Bench, ask, assistant, done, kinds, text, tool
+from heddle_runtime.structs import from_struct
+from orchestrator.bench import Bench, ask, assistant, done, function, kinds, text, tool
 
 
 async def test_a_trace_shows_lengths_instead_of_what_tools_found(bench: Bench) -> None:
@@ -36,6 +37,30 @@ async def test_a_replaced_model_is_told_and_traced(bench: Bench, reason: str) ->
         assert events[0].model_replaced == told
         steps = [(step.name, step.error_reason) for step in events[-2].trace.steps]
         assert steps == [("model", reason or "NOT_FOUND"), ("model", "")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "traced"),
+    [
+        ('{"n": 3, "token": "abc"}', {"n": 3, "token": "[redacted]"}),
+        ('{"n": 100000000000000000000}', {"malformed": '{"n": 100000000000000000000}'}),
+        ('{"n": NaN}', {"malformed": '{"n": NaN}'}),
+        ('{"text": "half \\ud83d"}', {"malformed": '{"text": "half \\ud83d"}'}),
+        ("n = 3", {"malformed": "n = 3"}),
+    ],
+)
+async def test_a_trace_tells_what_a_function_was_called_with_whatever_that_is(
+    bench: Bench, arguments: str, traced: dict[str, object]
+) -> None:
+    bench.connector.calls = 1
+    bench.connector.arguments = arguments
+    request = ask(assistant(function("look")))
+    request.include_trace = True
+
+    events = await bench.events(request)
+
+    assert kinds(events)[-2:] == ["trace", "done"]
+    assert from_struct(events[-2].trace.steps[0].input) == traced
 
 
 async def test_a_verbose_assistant_traces_without_being_asked(bench: Bench) -> None:
