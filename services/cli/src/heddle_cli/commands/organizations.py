@@ -11,7 +11,7 @@ from heddle_runtime.errors import InvalidRequestError, NotFoundError
 
 from heddle_cli.connections import SOON, Connection, connected, outgoing
 from heddle_cli.options import MIGRATION, MigrationAddress
-from heddle_cli.pages import pages
+from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out, plain
 
 app = typer.Typer(help="Look at organisations and set them up.", no_args_is_help=True)
@@ -24,15 +24,12 @@ def list_organizations(*, migration_address: MigrationAddress = MIGRATION) -> No
     """List the organisations: short name, whether it is the system's, name."""
     with connected(migration_address, _SERVICE) as connection:
         stub = AccountServiceStub(connection.channel)
-        found = [
-            organization
-            for page in pages(
-                lambda token: stub.ListOrganizations(
-                    pb.ListOrganizationsRequest(page_token=token), **outgoing(SOON)
-                )
-            )
-            for organization in page.organizations
-        ]
+        found = items(
+            lambda token: stub.ListOrganizations(
+                pb.ListOrganizationsRequest(page_token=token), **outgoing(SOON)
+            ),
+            lambda page: page.organizations,
+        )
     if not found:
         notes.print("There are none. `heddle organizations set` makes one.", style="dim")
     columns((item.slug, "system" if item.system else "-", item.name) for item in found)
