@@ -38,6 +38,20 @@ def test_help_names_every_variable(capsys: pytest.CaptureFixture[str]) -> None:
     assert "HEDDLE_ADDRESS" in text
 
 
+def test_a_level_that_nothing_is_logged_at_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HEDDLE_LOG_LEVEL", "warning")
+    assert read(ServiceSettings, []).log_level == "warning"
+    monkeypatch.setenv("HEDDLE_LOG_LEVEL", "loud")
+
+    with pytest.raises(SystemExit):
+        read(ServiceSettings, [])
+
+    told = "HEDDLE_LOG_LEVEL: must be DEBUG, INFO, WARNING, ERROR or CRITICAL\n"
+    assert capsys.readouterr().err == told
+
+
 class Shop(BaseSettings):
     """A shop."""
 
