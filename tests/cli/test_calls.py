@@ -62,14 +62,32 @@ def test_a_token_stands_for_whom_it_was_made(monkeypatch: pytest.MonkeyPatch, he
     assert identity == Identity("ann", "school", ("a", "b"))
 
 
-@pytest.mark.parametrize("secret", ["", "too short"])
-def test_a_token_needs_a_secret(monkeypatch: pytest.MonkeyPatch, heddle: Run, secret: str) -> None:
+@pytest.mark.parametrize(
+    ("secret", "command"),
+    [("", "token"), ("too short", "token"), ("too short", "assistants")],
+)
+def test_a_secret_that_cannot_be_the_services_is_told(
+    monkeypatch: pytest.MonkeyPatch, heddle: Run, secret: str, command: str
+) -> None:
     monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", secret)
 
-    code, out, notes = heddle("token")
+    code, out, notes = heddle(command)
 
     assert (code, out) == (1, "")
     assert notes.startswith("heddle: HEDDLE_IDENTITY_SECRET must hold the secret")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("chat", "tutor", "caf\udce9"), ("token", "--subject", "\udce9"), ("migrate", "\udce9")],
+)
+def test_an_argument_that_is_not_utf_8_is_told_without_it(
+    monkeypatch: pytest.MonkeyPatch, heddle: Run, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
+
+    told = "heddle: An argument or a setting is not UTF-8. Write it so.\n"
+    assert heddle(*arguments) == (1, "", told)
 
 
 def test_the_module_runs_like_the_command() -> None:

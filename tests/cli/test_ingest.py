@@ -1,5 +1,7 @@
 """`heddle ingest`: what becomes of every file, and what it costs to run it again."""
 
+import contextlib
+import os
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,19 @@ def test_a_file_that_the_disk_refuses_is_unreadable(heddle: Run, corpus: Path) -
     assert "unreadable  large.txt: is larger than 30 MiB" in out
 
 
+@pytest.mark.usefixtures("services")
+def test_a_file_with_a_name_that_is_not_utf_8_does_not_stop_the_rest(
+    heddle: Run, corpus: Path
+) -> None:
+    Path(os.fsdecode(bytes(corpus) + b"/caf\xe9.md")).write_text("# Coffee")
+
+    code, out, _ = heddle("ingest", str(corpus), "--collection", "kb")
+
+    assert code == 1
+    assert "unreadable  caf?.md: has a name that is not UTF-8, rename it" in out
+    assert "new         b.RST: 2 passages" in out
+
+
 def test_a_link_does_not_lead_out_of_a_folder(
     services: Services, heddle: Run, corpus: Path, tmp_path: Path
 ) -> None:
@@ -107,6 +122,30 @@ def test_a_link_does_not_lead_out_of_a_folder(
     heddle("ingest", str(corpus), "--collection", "kb", "--recursive")
 
     assert set(services.knowledge.collections["kb"]) == {"a.md", "b.RST", "more/c.html"}
+
+
+@pytest.mark.usefixtures("services")
+def test_a_pipe_in_a_folder_is_not_waited_for(heddle: Run, corpus: Path) -> None:
+    os.mkfifo(corpus / "pipe.md")
+
+    code, out, _ = heddle("ingest", str(corpus), "--collection", "kb")
+
+    assert code == 0
+    assert "pipe" not in out
+
+
+@pytest.mark.usefixtures("services")
+def test_a_folder_that_cannot_be_read_is_named(heddle: Run, corpus: Path) -> None:
+    with contextlib.chdir(corpus):
+        for _ in range(20):  # until its path is longer than the system takes
+            Path("x" * 250).mkdir()
+            os.chdir("x" * 250)
+
+    code, out, notes = heddle("ingest", str(corpus), "--collection", "kb", "--recursive")
+
+    assert (code, out) == (1, "")
+    assert notes.startswith(f"heddle: The folder {corpus}/xxx")
+    assert "cannot be read: File name too long" in notes
 
 
 @pytest.mark.usefixtures("services")
@@ -204,6 +243,9 @@ def test_a_new_collection_is_made_as_the_options_say(
         ("--metadata", "course", "Write key=value"),
         ("--metadata", "=x", "Write key=value"),
         ("--date", "yesterday", "Write it as 2026-03-31"),
+        ("--date", "0001-01-01T00:00:00+02:00", "Write it as 2026-03-31"),
+        ("--chunk-characters", "99999999999", "less than or equal to"),
+        ("--chunk-characters", "-1", "greater than or equal to 0"),
         ("--page-handling", "scan", "scan"),
     ],
 )

@@ -158,6 +158,16 @@ def test_a_refused_key_leaves_the_output_empty(
     assert "\n" not in notes.strip()
 
 
+@pytest.mark.parametrize("days", ["inf", "nan", "1e13", "0"])
+def test_a_key_ends_in_a_time_that_people_may_see(heddle: Run, days: str) -> None:
+    code, out, notes = heddle(
+        *("keys", "create", "--name", "k", "--organization", "uni", "--expires", days)
+    )
+
+    assert (code, out) == (2, "")
+    assert "--expires" in notes
+
+
 @pytest.mark.usefixtures("service")
 def test_settings_are_shown_without_secrets_edited_and_set_again(
     heddle: Run, tmp_path: Path
@@ -178,6 +188,22 @@ def test_settings_are_shown_without_secrets_edited_and_set_again(
     code, _, notes = heddle(*changing)
     assert (code, "changed since it was read" in notes) == (1, True)
     assert heddle("organizations", "list") == (0, "uni  -  uni\n", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b"", "is empty. Write {} for"), (b" \n", "is empty."), (b"{\xff}", "is not UTF-8.")],
+)
+def test_a_file_that_holds_no_settings_is_not_taken_for_settings_that_stay(
+    heddle: Run, tmp_path: Path, content: bytes, told: str
+) -> None:
+    file = tmp_path / "settings.json"
+    file.write_bytes(content)
+
+    code, out, notes = heddle("organizations", "set", "uni", str(file))
+
+    assert (code, out) == (1, "")
+    assert notes.startswith(f"heddle: {file} {told}")
 
 
 @pytest.mark.usefixtures("service")

@@ -167,8 +167,8 @@ def test_an_error_of_a_newer_contract_is_told_by_its_message(
 def test_a_terminal_shows_bars_that_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=80, highlight=False)
-    monkeypatch.setattr("heddle_cli.sweeps.out", console)
-    monkeypatch.setattr("heddle_cli.reports.out", console)
+    for module in ("sweeps", "reports", "terminal"):
+        monkeypatch.setattr(f"heddle_cli.{module}.out", console)
 
     follow([response(2), response(5)])
 

@@ -48,7 +48,7 @@ async def test_models_of_all_connectors_are_listed_in_order_and_remembered(
 
 
 async def test_models_come_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_MODELS", "m1, m2,m3")
+    monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_MODELS", " m1, m2,,m3,")
     names, token = [], ""
     async with service() as stub:
         while True:

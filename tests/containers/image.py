@@ -14,7 +14,9 @@ from containers.files import REQUIRED, ROOT, SERVICES, command, service, stages
 from runtime.ports import free_port
 
 SHELL = "/bin/sh"  # what RUN and CMD use
-_PATIENCE = 30.0
+BUILD, PATIENCE = 600.0, 180.0
+"""Seconds for an installation, and for a start or a health check: a slow machine reads half a
+gigabyte from a cold disk."""
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".*_cache", ".venv")
 
 
@@ -43,7 +45,7 @@ class Image:
             check=False,
             cwd="/",
             env=self.path() | {"HEALTH": address},
-            timeout=30,
+            timeout=PATIENCE,
         )
         return ran.returncode == 0
 
@@ -72,7 +74,7 @@ def build(name: str, folder: Path, **arguments: str) -> Image:
                 cwd=source,
                 env=variables,
                 text=True,
-                timeout=600,
+                timeout=BUILD,
             )
             assert ran.returncode == 0, ran.stderr
     shutil.rmtree(source)  # the image has no sources
@@ -116,7 +118,7 @@ def started(image: Image, name: str, folder: Path) -> Iterator[str]:
 def _wait_until_healthy(
     image: Image, address: str, process: "subprocess.Popen[bytes]", log: Path
 ) -> None:
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + PATIENCE
     while not image.healthy(address):
         assert process.poll() is None, log.read_text()[-4000:]
         assert time.monotonic() < until, f"not healthy at {address}: {log.read_text()[-4000:]}"

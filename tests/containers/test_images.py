@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from containers.files import SERVICES, stages
-from containers.image import Image, build, started
+from containers.image import BUILD, PATIENCE, Image, build, started
+
+pytestmark = pytest.mark.timeout(BUILD + 2 * PATIENCE)
 
 # The shared libraries that python:3.11-slim holds, of those that compiled packages ask for.
 SLIM = {

@@ -106,6 +106,8 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
     batches: Sequence[Sequence[connector_pb2.GenerationEvent]] = ()
     calls: int = 0
     """How often it calls a function first, the one that it is offered."""
+    arguments: str = "{}"
+    """With what."""
     going_on: asyncio.Event | None = None
     """What it waits for before it streams anything but the first batch."""
     seen: list[connector_pb2.GenerateMessageRequest] = field(default_factory=list)
@@ -137,7 +139,9 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
         said = self.batches or [[text("Hello"), done()]]
         if len(self.seen) > self.calls:
             return said
-        call = chat_pb2.ToolCall(id="c", name=request.functions[0].name, arguments_json="{}")
+        call = chat_pb2.ToolCall(
+            id="c", name=request.functions[0].name, arguments_json=self.arguments
+        )
         *before, last = said
         return [*before, [connector_pb2.GenerationEvent(tool_call=call), *last]]
 
@@ -306,3 +310,8 @@ def ask(target: assistant_pb2.Assistant | str, words: str = "Why?") -> pb.RunCom
 
 def kinds(events: Sequence[pb.RunEvent]) -> list[str]:
     return [event.WhichOneof("event") or "" for event in events]
+
+
+def prompt_of(bench: Bench) -> str:
+    """Return the text of what the model was asked last."""
+    return bench.connector.seen[-1].messages[-1].parts[0].text

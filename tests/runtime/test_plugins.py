@@ -60,3 +60,13 @@ def test_each_broken_one_is_reported_with_its_file(found: Plugins[Thing]) -> Non
     }
     assert "no such library" in problems["folder:e_raises.py"]
     assert "folder:a_first.py" in problems["folder:b_again.py"]
+
+
+def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
+    package = ModuleType("no_builtin_things")
+    package.__path__ = []
+
+    [problem] = discover(package, "heddle.nothing", tmp_path / "x", things).problems
+
+    assert problem.origin == f"folder:{tmp_path / 'x'}"
+    assert problem.message.startswith("There is no such folder.")

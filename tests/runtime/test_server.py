@@ -10,6 +10,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime.calls import CALLER, Caller, outgoing
 from heddle_runtime.client import channel
 from heddle_runtime.errors import ResourceExhaustedError, UnauthenticatedError, from_rpc
+from heddle_runtime.health import healthy
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.settings import ServiceSettings
 from runtime.greeting import CONTRACT, Greeter, ask, greeting
@@ -88,3 +89,11 @@ async def test_a_stop_lets_running_calls_finish_and_says_so_first() -> None:
 
     assert len(answers) == 20
     assert second.status == health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+async def test_a_health_check_asks_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("http_proxy", "https_proxy", "grpc_proxy"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    async with greeting(greeter(), ServiceSettings(drain_wait=0)) as server:
+        assert await asyncio.to_thread(healthy, server.address)

@@ -1,8 +1,9 @@
 """`heddle_runtime.settings`."""
 
 import pytest
-from heddle_runtime.settings import ServiceSettings, is_local, read
-from pydantic import ValidationError
+from heddle_runtime.settings import ServiceSettings, describe, is_local, read
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,49 @@ def test_help_names_every_variable(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(str(field.description) in text for field in ServiceSettings.model_fields.values())
     assert "HEDDLE_IDENTITY_SECRET" in text
     assert "HEDDLE_ADDRESS" in text
+
+
+def test_a_level_that_nothing_is_logged_at_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HEDDLE_LOG_LEVEL", "warning")
+    assert read(ServiceSettings, []).log_level == "warning"
+    monkeypatch.setenv("HEDDLE_LOG_LEVEL", "loud")
+
+    with pytest.raises(SystemExit):
+        read(ServiceSettings, [])
+
+    told = "HEDDLE_LOG_LEVEL: must be DEBUG, INFO, WARNING, ERROR or CRITICAL\n"
+    assert capsys.readouterr().err == told
+
+
+class Shop(BaseSettings):
+    """A shop."""
+
+    model_config = SettingsConfigDict(env_prefix="SHOP_")
+
+    name: str = Field(default="", description="Its name.")
+    town: str = Field(default="Vic", description="Its town.")
+    doors: tuple[str, ...] = Field(default=(), description="Its doors.")
+    keys: dict[str, SecretStr] = Field(default={}, description="What opens them.")
+
+
+def test_help_tells_defaults_and_none_where_there_is_nothing() -> None:
+    assert describe(Shop).splitlines()[3::2] == [
+        *("  SHOP_NAME", "  SHOP_TOWN [Vic]", "  SHOP_DOORS", "  SHOP_KEYS")
+    ]
+
+
+def test_what_is_no_json_is_told_by_the_variables_name_without_the_value(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SHOP_KEYS", "sk-oops")
+
+    with pytest.raises(SystemExit) as left:
+        read(Shop, [])
+
+    assert left.value.code == 2
+    assert capsys.readouterr().err == "SHOP_KEYS: Input should be JSON\n"
 
 
 def test_a_wrong_value_is_told_by_the_variables_name_without_the_value(

@@ -189,7 +189,13 @@ async def test_a_failure_tells_its_kind_and_details() -> None:
     @tool("patch", title="Patch", modes=("augment", "function"))
     async def patch(_: object) -> ToolResult:
         """Patches."""
-        details = {"line": 3, "token": "sk-abcdefghijklmnopqrstuvwxyz123456"}
+        details = {
+            "line": 3,
+            "key": "sk-abcdefghijklmnopqrstuvwxyz123456",
+            # Together, as text, they would look like an address with a password.
+            "site": "https://ana:",
+            "seen": ["at@home"],
+        }
         raise ToolError("No match.", kind="content_mismatch", details=details)
 
     @tool("remote", title="Remote", modes=("augment", "function"))
@@ -205,7 +211,8 @@ async def test_a_failure_tells_its_kind_and_details() -> None:
     assert failed.metadata["kind"] == "content_mismatch"
     details = json.loads(failed.metadata["details_json"])
     assert details["line"] == 3
-    assert "abcdefghijklmnop" not in details["token"]
+    assert details["key"] == "[redacted]"
+    assert (details["site"], details["seen"]) == ("https://ana:", ["at@home"])
     assert isinstance(down, UnavailableError)
     assert down.metadata["kind"] == "down"
     assert "details_json" not in down.metadata

@@ -106,7 +106,7 @@ async def test_broken_plugins_are_told_and_skipped(tmp_path: Path) -> None:
 def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
     [problem] = Registry.discover(tmp_path / "absent").problems
 
-    assert problem.message == "There is no such folder. Check HEDDLE_TOOLS_DIR."
+    assert problem.message == "There is no such folder. Check the setting of it."
 
 
 async def test_a_plugin_is_loaded_once(tmp_path: Path) -> None:

@@ -119,6 +119,8 @@ def test_a_schema_without_rules_takes_anything() -> None:
     [
         ({"type": "nonsense"}, "is not JSON Schema 2020-12, see type"),
         ({"properties": {"a": {"minimum": "x"}}}, "see properties/a/minimum"),
+        ({"properties": {"a": {"pattern": "("}}}, "see properties/a/pattern: is no pattern"),
+        ({"properties": {"a": {"$ref": "#/$defs/absent"}}}, "does not exist"),
         ({"$ref": "http://127.0.0.1:1/schema.json"}, "refers to another document"),
         ({"properties": {"a": {"items": [{"$ref": "file:///etc/passwd"}]}}}, "2020-12|document"),
         ("text", "is not a JSON object"),
@@ -129,10 +131,40 @@ def test_a_schema_that_cannot_serve_is_refused_with_what_to_mend(schema: Any, me
         CompiledSchema(schema, dict)
 
 
-def test_a_reference_to_nothing_does_not_crash() -> None:
-    [violation] = violations({"a": 1}, {"properties": {"a": {"$ref": "#/$defs/absent"}}})
+@pytest.mark.parametrize(
+    ("forms", "description"),
+    [
+        (
+            [{"type": "string"}, {"type": ["null", "integer"]}],
+            "must be of type string or null or integer",
+        ),
+        ([{"type": "string", "minLength": 2}, {"type": "integer"}], "of type string or integer"),
+        ([{"type": "string"}, {"minimum": 3}], "has none of the allowed forms"),
+    ],
+)
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_forms_are_told_by_their_types_if_these_tell_them_apart(
+    keyword: str, forms: list[Any], description: str
+) -> None:
+    [violation] = violations({"a": 1.5}, {"properties": {"a": {keyword: forms}}})
 
-    assert violation.description == "cannot be checked: the schema is broken"
+    assert description in violation.description
+
+
+def test_a_hostile_pattern_of_an_option_ends() -> None:
+    [violation] = violations({"a": "a" * 100 + "!"}, {"properties": {"a": {"pattern": "(a|aa)+$"}}})
+
+    assert violation == Violation("config.a", "must match the pattern (a|aa)+$")
+
+
+def test_a_value_that_is_nested_too_deeply_is_told_so() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(300):
+        deep = {"a": deep}
+
+    [violation] = violations({"a": deep}, {"properties": {"a": {"const": 1}}})
+
+    assert violation.description.startswith("cannot be checked: ")
 
 
 def test_a_schema_that_contains_itself_ends() -> None:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-import jsonschema
 import pytest
 from google.protobuf.json_format import MessageToDict
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.json_schema import Schema
 from heddle_tools_service.conversation import Scene
 from heddle_tools_service.facts.schema import tables_of
 from heddle_tools_service.outcomes import in_environment, phrase, result
@@ -322,7 +322,7 @@ class TestEveryTool:
 
     def test_schema_is_valid_and_every_option_is_explained(self, installed: Installed) -> None:
         schema = installed.tool.schema
-        jsonschema.Draft202012Validator.check_schema(schema)
+        Schema(schema)
         assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
         assert schema["additionalProperties"] is False
         assert all(option.get("description") for option in schema["properties"].values())
@@ -330,13 +330,13 @@ class TestEveryTool:
     def test_every_required_option_has_an_example_that_fits(self, installed: Installed) -> None:
         given = example(installed.tool.schema)
         assert given.keys() >= set(installed.tool.schema.get("required", ()))
-        jsonschema.validate(given, installed.tool.schema)
+        assert Schema(installed.tool.schema).errors(given) == []
 
     def test_a_model_is_told_of_every_argument(self, installed: Installed) -> None:
         function = installed.tool.function
         if function is None:
             pytest.skip("models cannot call it")
-        jsonschema.Draft202012Validator.check_schema(function.schema)
+        Schema(function.schema)
         assert function.schema["additionalProperties"] is False
         assert all(each.get("description") for each in function.schema["properties"].values())
 

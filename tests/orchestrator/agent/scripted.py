@@ -20,6 +20,9 @@ Outcome = Objects | HeddleError
 QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
 SEARCHES = ("fast_vector_search", "hybrid_search", "colqwen_search", "visual_interpretation")
 
+FAST = "fast_vector_search"
+VOLTAGE = {"page": 12, "manual": "S-130", "text": "x" * 500}
+
 
 @dataclass
 class Shelf(Tools):

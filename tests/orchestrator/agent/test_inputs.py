@@ -9,10 +9,20 @@ from typing import Any
 import pytest
 from heddle_orchestrator.agent.argument import evidence
 from heddle_orchestrator.agent.days import dates
-from heddle_orchestrator.agent.decision import Answer, Candidate, Question
+from heddle_orchestrator.agent.decision import (
+    Answer,
+    Candidate,
+    Choice,
+    Decision,
+    Question,
+    UndecidedError,
+)
+from heddle_orchestrator.agent.guard import RepeatGuard
 from heddle_orchestrator.agent.inputs import filled_in
 from heddle_orchestrator.agent.numbers import assigned
 from heddle_orchestrator.agent.spans import arithmetic, pieces, quoted
+from heddle_orchestrator.agent.state import State
+from heddle_orchestrator.agent.validation import checked
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}
@@ -195,6 +205,31 @@ async def test_a_long_request_is_read_in_a_moment(text: str) -> None:
 
     assert time.process_time() - began < 10  # it takes a hundredth of that
     assert all(len(each.get("enum", ())) <= 120 for each in model.allowed.values())
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "^(a|aa)+$", "^((?=a)(a|a))*$"])
+async def test_a_hostile_pattern_of_a_tool_ends(pattern: str) -> None:
+    candidate = tool({"code": {**TEXT, "pattern": pattern}}, needed=["code"])
+    asked = Choice("do_it", {"code": "a" * 100 + "!"})
+    began = time.process_time()
+
+    await filled_in(Copyist(code="x"), f"Look at {'a' * 100}b {'aa ' * 1_000}", candidate)
+    with pytest.raises(UndecidedError, match=r"break the rule 'pattern' at code"):
+        checked(Decision((asked,), "why", "model"), [candidate], RepeatGuard(State("x")))
+
+    assert time.process_time() - began < 10  # centuries otherwise
+
+
+def test_a_choice_goes_on_where_its_tool_has_a_broken_schema(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    candidate = tool({"code": {**TEXT, "pattern": "(unbalanced"}})
+    asked = Choice("do_it", {"code": "A-1"})
+
+    kept = checked(Decision((asked,), "why", "model"), [candidate], RepeatGuard(State("x")))
+
+    assert kept.choices == (asked,)
+    assert "properties/code/pattern: is no pattern of ECMA-262" in capsys.readouterr().out
 
 
 def test_days_are_read_as_people_write_them() -> None:

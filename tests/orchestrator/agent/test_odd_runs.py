@@ -10,10 +10,9 @@ from heddle.tool.v1 import tool_pb2
 from heddle_orchestrator.agent.guard import RepeatGuard
 from heddle_orchestrator.agent.state import Past, State
 from heddle_runtime.errors import UnavailableError
-from orchestrator.agent.scripted import Model, Routed, Run, routed, routing
+from orchestrator.agent.scripted import FAST, Model, Routed, Run, routed, routing
 from orchestrator.bench import ask, assistant
 
-FAST = "fast_vector_search"
 LOOK = "visual_interpretation"
 PAGES = "/v1/vector_stores/vs_1/files/doc_1/pages/"
 

@@ -2,12 +2,14 @@
 
 import logging
 import secrets
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from threading import Thread
 
 import boto3
 import pytest
+from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
+from heddle_tools_service.knowledge.testing import HashingEmbedder
 from migration.postgres import Postgres, postgres
 from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
 from tools_service.knowledge.places import Place
@@ -60,6 +62,28 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         server: Postgres = request.getfixturevalue("vector_server")
         with server.database() as url:
             yield Place(url, {})
+
+
+@pytest.fixture
+def embedder() -> HashingEmbedder:
+    """What counts words."""
+    return HashingEmbedder()
+
+
+@pytest.fixture
+async def store(place: Place, embedder: HashingEmbedder) -> AsyncIterator[KnowledgeStore]:
+    """A store in each engine in turn, with an empty collection."""
+    async with place.store(embedder, quiet_seconds=0.05) as opened:
+        await opened.collections.create("docs", title="Documents")
+        yield opened
+
+
+@pytest.fixture
+async def folder_store(tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
+    """A store in a folder, with an empty collection."""
+    async with open_store(tmp_path / "store", HashingEmbedder(), quiet_seconds=0.05) as opened:
+        await opened.collections.create("docs", title="Documents")
+        yield opened
 
 
 def _options(address: str) -> dict[str, str]:

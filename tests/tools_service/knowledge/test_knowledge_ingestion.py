@@ -17,11 +17,6 @@ TIME = datetime(2020, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 
 
 @pytest.fixture
-def embedder() -> HashingEmbedder:
-    return HashingEmbedder()
-
-
-@pytest.fixture
 async def store(place: Place, embedder: HashingEmbedder) -> AsyncIterator[KnowledgeStore]:
     async with place.store(embedder) as opened:
         await opened.collections.create("docs")

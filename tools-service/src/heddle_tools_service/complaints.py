@@ -1,13 +1,12 @@
 """Says what is wrong with an object, without repeating a value: it may be a secret."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from heddle_runtime.errors import Violation
 from heddle_runtime.redaction import redact
-from jsonschema import ValidationError
+from jsonschema_rs import ValidationError, ValidationErrorKind
 from pydantic import ValidationError as ModelError
 
 _LONGEST_NAME = 80
@@ -41,10 +40,8 @@ _RULES: Mapping[str, Callable[[Any], str]] = {
     "minProperties": lambda limit: f"must have at least {limit} members",
     "maxProperties": lambda limit: f"must have at most {limit} members",
     "uniqueItems": lambda _: "must not hold the same item twice",
-    "pattern": lambda pattern: f"must match the pattern {pattern}",
-    "type": lambda types: (
-        f"must be of type {_either([types] if isinstance(types, str) else types)}"
-    ),
+    "pattern": str,
+    "type": lambda types: f"must be of type {_either(types)}",
     "enum": lambda values: f"must be {_either(map(repr, values))}",
     "const": lambda value: f"must be {value!r}",
 }
@@ -65,34 +62,37 @@ def model_complaints(error: ModelError, noun: Noun) -> list[Violation]:
 
 
 def _of(error: ValidationError, noun: Noun) -> Iterator[Violation]:
-    path = error.absolute_path
-    schema, limit = cast("Mapping[str, Any]", error.schema), cast("Any", error.validator_value)
-    instance = cast("Mapping[str, Any]", error.instance)
-    match error.validator:
-        case "required":
-            # One error for each missing member, none of which says which: name them all.
-            for name in limit:
-                if name not in instance:
-                    yield Violation(_path(noun, [*path, name]), REQUIRED)
-        case "additionalProperties" | "unevaluatedProperties":
-            known = schema.get("properties", {})
-            patterns = schema.get("patternProperties", {})
-            for name in instance:
-                if name not in known and not any(re.search(text, name) for text in patterns):
-                    yield Violation(_path(noun, [*path, name]), f"is not {noun.member}")
-        case "anyOf" | "oneOf":
-            yield Violation(_path(noun, path), _alternatives(limit))
-        case rule:
-            say = _RULES.get(str(rule))
-            broken = f"breaks the rule {rule!r} of the tool's schema"
-            yield Violation(_path(noun, path), say(limit) if say else broken)
+    path = error.instance_path
+    match error.kind:
+        case ValidationErrorKind.Required(name):
+            yield Violation(_path(noun, [*path, name]), REQUIRED)
+        case ValidationErrorKind.AdditionalProperties(
+            names
+        ) | ValidationErrorKind.UnevaluatedProperties(names):
+            for name in names:
+                yield Violation(_path(noun, [*path, name]), f"is not {noun.member}")
+        case ValidationErrorKind.AnyOf(forms) | ValidationErrorKind.OneOfNotValid(forms):
+            yield Violation(_path(noun, path), _alternatives(forms, path))
+        case kind:
+            say = _RULES.get(kind.name)
+            broken = f"breaks the rule {kind.name!r} of the tool's schema"
+            yield Violation(_path(noun, path), say(kind.value) if say else broken)
 
 
-def _alternatives(schemas: Iterable[Any]) -> str:
-    forms = list(schemas)
-    if all(isinstance(form, Mapping) and set(form) == {"type"} for form in forms):
-        return f"must be of type {_either(form['type'] for form in forms)}"
-    return "has none of the allowed forms"
+def _alternatives(forms: Sequence[Sequence[ValidationError]], path: list[str | int]) -> str:
+    """Return what the forms of a value have in common that it fits none of."""
+    types = []
+    for errors in forms:
+        wrong = [each for each in errors if each.instance_path == path]
+        types += [
+            name
+            for each in wrong
+            if isinstance(each.kind, ValidationErrorKind.Type)
+            for name in each.kind.types
+        ]
+        if not wrong or not isinstance(wrong[0].kind, ValidationErrorKind.Type):
+            return "has none of the allowed forms"
+    return f"must be of type {_either(dict.fromkeys(types))}"
 
 
 def _either(words: Iterable[str]) -> str:

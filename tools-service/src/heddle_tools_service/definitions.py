@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import get_args
 
-from jsonschema import Draft202012Validator
+from heddle_runtime.json_schema import Schema, SchemaError
 
 from heddle_tools_service.complaints import ARGUMENTS, complaints
 from heddle_tools_service.sdk import Mode, Tool
@@ -83,14 +83,18 @@ def _mode_problems(tool: Tool) -> Iterator[str]:
 
 
 def _example_problems(tool: Tool) -> Iterator[str]:
-    if tool.examples and tool.function is None:
+    if not tool.examples:
+        return
+    if tool.function is None:
         yield "its examples are of no use without a function, leave them out"
         return
+    try:
+        schema = Schema(tool.function.schema)
+    except SchemaError as error:
+        yield f"its examples cannot be checked, the {ARGUMENTS.schema} is not valid: {error}"
+        return
     for number, example in enumerate(tool.examples, start=1):
-        schema = tool.function.schema if tool.function else {}
-        for wrong in complaints(
-            Draft202012Validator(schema).iter_errors(dict(example.arguments)), ARGUMENTS
-        ):
+        for wrong in complaints(schema.errors(dict(example.arguments)), ARGUMENTS):
             yield f"in its example {number} {wrong.field} {wrong.description}"
         if not example.request.strip():
             yield f"its example {number} has no request, write one"

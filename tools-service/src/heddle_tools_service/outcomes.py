@@ -18,7 +18,7 @@ from heddle_runtime.errors import (
     ToolFailedError,
     UnavailableError,
 )
-from heddle_runtime.redaction import redact
+from heddle_runtime.redaction import redact, redact_value
 from heddle_runtime.structs import to_struct
 
 from heddle_tools_service.definitions import is_slot
@@ -182,7 +182,7 @@ def _more(error: ToolError) -> dict[str, str]:
     more = {"kind": _cut(error.kind)} if error.kind else {}
     if error.details:
         try:
-            details = _plain(redact(json.dumps(error.details, ensure_ascii=False)))
+            details = _plain(json.dumps(redact_value(error.details), ensure_ascii=False))
         except (ValueError, TypeError, RecursionError):
             log.error("a tool's error has details that are no JSON", kind=error.kind)  # noqa: TRY400 - the tool is at fault
         else:

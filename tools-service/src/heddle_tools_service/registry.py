@@ -155,8 +155,6 @@ class Registry:
         """Return our own tools, those of installed distributions, and those of `folder`."""
         make_importable()
         plugins = discover(tools, ENTRY_POINTS, folder, _read)
-        if folder is not None and not folder.is_dir():
-            plugins.report(f"folder:{folder}", "There is no such folder. Check HEDDLE_TOOLS_DIR.")
         return cls(plugins)
 
     @classmethod

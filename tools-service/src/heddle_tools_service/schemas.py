@@ -5,11 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from heddle_runtime.errors import Violation
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
+from heddle_runtime.json_schema import Schema, SchemaError, UncheckableError
 from pydantic import ValidationError
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from heddle_tools_service.complaints import CONFIG, Noun, complaints, model_complaints
 from heddle_tools_service.definitions import DefinitionError
@@ -34,24 +31,21 @@ class CompiledSchema:
             noun: What the objects are called in complaints.
 
         Raises:
-            DefinitionError: The schema is not valid, or refers to another document.
+            DefinitionError: The schema is not valid, refers to nothing or to another document, or
+                has a pattern that is not supported (see `heddle_runtime.json_schema`).
         """
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"The {noun.schema} is not a JSON object. Make it one.")
-        try:
-            Draft202012Validator.check_schema(schema)
-        except SchemaError as error:
-            place = "/".join(map(str, error.absolute_path)) or "its root"
-            raise DefinitionError(
-                f"The {noun.schema} is not JSON Schema 2020-12, see {place}: {error.message[:200]}"
-            ) from error
         _refuse_far_references(schema, noun)
+        try:
+            self._validator = Schema(schema)
+        except SchemaError as error:
+            raise DefinitionError(
+                f"The {noun.schema} is not JSON Schema 2020-12, {error}"
+            ) from error
         self._noun = noun
         self._schema = schema
         self._parse = parse
-        # An empty registry: a reference must never make the service fetch something.
-        self._validator = Draft202012Validator(schema, registry=Registry())
-        self._broken = Violation(noun.root, "cannot be checked: the schema is broken")
 
     def check(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Violation]]:
         """Return `given` with defaults filled in, and everything that is wrong with it."""
@@ -67,9 +61,9 @@ class CompiledSchema:
         effective = copy.deepcopy(dict(given))
         _fill(effective, self._schema, self._schema, 0)
         try:
-            violations = complaints(self._validator.iter_errors(effective), self._noun)
-        except (Unresolvable, RecursionError):
-            return effective, None, [self._broken]
+            violations = complaints(self._validator.errors(effective), self._noun)
+        except UncheckableError as error:
+            return effective, None, [Violation(self._noun.root, f"cannot be checked: {error}")]
         if violations:
             return effective, None, violations
         try:

@@ -1,10 +1,15 @@
 """`heddle` and `python -m heddle_cli`."""
 
+import re
+
 from heddle_runtime.errors import HeddleError
 
 from heddle_cli.app import app
 from heddle_cli.failures import sentence
 from heddle_cli.terminal import notes
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""What stands for a byte of the command line that is not UTF-8."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -13,6 +18,12 @@ def main(arguments: list[str] | None = None) -> None:
         app(arguments, prog_name="heddle")
     except HeddleError as error:
         notes.print(f"heddle: {sentence(error)}", style="red")
+        raise SystemExit(1) from None
+    except UnicodeEncodeError as error:
+        if not _SURROGATE.search(error.object):
+            raise
+        # Not what it is: it may be the secret.
+        notes.print("heddle: An argument or a setting is not UTF-8. Write it so.", style="red")
         raise SystemExit(1) from None
 
 

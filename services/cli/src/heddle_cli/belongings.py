@@ -36,7 +36,7 @@ def time_of(text: str) -> Timestamp | None:
         found = datetime.fromisoformat(text)
         time = Timestamp()
         time.FromDatetime(found if found.tzinfo else found.replace(tzinfo=UTC))
-    except ValueError:
+    except (ValueError, OverflowError):  # the year 0 or 10000 in UTC
         raise typer.BadParameter(
             f"{text!r} is no date. Write it as 2026-03-31 or 2026-03-31T12:00:00+02:00.",
             param_hint="--date",

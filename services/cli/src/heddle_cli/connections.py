@@ -12,7 +12,7 @@ import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from heddle_runtime.calls import AUTHORIZATION, REQUEST_ID, Onward, new_request_id
 from heddle_runtime.client import OPTIONS, service_config
-from heddle_runtime.errors import HeddleError
+from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_runtime.identity import ADMIN, Identity, TokenSigner
 
 from heddle_cli.failures import failure
@@ -20,6 +20,7 @@ from heddle_cli.failures import failure
 SECRET = "HEDDLE_IDENTITY_SECRET"  # noqa: S105 - the variable's name, not what it holds
 OPERATOR = Identity("operator", scopes=(ADMIN,))
 """Who knows the services' secret could sign anything; this is what the operator signs."""
+_SHORTEST = 32
 SOON = 15.0
 """Seconds for calls that look something up."""
 
@@ -65,5 +66,13 @@ def outgoing(timeout: float) -> Onward:
 
 @cache
 def signer(secret: str) -> TokenSigner:
-    """Return the signer of `secret`, always the same one: it remembers its tokens."""
+    """Return the signer of `secret`, always the same one: it remembers its tokens.
+
+    Raises:
+        InvalidRequestError: No service has so short a secret.
+    """
+    if len(secret) < _SHORTEST:
+        raise InvalidRequestError(
+            f"{SECRET} must hold the secret of the services, {_SHORTEST} characters or more."
+        )
     return TokenSigner(secret)

@@ -1,8 +1,11 @@
 """The documents of files and folders."""
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from heddle_runtime.errors import InvalidRequestError
 
 MEDIA_TYPES = {
     ".csv": "text/csv",
@@ -41,12 +44,17 @@ class Found:
 
 
 def documents(paths: Iterable[Path], *, recursive: bool) -> Found:
-    """Return the documents of `paths`; a file that is named itself is one, whatever its ending."""
+    """Return the documents of `paths`; a file that is named itself is one, whatever its ending.
+
+    Raises:
+        InvalidRequestError: A folder cannot be read.
+    """
     found: dict[Path, Document] = {}
     skipped: dict[Path, str] = {}
     for path in paths:
-        root = path if path.is_dir() else path.parent
-        for file in _files(path, recursive=recursive):
+        is_folder = path.is_dir()
+        root = path if is_folder else path.parent
+        for file in _files(path, recursive=recursive) if is_folder else [path]:
             name = file.relative_to(root).as_posix()
             media_type = MEDIA_TYPES.get(file.suffix.lower(), "")
             if media_type or file == path:
@@ -56,18 +64,24 @@ def documents(paths: Iterable[Path], *, recursive: bool) -> Found:
     return Found(list(found.values()), [skipped[file] for file in skipped if file not in found])
 
 
-def _files(path: Path, *, recursive: bool) -> Iterator[Path]:
-    """Yield `path` itself if it is a file, else the files in it.
+def _files(folder: Path, *, recursive: bool) -> Iterator[Path]:
+    """Yield the files in a folder.
 
     Hidden files are left out, and links: a folder that others fill must not lead out of itself.
+    So is what is no file, like a pipe, which could be read for ever.
     """
-    if not path.is_dir():
-        yield path
-        return
-    for entry in sorted(path.iterdir()):
-        if entry.name.startswith(".") or entry.is_symlink():
+    try:
+        with os.scandir(folder) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidRequestError(
+            f"The folder {folder} cannot be read: {reason}. Mend it, or name others."
+        ) from None
+    for entry in entries:
+        if entry.name.startswith("."):
             continue
-        if not entry.is_dir():
-            yield entry
-        elif recursive:
-            yield from _files(entry, recursive=True)
+        if entry.is_file(follow_symlinks=False):
+            yield folder / entry.name
+        elif recursive and entry.is_dir(follow_symlinks=False):
+            yield from _files(folder / entry.name, recursive=True)

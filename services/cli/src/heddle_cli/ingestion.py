@@ -82,9 +82,12 @@ def ingest_document(
         return Outcome("unreadable", error.strerror or type(error).__name__)
     if not data:
         return Outcome("unreadable", "is empty")
-    request = knowledge_pb2.IngestDocumentRequest(
-        name=document.name, data=data, media_type=document.media_type
-    )
+    try:
+        request = knowledge_pb2.IngestDocumentRequest(
+            name=document.name, data=data, media_type=document.media_type
+        )
+    except UnicodeEncodeError:
+        return Outcome("unreadable", "has a name that is not UTF-8, rename it")
     request.MergeFrom(common)
     try:
         return _ingested(connection, request, progress)

@@ -1,6 +1,6 @@
 """Lists that come in pages."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 
@@ -13,6 +13,7 @@ class Page(Protocol):
 
 
 PageT = TypeVar("PageT", bound=Page)
+ItemT = TypeVar("ItemT")
 
 
 def pages(read: Callable[[str], PageT]) -> Iterator[PageT]:
@@ -24,3 +25,8 @@ def pages(read: Callable[[str], PageT]) -> Iterator[PageT]:
         token = page.next_page_token
         if not token:
             return
+
+
+def items(read: Callable[[str], PageT], of: Callable[[PageT], Iterable[ItemT]]) -> list[ItemT]:
+    """Return what is on all pages of a list; `of` gets it out of one page."""
+    return [item for page in pages(read) for item in of(page)]

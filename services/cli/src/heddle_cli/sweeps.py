@@ -7,12 +7,10 @@ from typing import Protocol, TypeVar
 import grpc
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_runtime.errors import HeddleError
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 
 from heddle_cli.connections import Connection
 from heddle_cli.reports import JsonLines, Report
-from heddle_cli.terminal import notes, out
+from heddle_cli.terminal import bars, notes, out
 
 LONGEST = 86_400.0
 """Seconds. A sweep takes what it takes, but calls must have an end."""
@@ -88,22 +86,13 @@ def sweep(
 @contextmanager
 def _bars(*, shown: bool) -> Iterator[Callable[[str, pb.Progress], None]]:
     """Show a bar for each table."""
-    bars = Bars(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=out,
-        transient=True,
-        disable=not shown,
-    )
-    with bars:
+    with bars(shown=shown) as drawn:
         tasks = {}
 
         def show(table: str, progress: pb.Progress) -> None:
             if table not in tasks:
-                tasks[table] = bars.add_task(table)
-            bars.update(tasks[table], total=progress.total, completed=_seen(progress))
+                tasks[table] = drawn.add_task(table)
+            drawn.update(tasks[table], total=progress.total, completed=_seen(progress))
 
         yield show
 

@@ -24,8 +24,8 @@ from heddle_runtime.errors import (
     Violation,
 )
 from heddle_runtime.redaction import redact
-from pydantic import AfterValidator
-from pydantic_settings import BaseSettings
+from pydantic import AfterValidator, BeforeValidator
+from pydantic_settings import BaseSettings, NoDecode
 
 from heddle_connector.call import Call, Options
 from heddle_connector.completion_answer import CompletionReader, read_completion
@@ -65,6 +65,7 @@ __all__ = [
     "LineDecoder",
     "Logprobs",
     "Model",
+    "ModelNames",
     "NoSettings",
     "NotFoundError",
     "Options",
@@ -103,6 +104,16 @@ def _checked_url(url: str) -> str:
 
 BaseUrl = Annotated[str, AfterValidator(_checked_url)]
 """The type of a setting that holds a provider's address."""
+
+
+def _split(given: object) -> object:
+    if not isinstance(given, str):
+        return given
+    return tuple(name for each in given.split(",") if (name := each.strip()))
+
+
+ModelNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+"""The type of a setting that holds names of models, written with commas between them."""
 
 
 class NoSettings(BaseSettings):

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from heddle_runtime.settings import LogLevel
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -16,4 +17,4 @@ class DevstackSettings(BaseSettings):
         description="How the services call each other: directly, or over gRPC as containers do. "
         "Both run the same code; direct calls are many times cheaper.",
     )
-    log_level: str = Field(default="INFO", description="Least severe level that is logged.")
+    log_level: LogLevel = Field(default="INFO", description="Least severe level that is logged.")

@@ -5,6 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from heddle.chat.v1 import chat_pb2
+from heddle_runtime.outputs import shown, written
+from heddle_runtime.redaction import redact
+
+_LONGEST = 1_000  # characters that are told
+_SHARES = (_LONGEST, 200, 50)
+"""Characters of each text; the largest share with which all has room is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +47,15 @@ class Call:
         if self.arguments is None:
             return self.name, self.told.arguments_json.strip()
         return self.name, json.dumps(self.arguments, sort_keys=True)
+
+    @property
+    def shown(self) -> str:
+        """What the model wrote, as people may see it; what was a JSON object still is one."""
+        if self.arguments is None:
+            return redact(self.told.arguments_json)[:_LONGEST]
+        for share in _SHARES:
+            text = written(shown(self.arguments, share))
+            if len(text) <= _LONGEST:
+                return text
+        size = len(self.told.arguments_json)
+        return written({"…": f"{len(self.arguments):,} arguments of {size:,} characters"})

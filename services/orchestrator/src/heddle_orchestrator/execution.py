@@ -12,7 +12,6 @@ from heddle_runtime.boundary import Context
 from heddle_runtime.calls import onward
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import ProviderGarbledError, from_rpc, to_status
-from heddle_runtime.redaction import redact
 
 from heddle_orchestrator.bindings import Bound
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 
 Events = list[pb.RunEvent]
-_LONGEST_ARGUMENTS = 1_000  # characters that are told
 _GRACE = 1.0  # seconds; the tool service ends a slow tool itself, this is for one that hangs
 
 
@@ -141,7 +139,7 @@ def _told(bound: Bound, status: tool_pb2.ToolStatus) -> pb.RunEvent:
 def _started(bound: Bound) -> pb.RunEvent:
     started = pb.ToolStarted(binding_id=bound.binding_id, tool=bound.tool, call=_called(bound))
     if bound.call is not None:
-        started.call.arguments_json = redact(bound.call.told.arguments_json)[:_LONGEST_ARGUMENTS]
+        started.call.arguments_json = bound.call.shown
     return pb.RunEvent(tool_started=started)
 
 

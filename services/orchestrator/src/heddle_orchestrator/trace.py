@@ -1,9 +1,10 @@
 """What was done, for debugging an assistant, without what nobody else should read."""
 
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
 
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
@@ -67,18 +68,19 @@ def _step(bound: Bound) -> pb.Trace.Step:
     return pb.Trace.Step(
         name=bound.call.name if bound.call else bound.id,
         elapsed=bound.elapsed,
-        input=to_struct(redact_value(_input(bound))),
+        input=_input(bound),
         output_chars=len(bound.text),
         error_reason=failure.reason if failure else "",
     )
 
 
-def _input(bound: Bound) -> dict[str, Any]:
+def _input(bound: Bound) -> Struct:
     if bound.call is None:
-        return from_struct(bound.binding.config)
-    if bound.call.arguments is None:
-        return {"malformed": bound.call.told.arguments_json}
-    return bound.call.arguments
+        return to_struct(redact_value(from_struct(bound.binding.config)))
+    if bound.call.arguments is not None:
+        with suppress(ValueError):  # a number that no Struct holds, or half of a character
+            return to_struct(redact_value(bound.call.arguments))
+    return to_struct({"malformed": redact(bound.call.told.arguments_json)})
 
 
 def _redacted(message: chat_pb2.Message) -> chat_pb2.Message:

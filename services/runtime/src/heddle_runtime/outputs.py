@@ -122,6 +122,12 @@ def shown(value: Any, longest: int = _LONGEST_TEXT) -> Any:  # noqa: ANN401 - an
     return shortened(redact_value(shortened(value, longest + _MARGIN)), longest)
 
 
+def written(value: object) -> str:
+    """Return the text of a JSON value; half of a character, which no message takes, is a `?`."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 def _within(objects: list[Any]) -> tuple[list[Any], int]:
     """Return the first objects that have room, and how many have none."""
     size = 0

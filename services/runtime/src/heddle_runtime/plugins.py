@@ -96,6 +96,8 @@ def discover(
             plugins.report(origin, "The file defines no plugin.")
         for plugin in found:
             plugins.add(plugin, origin)
+    if folder is not None and not folder.is_dir():
+        plugins.report(f"folder:{folder}", "There is no such folder. Check the setting of it.")
     return plugins
 
 

@@ -1,11 +1,22 @@
 """Settings that every service has."""
 
 import ipaddress
+import logging
 import sys
-from typing import Self, TypeVar
+from typing import Annotated, Self, TypeVar
 
-from pydantic import Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+
+
+def _known_level(level: str) -> str:
+    if level.upper() not in logging.getLevelNamesMapping():
+        raise ValueError("must be DEBUG, INFO, WARNING, ERROR or CRITICAL")
+    return level
+
+
+LogLevel = Annotated[str, AfterValidator(_known_level)]
+"""The type of a setting that holds the least severe level that is logged."""
 
 
 class ServiceSettings(BaseSettings):
@@ -21,7 +32,7 @@ class ServiceSettings(BaseSettings):
     address: str = Field(
         default="127.0.0.1:0", description="Where the server listens: host:port, or unix:/path."
     )
-    log_level: str = Field(default="INFO", description="Least severe level that is logged.")
+    log_level: LogLevel = Field(default="INFO", description="Least severe level that is logged.")
     shutdown_grace: float = Field(
         default=10.0, ge=0, description="Seconds that running calls get to finish at a stop."
     )
@@ -95,13 +106,18 @@ def read(kind: type[SettingsT], arguments: list[str] | None = None) -> SettingsT
             problem = item["msg"].removeprefix("Value error, ")
             sys.stderr.write(f"{name}: {problem}\n" if name else f"{problem}\n")
         raise SystemExit(2) from None
+    except SettingsError as error:  # which names the field in quotes, and not what is in it
+        field = str(error).partition('"')[2].partition('"')[0]
+        sys.stderr.write(f"{_variable(kind, (field,))}: Input should be JSON\n")
+        raise SystemExit(2) from None
 
 
 def describe(kind: type[BaseSettings]) -> str:
     """Return one paragraph for each environment variable of `kind`."""
     lines = [f"{(kind.__doc__ or '').strip()}\n", "Environment variables:"]
     for name, field in kind.model_fields.items():
-        default = "" if field.default is None else f" [{field.default}]"
+        shown = ",".join(field.default) if isinstance(field.default, tuple) else field.default
+        default = "" if shown in (None, "", {}) else f" [{shown}]"
         lines.append(f"  {_variable(kind, (name,))}{default}\n      {field.description}")
     return "\n".join(lines) + "\n"
 

@@ -161,7 +161,9 @@ class CalledFunction(_message.Message):
     """The function, as the model knows it."""
     arguments_json: _builtins.str
     """What the model wrote as its arguments, at most 1,000 characters of it and without
-    secrets: usually the text of a JSON object. Set on `tool_started` only.
+    secrets. The text of a JSON object, unless the model wrote none: texts in it are cut
+    with an ellipsis at their end, and arguments for which even that leaves no room are
+    one member named by an ellipsis, which tells their size. Set on `tool_started` only.
     """
     def __init__(
         self,

@@ -5,7 +5,7 @@ from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
 
 from heddle_cli.connections import SOON, connected, outgoing
 from heddle_cli.options import MIGRATION, MigrationAddress
-from heddle_cli.pages import pages
+from heddle_cli.pages import items
 from heddle_cli.terminal import columns
 
 
@@ -14,11 +14,10 @@ def assistants(*, migration_address: MigrationAddress = MIGRATION) -> None:
     service = assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"]
     with connected(migration_address, service) as connection:
         stub = AssistantServiceStub(connection.channel)
-        found = list(
-            pages(
-                lambda token: stub.ListAssistants(
-                    assistant_pb2.ListAssistantsRequest(page_token=token), **outgoing(SOON)
-                )
-            )
+        found = items(
+            lambda token: stub.ListAssistants(
+                assistant_pb2.ListAssistantsRequest(page_token=token), **outgoing(SOON)
+            ),
+            lambda page: page.assistants,
         )
-    columns((a.id, a.name, a.title, a.description) for page in found for a in page.assistants)
+    columns((each.id, each.name, each.title, each.description) for each in found)

@@ -8,7 +8,7 @@ from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 
 from heddle_cli.connections import SOON, connected, outgoing
 from heddle_cli.options import TOOLS, ToolsAddress
-from heddle_cli.pages import pages
+from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out
 
 app = typer.Typer(help="List and delete knowledge collections.", no_args_is_help=True)
@@ -21,15 +21,12 @@ def list_collections(*, tools_address: ToolsAddress = TOOLS) -> None:
     """List the collections: name, backend, number of documents, title."""
     with connected(tools_address, _SERVICE) as connection:
         stub = KnowledgeServiceStub(connection.channel)
-        found = [
-            collection
-            for page in pages(
-                lambda token: stub.ListCollections(
-                    knowledge_pb2.ListCollectionsRequest(page_token=token), **outgoing(SOON)
-                )
-            )
-            for collection in page.collections
-        ]
+        found = items(
+            lambda token: stub.ListCollections(
+                knowledge_pb2.ListCollectionsRequest(page_token=token), **outgoing(SOON)
+            ),
+            lambda page: page.collections,
+        )
     if not found:
         notes.print("There are no collections. `heddle ingest` makes one.", style="dim")
     columns((c.name, c.backend, _size(c), c.title) for c in found)

@@ -9,20 +9,20 @@ from typing import Annotated, Literal
 
 import typer
 from heddle.knowledge.v1 import knowledge_pb2
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 
 from heddle_cli.belongings import entries, time_of
 from heddle_cli.connections import Connection, connected
 from heddle_cli.documents import Document, documents
 from heddle_cli.ingestion import Outcome, Progress, ensure_collection, ingest_document
 from heddle_cli.options import TOOLS, CollectionName, ToolsAddress
-from heddle_cli.terminal import notes, out, plain
+from heddle_cli.terminal import bars, notes, out, plain
 
 _STYLES = {"unreadable": "yellow", "failed": "red", "unchanged": "dim"}
 _WIDTH = len("unreadable")
 _AT_ONCE = 16
 """Documents in flight: small ones that arrive together share commits and embedding batches."""
+_MOST_CHARACTERS = 1_000_000
+"""More than any service takes; which sizes it takes is for it to say."""
 _NO_TYPE = "is of no type that can be read"
 _PAGES = {
     None: knowledge_pb2.PAGE_HANDLING_UNSPECIFIED,
@@ -60,7 +60,9 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
         str,
         typer.Option(help="The language that its words are cut as, like sv; und for none [en]."),
     ] = "",
-    chunk_characters: Annotated[int, typer.Option(help="What its passages aim at.")] = 0,
+    chunk_characters: Annotated[
+        int, typer.Option(min=0, max=_MOST_CHARACTERS, help="What its passages aim at.")
+    ] = 0,
     page_handling: Annotated[
         Literal["text", "pictures", "search"] | None,
         typer.Option(help="What is done with pages: text only, pictures kept, or searched too."),
@@ -152,29 +154,20 @@ def _bars(total: int) -> Iterator[tuple[Callable[[Document], Progress], Callable
     Yields:
         What a document's progress goes to, and what is called at the end of each.
     """
-    bars = Bars(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=out,
-        transient=True,
-        disable=not out.is_terminal,
-    )
-    with bars:
-        overall = bars.add_task("documents", total=total)
-        current = bars.add_task("", total=None)
+    with bars(shown=out.is_terminal) as drawn:
+        overall = drawn.add_task("documents", total=total)
+        current = drawn.add_task("", total=None)
 
         def begin(document: Document) -> Progress:
             name = plain(document.path.name)[:40]
 
             def progress(stage: str, done: int, total: int) -> None:
                 told = f"{plain(stage)} {name}".strip()
-                bars.update(current, description=told, completed=done, total=total)
+                drawn.update(current, description=told, completed=done, total=total)
 
             return progress
 
-        yield begin, lambda: bars.advance(overall)
+        yield begin, lambda: drawn.advance(overall)
 
 
 def _summary(counts: "Counter[str]", collection: str, skipped: int) -> str:

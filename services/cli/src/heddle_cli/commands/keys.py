@@ -18,6 +18,7 @@ from heddle_cli.terminal import columns, notes, out, plain
 app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 _SERVICE = pb.DESCRIPTOR.services_by_name["AccountService"]
 _DAY = 24 * 60 * 60
+_MOST_DAYS = 36_500
 
 
 @app.command("create")
@@ -37,7 +38,8 @@ def create_key(
         typer.Option("--trusted", help="Let Open WebUI say by its headers for whom it asks."),
     ] = False,
     expires: Annotated[
-        float | None, typer.Option(min=0.001, help="After how many days it ends. Else never.")
+        float | None,
+        typer.Option(min=0.001, max=_MOST_DAYS, help="After how many days it ends. Else never."),
     ] = None,
     migration_address: MigrationAddress = MIGRATION,
 ) -> None:

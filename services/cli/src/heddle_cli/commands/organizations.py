@@ -7,11 +7,11 @@ import grpc
 import typer
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
-from heddle_runtime.errors import NotFoundError
+from heddle_runtime.errors import InvalidRequestError, NotFoundError
 
 from heddle_cli.connections import SOON, Connection, connected, outgoing
 from heddle_cli.options import MIGRATION, MigrationAddress
-from heddle_cli.pages import pages
+from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out, plain
 
 app = typer.Typer(help="Look at organisations and set them up.", no_args_is_help=True)
@@ -24,15 +24,12 @@ def list_organizations(*, migration_address: MigrationAddress = MIGRATION) -> No
     """List the organisations: short name, whether it is the system's, name."""
     with connected(migration_address, _SERVICE) as connection:
         stub = AccountServiceStub(connection.channel)
-        found = [
-            organization
-            for page in pages(
-                lambda token: stub.ListOrganizations(
-                    pb.ListOrganizationsRequest(page_token=token), **outgoing(SOON)
-                )
-            )
-            for organization in page.organizations
-        ]
+        found = items(
+            lambda token: stub.ListOrganizations(
+                pb.ListOrganizationsRequest(page_token=token), **outgoing(SOON)
+            ),
+            lambda page: page.organizations,
+        )
     if not found:
         notes.print("There are none. `heddle organizations set` makes one.", style="dim")
     columns((item.slug, "system" if item.system else "-", item.name) for item in found)
@@ -67,13 +64,24 @@ def set_organization(
 ) -> None:
     """Make an organisation, or change its settings or its name."""
     wanted = pb.Organization(
-        slug=slug, name=name, settings_json=settings.read() if settings else ""
+        slug=slug, name=name, settings_json=_text(settings) if settings else ""
     )
     with connected(migration_address, _SERVICE) as connection:
         known = etag or _etag(connection, slug)
         request = pb.PutOrganizationRequest(organization=wanted, etag=known)
         AccountServiceStub(connection.channel).PutOrganization(request, **outgoing(SOON))
     out.print(plain(f"{slug}: {'changed' if known else 'made'}"))
+
+
+def _text(file: typer.FileText) -> str:
+    """Return what a file of settings holds; nothing would leave the settings as they are."""
+    try:
+        text = file.read()
+    except UnicodeDecodeError:
+        raise InvalidRequestError(f"{file.name} is not UTF-8.") from None
+    if not text.strip():
+        raise InvalidRequestError(f"{file.name} is empty. Write {{}} for no settings.")
+    return text
 
 
 def read(connection: Connection, slug: str) -> pb.GetOrganizationResponse:

@@ -22,6 +22,7 @@ from heddle_connector.sdk import (
     Http,
     InvalidRequestError,
     Model,
+    ModelNames,
     ProviderGarbledError,
     ProviderRefusedError,
     Request,
@@ -56,8 +57,8 @@ class BananaImgSettings(BaseSettings):
         description="Where Gemini is; `/models` is added.",
     )
     api_key: SecretStr | None = Field(default=None, description="The key of Google's AI Studio.")
-    models: str = Field(
-        default="",
+    models: ModelNames = Field(
+        default=(),
         description="The models to offer, separated by commas. If empty, Gemini is asked.",
     )
 
@@ -133,9 +134,8 @@ class BananaImg(Connector[BananaImgSettings]):
 
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the models of the settings, or else those that Gemini lists."""
-        names = [name.strip() for name in self.settings.models.split(",") if name.strip()]
-        if names:
-            return [Model(name, input_kinds=["image"]) for name in names]
+        if self.settings.models:
+            return [Model(name, input_kinds=["image"]) for name in self.settings.models]
         self._require_key()
         url = f"{self.settings.base_url}/models?pageSize=1000"
         body = await self.http.whole(Request(url, self._headers, seconds))

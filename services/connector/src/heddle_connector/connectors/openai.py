@@ -17,6 +17,7 @@ from heddle_connector.sdk import (
     Example,
     Http,
     Model,
+    ModelNames,
     ProviderGarbledError,
     Request,
     SseDecoder,
@@ -47,8 +48,8 @@ class OpenAiSettings(BaseSettings):
     api_key: SecretStr | None = Field(
         default=None, description="The key. Providers on this machine usually need none."
     )
-    models: str = Field(
-        default="",
+    models: ModelNames = Field(
+        default=(),
         description="The models to offer, separated by commas. If empty, the provider is asked.",
     )
 
@@ -97,9 +98,8 @@ class OpenAi(Connector[OpenAiSettings]):
 
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the models of the settings, or else those that the provider lists."""
-        names = [name.strip() for name in self.settings.models.split(",") if name.strip()]
-        if names:
-            return [Model(name) for name in names]
+        if self.settings.models:
+            return [Model(name) for name in self.settings.models]
         self._require_key()
         url = f"{self.settings.base_url}/models"
         body = await self.http.whole(Request(url, self._headers, seconds))

@@ -143,12 +143,6 @@ def content(text: str) -> str:
     return json.dumps(_unranked(members(text)), sort_keys=True)
 
 
-def written(value: object) -> str:
-    """Return the text of a JSON value; half of a character, which no message takes, is a `?`."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
 def members(text: str) -> dict[str, Any]:
     """Return the members of an object; none if it is not one."""
     try:

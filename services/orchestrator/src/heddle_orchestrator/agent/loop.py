@@ -14,7 +14,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.calls import remaining
 from heddle_runtime.errors import DeadlineError, HeddleError, UnavailableError, from_rpc
-from heddle_runtime.outputs import Result, ToolOutput, shown
+from heddle_runtime.outputs import Result, ToolOutput, shown, written
 from heddle_runtime.redaction import redact
 
 from heddle_orchestrator.agent import outputs
@@ -29,7 +29,7 @@ from heddle_orchestrator.agent.decision import (
     Decision,
     UndecidedError,
 )
-from heddle_orchestrator.agent.environment import Failed, members, written
+from heddle_orchestrator.agent.environment import Failed, members
 from heddle_orchestrator.agent.guard import RepeatGuard
 from heddle_orchestrator.agent.policy import is_greeting, respond
 from heddle_orchestrator.agent.responses import Order, TextResponse

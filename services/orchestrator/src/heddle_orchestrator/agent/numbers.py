@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-
+from heddle_orchestrator.agent.schemas import compiled
 from heddle_orchestrator.agent.values import number_places
 from heddle_orchestrator.agent.words import listed, stems, telling, words
 
@@ -96,10 +94,8 @@ def _typed(value: float, schema: Mapping[str, Any]) -> float | None:
     if schema.get("type") == "integer" and not value.is_integer():
         return None
     made = int(value) if value.is_integer() else value
-    try:
-        return made if Draft202012Validator(dict(schema)).is_valid(made) else None
-    except SchemaError:
-        return made
+    usable = compiled(schema)
+    return made if usable is None or usable.fitting([made]) else None
 
 
 def _cue(request: str, place: _Place, name: str, schema: Mapping[str, Any]) -> float:

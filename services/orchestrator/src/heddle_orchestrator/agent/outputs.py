@@ -2,11 +2,11 @@
 
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.outputs import Error, Response, Result, ToolOutput
+from heddle_runtime.outputs import Error, Response, Result, ToolOutput, written
 from heddle_runtime.structs import from_struct
 
 from heddle_orchestrator.agent.brief import Cited
-from heddle_orchestrator.agent.environment import Failed, members, written
+from heddle_orchestrator.agent.environment import Failed, members
 
 
 def found(tool: str, result: tool_pb2.ToolResult) -> Result:

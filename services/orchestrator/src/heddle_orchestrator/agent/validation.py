@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError, best_match
+from heddle_runtime.json_schema import UncheckableError
+from heddle_runtime.outputs import written
 
 from heddle_orchestrator.agent.decision import (
     MOST_AT_ONCE,
@@ -12,8 +12,9 @@ from heddle_orchestrator.agent.decision import (
     Decision,
     UndecidedError,
 )
-from heddle_orchestrator.agent.environment import members, written
+from heddle_orchestrator.agent.environment import members
 from heddle_orchestrator.agent.guard import RepeatGuard
+from heddle_orchestrator.agent.schemas import compiled
 
 _LONGEST = 80
 
@@ -49,12 +50,14 @@ def _problem(choice: Choice, known: dict[str, Candidate], guard: RepeatGuard) ->
     tool = known.get(choice.tool)
     if tool is None:
         return f"{choice.tool[:_LONGEST]!r} is not available now."
+    schema = compiled(tool.schema)
     try:
-        error = best_match(Draft202012Validator(tool.schema).iter_errors(dict(choice.inputs)))
-    except (SchemaError, RecursionError):
-        return f"The schema of {tool.name!r} cannot be read."
-    if isinstance(error, ValidationError):
-        place = ".".join(str(step)[:_LONGEST] for step in error.absolute_path)
+        errors = schema.errors(dict(choice.inputs)) if schema else []
+    except UncheckableError:
+        return f"The inputs of {tool.name!r} cannot be checked."
+    if errors:
+        error = min(errors, key=lambda each: len(each.instance_path))
+        place = ".".join(str(step)[:_LONGEST] for step in error.instance_path)
         where = f" at {place}" if place else ""
-        return f"The inputs of {tool.name!r} break the rule {error.validator!r}{where}."
+        return f"The inputs of {tool.name!r} break the rule {error.kind.name!r}{where}."
     return guard.refuses(tool.tool, choice.inputs) if tool.bound is not None else ""

@@ -3,14 +3,11 @@
 import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import date
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-
 from heddle_orchestrator.agent.days import dates, day_places, is_date
+from heddle_orchestrator.agent.schemas import compiled
 from heddle_orchestrator.agent.words import listed, words
 
 _NUMBER = re.compile(r"(?<![\w.,/-])-?\d+(?:[.,]\d+)*")
@@ -89,11 +86,8 @@ def values_in(request: str, name: str, schema: Mapping[str, Any]) -> list[Any] |
         found = _runs(request)
     else:
         return None
-    validator = Draft202012Validator(dict(schema))
-    kept: list[Any] = []
-    with suppress(SchemaError, RecursionError, re.error):
-        kept = [each for each in found if validator.is_valid(each)]
-    return list(dict.fromkeys(kept))
+    usable = compiled(schema)
+    return list(dict.fromkeys(usable.fitting(found) if usable else ()))
 
 
 def number_places(request: str) -> list[tuple[int, int, float]]:

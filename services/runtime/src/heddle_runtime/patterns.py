@@ -1,0 +1,80 @@
+"""The patterns of JSON Schemas that strangers wrote, matched in bounded time."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from jsonschema_rs import Draft202012Validator, FancyRegexOptions, RegexOptions, ValidationError
+
+_SMALL, _LARGE = 50_000, 4_000_000
+"""Bytes of a compiled pattern; each may have to be gone through for each character of a text."""
+_ENGINES = (
+    # The first two need time that is linear in the text, whatever the pattern.
+    (1_000_000, RegexOptions(size_limit=_SMALL, dfa_size_limit=_LARGE)),
+    (5_000, RegexOptions(size_limit=_LARGE, dfa_size_limit=_LARGE)),
+    # Lookarounds and references back can be quadratic.
+    (5_000, FancyRegexOptions(backtrack_limit=10_000, size_limit=_LARGE)),
+)
+"""What can match a pattern and the characters of the longest text that it gets, best first."""
+NAMES = _ENGINES[0][1]
+"""What matches the patterns of `patternProperties`."""
+_BUDGET = 0.25
+"""Seconds of this thread's processor, for all patterns of one check."""
+_MOST = 100
+
+
+@dataclass(slots=True)
+class Watch:
+    """What the patterns of one schema have cost."""
+
+    patterns: int = 0
+    spent: float = 0.0
+
+
+class PatternError(ValueError):
+    """A pattern that cannot be matched; the message says why."""
+
+
+@lru_cache(256)
+def _matcher(pattern: str) -> tuple[int, Callable[[str], bool]]:
+    for longest, options in _ENGINES:
+        try:
+            found = Draft202012Validator({"pattern": pattern}, pattern_options=options)
+        except ValidationError:
+            continue
+        return longest, found.is_valid
+    raise PatternError("is no pattern of ECMA-262, or too large a one")
+
+
+def keyword(watch: Watch) -> type:
+    """Return the keyword `pattern` of a schema, which holds its patterns to a budget.
+
+    A text that is longer than the engine of its pattern takes, or that comes when the budget is
+    spent, does not match.
+    """
+
+    class Pattern:
+        def __init__(self, _schema: object, value: object, _place: object) -> None:
+            watch.patterns += 1
+            if watch.patterns > _MOST:
+                raise PatternError(f"is one of more than {_MOST} patterns")
+            self._longest, self._matches = _matcher(str(value))
+            self._broken = f"must match the pattern {value}"
+
+        def validate(self, instance: object) -> None:
+            if not isinstance(instance, str):
+                return
+            if len(instance) > self._longest:
+                raise ValueError(
+                    f"must have at most {self._longest:,} characters, for the sake of its pattern"
+                )
+            if watch.spent > _BUDGET:
+                raise ValueError("cannot be checked: the patterns of the schema take too long")
+            before = time.thread_time()
+            matches = self._matches(instance)
+            watch.spent += time.thread_time() - before
+            if not matches:
+                raise ValueError(self._broken)
+
+    return Pattern

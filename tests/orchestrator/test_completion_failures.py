@@ -1,0 +1,185 @@
+"""`OrchestratorService.RunCompletion` where something is wrong, slow or given up."""
+
+import asyncio
+import time
+
+import grpc
+import pytest
+from heddle.assistant.v1 import assistant_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle_runtime.calls import outgoing
+from heddle_runtime.errors import (
+    HeddleError,
+    InvalidRequestError,
+    NotFoundError,
+    ProviderGarbledError,
+    UnavailableError,
+    from_rpc,
+    from_status,
+)
+from orchestrator.bench import Bench, ask, assistant, function, kinds, prompt_of, text, tool
+
+
+async def test_a_failing_tool_is_told_and_ends_nothing(bench: Bench) -> None:
+    two = assistant(
+        tool("bad", fail=True), tool("good", "rubric", text="RUBRIC"), template="{context}{rubric}"
+    )
+
+    events = await bench.events(ask(two))
+
+    finished = next(e.tool_finished for e in events if e.HasField("tool_finished"))
+    failure = from_status(finished.error)
+    assert isinstance(failure, UnavailableError)
+    assert failure.message == "The library is closed."
+    assert "[The tool bad failed: The library is closed." in prompt_of(bench)
+    assert "RUBRIC" in prompt_of(bench)
+    assert kinds(events)[-1] == "done"
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [(assistant_pb2.FAILURE_POLICY_OMIT, False), (assistant_pb2.FAILURE_POLICY_NOTE, True)],
+)
+async def test_the_binding_says_whether_the_model_learns_of_a_failure(
+    bench: Bench,
+    policy: "assistant_pb2.FailurePolicy.ValueType",
+    told: bool,
+) -> None:
+    binding = tool("bad", fail=True)
+    binding.on_failure = policy
+
+    await bench.events(ask(assistant(binding, template="<{context}>")))
+
+    assert (prompt_of(bench) != "<>") is told
+
+
+async def test_a_tool_that_must_not_fail_ends_the_call_with_its_own_error(bench: Bench) -> None:
+    binding = tool("bad", fail=True)
+    binding.on_failure = assistant_pb2.FAILURE_POLICY_FAIL
+
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await bench.events(ask(assistant(binding)))
+
+    assert from_rpc(caught.value).message == "The library is closed."
+    assert bench.connector.seen == []
+
+
+async def test_a_whole_answer_that_is_cut_off_is_an_error(bench: Bench) -> None:
+    bench.connector.batches = [[text("half of")]]
+
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await bench.whole(ask(assistant()))
+
+    failure = from_rpc(caught.value)
+    assert isinstance(failure, ProviderGarbledError)
+    assert "tools_ran" not in failure.metadata
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected", "names"),
+    [
+        (ask("nobody"), NotFoundError, "nobody"),
+        (pb.RunCompletionRequest(), InvalidRequestError, "messages"),
+        (ask(assistant(strategy="magic")), InvalidRequestError, "parallel, sequential"),
+        (
+            ask(assistant(tool("a"), assistant_pb2.ToolBinding(id="a", tool="b"), template="x")),
+            None,
+            "",
+        ),
+        (
+            ask(
+                assistant(
+                    assistant_pb2.ToolBinding(id="x", tool="a"),
+                    assistant_pb2.ToolBinding(id="x", tool="b"),
+                )
+            ),
+            InvalidRequestError,
+            "'x'",
+        ),
+    ],
+)
+async def test_a_wrong_request_is_told_what_is_wrong(
+    bench: Bench, request_: pb.RunCompletionRequest, expected: type[HeddleError] | None, names: str
+) -> None:
+    if expected is None:
+        assert kinds(await bench.events(request_))[-1] == "done"
+        return
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await bench.events(request_)
+
+    error = from_rpc(caught.value)
+    assert type(error) is expected
+    assert names in error.message + "".join(v.field + v.description for v in error.violations)
+
+
+async def test_a_call_without_a_deadline_is_refused(bench: Bench) -> None:
+    stub = pb_grpc.OrchestratorServiceStub(bench.orchestrator)
+
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        [response async for response in stub.RunCompletion(ask(assistant()))]
+
+    assert isinstance(from_rpc(caught.value), InvalidRequestError)
+
+
+async def test_an_answer_that_is_cut_off_is_an_error(bench: Bench) -> None:
+    bench.connector.batches = [[text("half of")]]
+
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await bench.events(ask(assistant()))
+
+    assert isinstance(from_rpc(caught.value), ProviderGarbledError)
+
+
+async def test_a_whole_answer_that_fails_after_its_tools_says_that_they_ran(bench: Bench) -> None:
+    bench.connector.batches = [[text("half of")]]
+
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await bench.whole(ask(assistant(tool("a"))))
+
+    assert from_rpc(caught.value).metadata["tools_ran"] == "true"
+
+
+async def test_a_slow_tool_leaves_time_for_the_model(bench: Bench) -> None:
+    slow = assistant(tool("hangs", "context", seconds=60), template="{context}")
+    started = time.perf_counter()
+
+    batches = await bench.batches(ask(slow), timeout=2)
+
+    assert time.perf_counter() - started < 2
+    assert kinds(batches[-1])[-1] == "done"
+
+
+async def test_tools_stop_when_the_client_goes_away(bench: Bench) -> None:
+    stub = pb_grpc.OrchestratorServiceStub(bench.orchestrator)
+    request = ask(assistant(tool("slow", seconds=60)))
+    call = stub.RunCompletion(request, **outgoing(30))
+    await anext(aiter(call))
+    await asyncio.sleep(0.1)
+
+    call.cancel()
+
+    assert await asyncio.wait_for(bench.tools.cancelled.wait(), 2)
+
+
+@pytest.mark.parametrize("slow", ["the functions", "the assistant"])
+async def test_who_has_little_time_does_not_spoil_it_for_others(bench: Bench, slow: str) -> None:
+    bench.kept.tools = [function("look")]
+    gate = asyncio.Event()
+    if slow == "the functions":
+        bench.tools.listing = gate
+    else:
+        bench.kept.reading = gate
+    hasty = asyncio.create_task(bench.batches(ask("1"), timeout=1.5))
+    while not (bench.tools.listed if slow == "the functions" else bench.kept.reads):
+        await asyncio.sleep(0.01)
+    patient = asyncio.create_task(bench.events(ask("1")))
+    with pytest.raises(grpc.aio.AioRpcError) as failure:
+        await hasty
+    assert failure.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    gate.set()
+
+    events = await patient
+    assert "tool_finished" not in kinds(events)  # which would tell that nothing is offered
+    assert [each.name for each in bench.connector.seen[-1].functions] == ["look"]
+    assert (bench.kept.reads, bench.tools.listed) == (1, 1)

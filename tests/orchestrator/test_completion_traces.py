@@ -1,0 +1,70 @@
+"""What `OrchestratorService.RunCompletion` traces."""
+
+import pytest
+from heddle.chat.v1 import chat_pb2
+from heddle.connector.v1 import connector_pb2
+from heddle_runtime.structs import from_struct
+from orchestrator.bench import Bench, ask, assistant, done, function, kinds, text, tool
+
+
+async def test_a_trace_shows_lengths_instead_of_what_tools_found(bench: Bench) -> None:
+    target = assistant(
+        tool("a", "context", text="found it", api_key="sk-abcdefghijklmnopqrstuvwx"),
+        template="{context} {user_input}",
+    )
+    request = ask(target, "mail ann@example.org")
+    request.include_trace = True
+
+    events = await bench.events(request)
+
+    assert kinds(events)[-2:] == ["trace", "done"]
+    trace = events[-2].trace
+    assert trace.prompt[0].parts[0].text == "\n\n[a: 8 characters]\n\n \n\nmail [redacted]\n\n"
+    assert [(s.name, s.output_chars) for s in trace.steps] == [("a", 8), ("model", 5)]
+    assert "sk-abc" not in str(trace)
+    assert "found it" not in str(trace.prompt)
+
+
+@pytest.mark.parametrize("reason", ["PROVIDER_REFUSED", ""])
+async def test_a_replaced_model_is_told_and_traced(bench: Bench, reason: str) -> None:
+    told = chat_pb2.ModelReplaced(wanted="scripted/m", used="scripted/n", reason=reason)
+    replaced = connector_pb2.GenerationEvent(model_replaced=told)
+    bench.connector.batches = [[replaced, text("Hello")], [done()]]
+    request = ask(assistant())
+    request.include_trace = True
+    for events in (await bench.events(request), await bench.whole(request)):
+        assert kinds(events) == ["model_replaced", "text_delta", "trace", "done"]
+        assert events[0].model_replaced == told
+        steps = [(step.name, step.error_reason) for step in events[-2].trace.steps]
+        assert steps == [("model", reason or "NOT_FOUND"), ("model", "")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "traced"),
+    [
+        ('{"n": 3, "token": "abc"}', {"n": 3, "token": "[redacted]"}),
+        ('{"n": 100000000000000000000}', {"malformed": '{"n": 100000000000000000000}'}),
+        ('{"n": NaN}', {"malformed": '{"n": NaN}'}),
+        ('{"text": "half \\ud83d"}', {"malformed": '{"text": "half \\ud83d"}'}),
+        ("n = 3", {"malformed": "n = 3"}),
+    ],
+)
+async def test_a_trace_tells_what_a_function_was_called_with_whatever_that_is(
+    bench: Bench, arguments: str, traced: dict[str, object]
+) -> None:
+    bench.connector.calls = 1
+    bench.connector.arguments = arguments
+    request = ask(assistant(function("look")))
+    request.include_trace = True
+
+    events = await bench.events(request)
+
+    assert kinds(events)[-2:] == ["trace", "done"]
+    assert from_struct(events[-2].trace.steps[0].input) == traced
+
+
+async def test_a_verbose_assistant_traces_without_being_asked(bench: Bench) -> None:
+    target = assistant()
+    target.verbose = True
+
+    assert kinds(await bench.events(ask(target)))[-2:] == ["trace", "done"]

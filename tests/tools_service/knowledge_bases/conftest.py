@@ -1,0 +1,23 @@
+"""The store and the server that tools ask."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
+from heddle_tools_service.knowledge.testing import HashingEmbedder
+from tools_service.kb_server import KnowledgeBaseServer, kb_server
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncGenerator[KnowledgeStore]:
+    """An empty store."""
+    async with open_store(tmp_path / "store", HashingEmbedder()) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def server() -> AsyncGenerator[KnowledgeBaseServer]:
+    """A server that answers as it is told."""
+    async with kb_server() as running:
+        yield running

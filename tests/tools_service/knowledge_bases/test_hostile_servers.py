@@ -1,0 +1,103 @@
+"""What stays inside: paths, tokens, questions, and links that are none."""
+
+import pytest
+from heddle_runtime.errors import (
+    HeddleError,
+    ToolFailedError,
+)
+from heddle_tools_service.knowledge.store import KnowledgeStore
+from heddle_tools_service.providers.kb_server import KnowledgeServer
+from heddle_tools_service.sdk import Assistant
+from structlog.testing import capture_logs
+from tools_service.kb_server import KnowledgeBaseServer, hit, kb_server
+from tools_service.knowledge_bases.asking import ASKED, TOKEN, serving_with
+from tools_service.serving import said
+
+
+@pytest.mark.parametrize(
+    ("collection", "path"),
+    [
+        ("../admin", "/collections/..%2Fadmin/query"),
+        ("1%2F..%2Fadmin", "/collections/1%252F..%252Fadmin/query"),
+        ("1?x=", "/collections/1%3Fx%3D/query"),
+        ("1#", "/collections/1%23/query"),
+        ("1\r\nHost: evil", "/collections/1%0D%0AHost%3A%20evil/query"),
+        ("a/b\\c é", "/collections/a%2Fb%5Cc%20%C3%A9/query"),
+    ],
+)
+async def test_an_identifier_stays_one_segment_of_the_path(
+    store: KnowledgeStore, server: KnowledgeBaseServer, collection: str, path: str
+) -> None:
+    async with serving_with(store, server) as client:
+        with pytest.raises(ToolFailedError, match="404"):
+            await client.run("simple_rag", {"collections": [collection]}, ASKED)
+
+    assert server.paths == [path]
+
+
+@pytest.mark.parametrize("collection", [".", "..", "x" * 300])
+async def test_an_identifier_that_cannot_be_one_is_not_sent(
+    store: KnowledgeStore, server: KnowledgeBaseServer, collection: str
+) -> None:
+    async with serving_with(store, server) as client:
+        with pytest.raises(ToolFailedError, match="its identifier cannot be one"):
+            await client.run("simple_rag", {"collections": [collection]}, ASKED)
+
+    assert server.paths == []
+
+
+async def test_the_token_does_not_follow_a_redirect(
+    store: KnowledgeStore, server: KnowledgeBaseServer
+) -> None:
+    async with kb_server() as other, serving_with(store, server) as client:
+        server.answers = {"1": f"{other.url}/collections/1/query"}
+        with pytest.raises(ToolFailedError, match=r"KB configuration error: .* redirects \(307\)"):
+            await client.run("simple_rag", {"collections": ["1"]}, ASKED)
+        assert other.paths == []
+
+
+async def test_neither_logs_nor_errors_repeat_question_owner_or_token(
+    store: KnowledgeStore, server: KnowledgeBaseServer
+) -> None:
+    async def broken(_: Assistant) -> KnowledgeServer | None:
+        raise RuntimeError(f"no organisation has the token {TOKEN}")
+
+    context = said("my private question", owner="ana@example.org")
+    with capture_logs() as logs:
+        for server_of, answer in ((None, 500), (None, 401), (None, b"{"), (broken, 200)):
+            server.answers = {"1": answer}
+            async with serving_with(store, server, server_of=server_of) as client:
+                with pytest.raises(HeddleError) as caught:
+                    await client.run("simple_rag", {"collections": ["1"]}, context)
+            logs.append({"error": repr(caught.value)})
+
+    assert len(logs) > 8
+    for secret in ("private question", "ana@example.org", TOKEN, "sk-leaked"):
+        assert secret not in repr(logs)
+
+
+async def test_links_are_the_most_helpful_ones_and_never_scripts(
+    store: KnowledgeStore, server: KnowledgeBaseServer
+) -> None:
+    server.answers = {
+        "1": {
+            "results": [
+                hit("video", source_url="https://video.example/1", file_url="/v", video_title="V"),
+                hit("paper", original_file_url="/o.pdf", markdown_file_url="/o.md", page=3),
+                hit("evil", source_url="javascript:alert(1)", file_url="javascript:alert(2)"),
+                "not a hit",
+            ]
+        }
+    }
+    async with serving_with(store, server) as client:
+        _, result = await client.run("simple_rag", {"collections": ["1"]}, ASKED)
+
+    video, paper, evil = result.sources
+    assert (video.title, video.uri) == ("V", "https://video.example/1")
+    assert paper.uri == f"{server.url}/o.pdf"
+    assert dict(paper.attributes) == {
+        "original_url": f"{server.url}/o.pdf",
+        "markdown_url": f"{server.url}/o.md",
+        "page": "3",
+    }
+    assert evil.uri == f"{server.url}/javascript:alert(2)"

@@ -1,0 +1,154 @@
+"""`heddle.knowledge.v1.FileService`: the way of files into collections."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from heddle.knowledge.v1 import files_pb2 as pb
+from heddle.knowledge.v1 import knowledge_pb2
+from heddle_runtime.errors import (
+    InvalidRequestError,
+    NotFoundError,
+    PermissionDeniedError,
+)
+from heddle_runtime.structs import from_struct, to_struct
+from tools_service.uploads.desk import Desk, refusal, serving
+
+
+async def test_a_file_comes_into_a_collection_with_its_attributes(desk: Desk) -> None:
+    collection, made = await desk.collection("ana"), await desk.upload("ana")
+    noted = {"course": "Weaving", "year": 2026, "open": True, "weight": 0.5}
+    begun = await desk(
+        "ana", "AttachFile", collection="looms", file_id=made, attributes=to_struct(noted)
+    )
+    assert begun.file.collection_id == collection
+    done = await desk.done("looms", made)
+    assert (done.status, done.error) == (pb.ATTACHMENT_STATUS_COMPLETED, "")
+    assert from_struct(done.attributes) == noted
+    [passage] = await desk.found("looms")
+    assert (passage.text, passage.document) == ("Threads.", "shed.md")
+    assert passage.metadata == {
+        "file_id": made,
+        "course": "Weaving",
+        "year": "2026",
+        "open": "true",
+        "weight": "0.5",
+    }
+    changed = {"collection": "looms", "file_id": made, "attributes": to_struct({"year": 2027})}
+    await desk("ana", "UpdateAttachedFile", **changed)
+    assert from_struct((await desk.done("looms", made)).attributes) == {"year": 2027}
+    [passage] = await desk.found("looms")
+    assert passage.metadata == {"file_id": made, "year": "2027"}
+
+
+async def test_two_files_of_one_name_are_two_documents(desk: Desk) -> None:
+    await desk.collection("ana")
+    texts = ("Threads one.", "Threads two.")
+    made = [await desk.upload("ana", "shed.md", text) for text in texts]
+    for each in (*made, made[0]):  # attaching again begins anew
+        await desk("ana", "AttachFile", collection="looms", file_id=each)
+    documents = {(await desk.done("looms", each)).document for each in made}
+    assert documents == {"shed.md", f"{made[1]}/shed.md"}
+    assert sorted(each.text for each in await desk.found("looms")) == sorted(texts)
+    await desk("ana", "DetachFile", collection="looms", file_id=made[0])
+    assert [each.text for each in await desk.found("looms")] == ["Threads two."]
+    gone = await refusal(desk, "ana", "GetAttachedFile", collection="looms", file_id=made[0])
+    assert isinstance(gone, NotFoundError)
+    listed = await desk("ana", "ListAttachedFiles", collection="looms")
+    assert [each.file_id for each in listed.files] == made[1:]
+
+
+async def test_a_file_that_cannot_be_read_fails_with_the_reason(desk: Desk) -> None:
+    await desk.collection("ana")
+    made = await desk.upload("ana", "shed.pdf", "no PDF")
+    await desk("ana", "AttachFile", collection="looms", file_id=made)
+    done = await desk.done("looms", made)
+    assert done.status == pb.ATTACHMENT_STATUS_FAILED
+    assert done.unreadable
+    assert "PDF" in done.error
+
+
+async def test_what_a_stop_interrupts_goes_on_after_it(tmp_path: Path) -> None:
+    async with serving(tmp_path) as desk:
+        await desk.collection("ana")
+        made = await desk.upload("ana")
+        desk.embedder.may.clear()
+        await desk("ana", "AttachFile", collection="looms", file_id=made)
+        await desk.embedder.asked.wait()
+        fields = {"collection": "looms", "file_id": made}
+        busy = await desk("ana", "GetAttachedFile", **fields)
+        assert busy.file.status == pb.ATTACHMENT_STATUS_IN_PROGRESS
+        assert (await refusal(desk, "ana", "UpdateAttachedFile", **fields)).reason == "CONFLICT"
+    async with serving(tmp_path) as desk:
+        assert (await desk.done("looms", made)).status == pb.ATTACHMENT_STATUS_COMPLETED
+        assert [each.text for each in await desk.found("looms")] == ["Threads."]
+
+
+async def test_attaching_again_counts_however_far_the_first_time_is(desk: Desk) -> None:
+    await desk.collection("ana")
+    made = await desk.upload("ana")
+    desk.embedder.may.clear()
+    fields = {"collection": "looms", "file_id": made}
+    await desk("ana", "AttachFile", **fields)
+    await desk.embedder.asked.wait()
+    await asyncio.gather(
+        *(desk("ana", "AttachFile", **fields, attributes=to_struct({"n": n})) for n in range(9))
+    )
+    last = await desk("ana", "AttachFile", **fields, attributes=to_struct({"n": "last"}))
+    desk.embedder.may.set()
+    done = await desk.done("looms", made)
+    assert done.status == pb.ATTACHMENT_STATUS_COMPLETED
+    assert done.attributes == last.file.attributes
+    [passage] = await desk.found("looms")
+    assert passage.metadata["n"] == "last"
+
+
+async def test_a_file_can_be_taken_out_while_it_is_on_its_way(desk: Desk) -> None:
+    await desk.collection("ana")
+    made = await desk.upload("ana")
+    desk.embedder.may.clear()
+    fields = {"collection": "looms", "file_id": made}
+    await desk("ana", "AttachFile", **fields)
+    await desk.embedder.asked.wait()
+    await desk("ana", "DetachFile", **fields)
+    desk.embedder.may.set()
+    assert await desk.found("looms") == []
+    assert not (await desk("ana", "ListAttachedFiles", collection="looms")).files
+
+
+async def test_a_collection_that_is_made_again_has_no_files(desk: Desk, tmp_path: Path) -> None:
+    await desk.collection("ana")
+    made = await desk.upload("ana")
+    await desk("ana", "AttachFile", collection="looms", file_id=made)
+    await desk.done("looms", made)
+    await desk("ana", "DeleteCollection", name="looms")
+    assert not list((tmp_path / "uploads" / "attached").iterdir())
+    await desk.collection("ana")
+    assert not (await desk("ana", "ListAttachedFiles", collection="looms")).files
+
+
+async def test_readers_of_a_collection_see_its_files_and_change_none(desk: Desk) -> None:
+    await desk.collection("ana", sharing=knowledge_pb2.SHARING_ORGANIZATION)
+    made, other = await desk.upload("ana"), await desk.upload("ben")
+    fields = {"collection": "looms", "file_id": made}
+    await desk("ana", "AttachFile", **fields)
+    await desk.done("looms", made)
+    assert len((await desk("ben", "ListAttachedFiles", collection="looms")).files) == 1
+    await desk("ben", "GetAttachedFile", **fields)
+    attempts = {"AttachFile": other, "UpdateAttachedFile": made, "DetachFile": made}
+    for method, identifier in attempts.items():
+        asked = {"collection": "looms", "file_id": identifier}
+        assert isinstance(await refusal(desk, "ben", method, **asked), PermissionDeniedError)
+        assert isinstance(await refusal(desk, "twin", method, **asked), NotFoundError)
+    assert isinstance(await refusal(desk, "twin", "GetAttachedFile", **fields), NotFoundError)
+
+
+@pytest.mark.parametrize(
+    "noted", [{"file_id": "x"}, {"a": [1]}, {"a": None}, {"a": "x" * 513}, {"": 1}]
+)
+async def test_attributes_that_cannot_be_are_refused(desk: Desk, noted: dict[str, Any]) -> None:
+    await desk.collection("ana")
+    made = await desk.upload("ana")
+    fields = {"collection": "looms", "file_id": made, "attributes": to_struct(noted)}
+    assert isinstance(await refusal(desk, "ana", "AttachFile", **fields), InvalidRequestError)
