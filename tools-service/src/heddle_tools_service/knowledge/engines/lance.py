@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import lancedb
+import pyarrow as pa
 from lancedb.db import AsyncConnection
 from lancedb.index import BTree, LabelList
 
@@ -21,6 +22,7 @@ from heddle_tools_service.knowledge.engines.lance_table import LanceTable
 from heddle_tools_service.knowledge.engines.lance_words import words_index
 from heddle_tools_service.knowledge.errors import StorageError
 
+_KEY_MARK = "lance-schema:unenforced-primary-key"
 # Every read looks for commits of other processes first; that costs a third of a millisecond.
 _AT_ONCE = timedelta(0)
 
@@ -101,7 +103,7 @@ class LanceEngine:
         They exist from the start: rows that the index of words does not hold yet are searched all
         the same, but without any index there is no search by words.
         """
-        made = await self._database.create_table(name, schema=layout.schema)
+        made = await self._database.create_table(name, schema=_keyed(layout))
         table = LanceTable(made, layout, alone=self._locks.exclude_all)
         await self._complete(table, layout)
         return table
@@ -137,3 +139,17 @@ class LanceEngine:
                 config = LabelList() if listed else BTree()
                 await table.opened.create_index(column, config=config)
                 indexed.add(column)
+
+
+def _keyed(layout: Layout) -> pa.Schema:
+    """Return the schema, with the keys named to Lance.
+
+    Without that it takes two merges that both bring in a key for merges that do not meet, and both
+    rows stay: where no lock excludes one of them, a document would be there twice.
+    """
+    schema = layout.schema
+    for position, name in enumerate(layout.keys, start=1):
+        at = schema.get_field_index(name)
+        marks = {_KEY_MARK: "true", f"{_KEY_MARK}:position": str(position)}
+        schema = schema.set(at, schema.field(at).with_nullable(nullable=False).with_metadata(marks))
+    return schema
