@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable
 
+from heddle_runtime.deadlines import Deadlines
 from heddle_runtime.egress import Egress
 
 from heddle_connector import http_errors
@@ -24,6 +25,7 @@ class Pool:
         self._egress = egress
         self._idle: defaultdict[Place, list[Connection]] = defaultdict(list)
         self._all: set[Connection] = set()
+        self._deadlines = Deadlines()
         self._timer: asyncio.TimerHandle | None = None
 
     def idle(self, place: Place) -> Connection | None:
@@ -70,7 +72,7 @@ class Pool:
             connection.close()
 
     def _made(self, place: Place) -> Connection:
-        connection = Connection(place, self._put, self._all.discard)
+        connection = Connection(place, self._deadlines, self._put, self._all.discard)
         self._all.add(connection)
         return connection
 
