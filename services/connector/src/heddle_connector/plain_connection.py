@@ -10,6 +10,7 @@ from typing import Self, cast
 
 import httptools
 from heddle_runtime.deadlines import Deadlines
+from heddle_runtime.departures import Departures
 from heddle_runtime.errors import HeddleError, UnavailableError
 
 from heddle_connector import http_errors
@@ -208,7 +209,8 @@ class Connection(asyncio.Protocol):
 
     Args:
         place: Where it leads, host and port.
-        deadlines: They end exchanges whose time is up.
+        deadlines: What ends exchanges whose time is up.
+        departures: What sends requests.
         idle: Called when the connection can serve the next request.
         gone: Called when it is closed.
     """
@@ -217,6 +219,7 @@ class Connection(asyncio.Protocol):
         self,
         place: tuple[str, int],
         deadlines: Deadlines,
+        departures: Departures,
         idle: "Callable[[Connection], None]",
         gone: "Callable[[Connection], None]",
     ) -> None:
@@ -225,6 +228,7 @@ class Connection(asyncio.Protocol):
         self.loop = asyncio.get_running_loop()
         self.open = False
         self.idle_since = 0.0
+        self._departures = departures
         self._idle = idle
         self._gone = gone
         self._transport: asyncio.Transport | None = None
@@ -237,12 +241,12 @@ class Connection(asyncio.Protocol):
         self._head = 0  # bytes of headers and trailers
 
     def send(self, message: bytes, seconds: float, *, whole: bool) -> Exchange:
-        """Send `message`, the whole of a request."""
+        """Send `message`, the whole of a request, at the end of this turn of the loop."""
         exchange = self._exchange = Exchange(self, seconds, whole=whole)
         self._read = False
         self._aside = self._head = 0
         if self._transport is not None:
-            self._transport.write(message)
+            self._departures.add(self._transport, message)
         return exchange
 
     def close(self) -> None:
