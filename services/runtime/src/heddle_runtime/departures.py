@@ -1,7 +1,7 @@
 """Messages on their way out: those of one turn of the event loop are sent together.
 
-One sent by itself wakes its reader for itself. Measured with 16 requests at a time: sending the
-requests of a turn together, and its answers together, takes a fifth off what a request costs.
+One sent by itself wakes its reader for itself. Measured with 16 requests at a time: to send those
+to the provider together takes a tenth off what a chat completion costs.
 """
 
 import asyncio
