@@ -10,10 +10,10 @@ from typing import Self, cast
 
 import httptools
 from heddle_runtime.deadlines import Deadlines
-from heddle_runtime.departures import Departures
 from heddle_runtime.errors import HeddleError, UnavailableError
 
 from heddle_connector import http_errors
+from heddle_connector.departures import Departures
 from heddle_connector.http_errors import UnansweredError
 from heddle_connector.http_request import LINGER, LONGEST_REFUSAL, LONGEST_REPLY, SUCCESSES
 

@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from heddle_runtime.deadlines import Deadlines
-from heddle_runtime.departures import Departures
 from heddle_runtime.egress import Egress
 
 from heddle_connector import http_errors
+from heddle_connector.departures import Departures
 from heddle_connector.plain_connection import Connection
 
 _IDLE_SECONDS = 30.0
