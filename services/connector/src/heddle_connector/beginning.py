@@ -6,7 +6,7 @@ refused key (401, 403) must be seen and mended, not hidden by spending elsewhere
 (429) says when to come back, and the default would be asked with the same key.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import structlog
@@ -38,9 +38,9 @@ async def begin(owners: Owners, call: Call) -> tuple[Sequence[Event], Batches]:
     return await _answered(owners, call, answer)
 
 
-async def whole(owners: Owners, call: Call) -> Sequence[Event]:
+def whole(owners: Owners, call: Call) -> Coroutine[Any, Any, Sequence[Event]]:
     """Return all events of an answer. Raises as `begin`."""
-    return await _answered(owners, call, lambda connector: connector.whole(call))
+    return _answered(owners, call, lambda connector: connector.whole(call))
 
 
 async def _answered(

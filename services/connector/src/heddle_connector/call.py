@@ -1,7 +1,7 @@
 """What a connector is asked for."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from heddle.assistant.v1.assistant_pb2 import Assistant
@@ -11,11 +11,13 @@ from heddle_runtime.calls import TimedCall, caller, remaining
 from heddle_runtime.errors import ProviderGarbledError
 from msgspec import Raw
 
-from heddle_connector.call_styles import CallStyle
 from heddle_connector.events import Picture
 from heddle_connector.messages import members, to_messages, to_tool
 from heddle_connector.pictures import LARGEST, Pictures
 from heddle_connector.prompted_functions import WISHES, PromptedFunctions, prompted
+
+if TYPE_CHECKING:
+    from heddle_connector.call_styles import CallStyle
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -51,6 +53,8 @@ class Call:
         "_prompted",
         "_request",
         "_room",
+        "_style",
+        "_turns",
         "connector",
         "model",
         "replaced",
@@ -67,10 +71,12 @@ class Call:
         prompted: PromptedFunctions = _BESIDE_THE_PROMPT,
     ) -> None:
         self._request = request
+        self._turns = request.messages[:]  # a slice: protobuf ends an iteration with a dear error
         self._context = context
         self._pictures = pictures
         self._room = LARGEST
         self._prompted = prompted
+        self._style: CallStyle | None = None  # None: the model is told beside the prompt
         self._messages: list[dict[str, Any]] | None = None
         self._offered: list[dict[str, Any] | Raw] | None = None
         self._given: Options | None = None
@@ -82,6 +88,7 @@ class Call:
         """What is told of it if another model answers than was asked for."""
         self.whole = whole
         """Nobody reads the answer before it is complete."""
+        self._choose_style()
 
     def replace(self, connector: str, model: str, reason: str = "") -> None:
         """Let another model answer.
@@ -96,7 +103,8 @@ class Call:
             wanted=f"{wanted.connector}/{wanted.model}", used=f"{connector}/{model}", reason=reason
         )
         self.connector, self.model = connector, model
-        self._messages = self._options = None  # it may be told of functions in another way
+        self._messages = self._options = None
+        self._choose_style()
 
     @property
     def substitute(self) -> str:
@@ -115,7 +123,7 @@ class Call:
         What the contract does not model is `msgspec.Raw`: JSON text as the client sent it.
         """
         if self._messages is None:
-            messages = to_messages(self._request.messages[:])
+            messages = to_messages(self._turns)
             if style := self._style:
                 messages = prompted(style, messages, self.offered, self.given.extra)
             self._messages = messages
@@ -170,20 +178,18 @@ class Call:
     @property
     def called(self) -> set[str]:
         """The functions that were called earlier in the conversation."""
-        # Slices, as protobuf ends an iteration with an error that costs more than the items.
-        turns = [turn for turn in self._request.messages[:] if turn.role == chat.ROLE_ASSISTANT]
+        turns = [turn for turn in self._turns if turn.role == chat.ROLE_ASSISTANT]
         return {call.name for turn in turns for call in turn.tool_calls[:]}
-
-    @property
-    def _style(self) -> CallStyle | None:
-        if not self._prompted.by_pattern:  # asked several times for each call
-            return None
-        return self._prompted.style(f"{self.connector}/{self.model}")
 
     @property
     def assistant(self) -> Assistant | None:
         """The assistant that is answered as, whole; not to be changed. None outside of a run."""
         return self._request.assistant if self._request.HasField("assistant") else None
+
+    def _choose_style(self) -> None:
+        """Find out how the model is told of functions in its prompt, if it is."""
+        if self._prompted.by_pattern:
+            self._style = self._prompted.style(f"{self.connector}/{self.model}")
 
 
 def _options(given: chat.GenerationOptions) -> Options:

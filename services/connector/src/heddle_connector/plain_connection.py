@@ -4,13 +4,16 @@ Measured: a third of the CPU time that aiohttp takes for the same.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from typing import Self, cast
 
 import httptools
+from heddle_runtime.deadlines import Deadlines
 from heddle_runtime.errors import HeddleError, UnavailableError
 
 from heddle_connector import http_errors
+from heddle_connector.departures import Departures
 from heddle_connector.http_errors import UnansweredError
 from heddle_connector.http_request import LINGER, LONGEST_REFUSAL, LONGEST_REPLY, SUCCESSES
 
@@ -33,12 +36,12 @@ class Exchange:
     __slots__ = (
         "_connection",
         "_data",
+        "_deadlines",
         "_error",
         "_fields",
         "_loop",
         "_paused",
         "_room",
-        "_timer",
         "_waiter",
         "_whole",
         "over",
@@ -55,7 +58,8 @@ class Exchange:
         self._error: HeddleError | None = None
         self._paused = False
         self._waiter: asyncio.Future[None] | None = None
-        self._timer = connection.loop.call_later(seconds, self._expire)
+        self._deadlines = connection.deadlines
+        self._deadlines.add(self, time.monotonic() + seconds)
         self.status = 0
         """The HTTP status. 0 until the head is here."""
         self.over = False
@@ -149,7 +153,7 @@ class Exchange:
     def complete(self) -> None:
         """Take note that the answer is complete."""
         self.over = True
-        self._timer.cancel()
+        self._deadlines.discard(self)
         self._connection = None
 
     def fail(self, error: HeddleError) -> None:
@@ -191,12 +195,13 @@ class Exchange:
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
-    def _framed(self) -> bool:
-        return any(name.lower() in _FRAMES for name, _ in self._fields)
-
-    def _expire(self) -> None:
+    def expire(self) -> None:
+        """End, as the time is up."""
         self.fail(http_errors.late())
         self.wake()
+
+    def _framed(self) -> bool:
+        return any(name.lower() in _FRAMES for name, _ in self._fields)
 
 
 class Connection(asyncio.Protocol):
@@ -204,6 +209,8 @@ class Connection(asyncio.Protocol):
 
     Args:
         place: Where it leads, host and port.
+        deadlines: What ends exchanges whose time is up.
+        departures: What sends requests.
         idle: Called when the connection can serve the next request.
         gone: Called when it is closed.
     """
@@ -211,13 +218,17 @@ class Connection(asyncio.Protocol):
     def __init__(
         self,
         place: tuple[str, int],
+        deadlines: Deadlines,
+        departures: Departures,
         idle: "Callable[[Connection], None]",
         gone: "Callable[[Connection], None]",
     ) -> None:
         self.place = place
+        self.deadlines = deadlines
         self.loop = asyncio.get_running_loop()
         self.open = False
         self.idle_since = 0.0
+        self._departures = departures
         self._idle = idle
         self._gone = gone
         self._transport: asyncio.Transport | None = None
@@ -230,12 +241,12 @@ class Connection(asyncio.Protocol):
         self._head = 0  # bytes of headers and trailers
 
     def send(self, message: bytes, seconds: float, *, whole: bool) -> Exchange:
-        """Send `message`, the whole of a request."""
+        """Send `message`, the whole of a request, at the end of this turn of the loop."""
         exchange = self._exchange = Exchange(self, seconds, whole=whole)
         self._read = False
         self._aside = self._head = 0
         if self._transport is not None:
-            self._transport.write(message)
+            self._departures.add(self._transport, message)
         return exchange
 
     def close(self) -> None:

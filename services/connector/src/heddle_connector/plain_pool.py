@@ -4,9 +4,11 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable
 
+from heddle_runtime.deadlines import Deadlines
 from heddle_runtime.egress import Egress
 
 from heddle_connector import http_errors
+from heddle_connector.departures import Departures
 from heddle_connector.plain_connection import Connection
 
 _IDLE_SECONDS = 30.0
@@ -24,6 +26,8 @@ class Pool:
         self._egress = egress
         self._idle: defaultdict[Place, list[Connection]] = defaultdict(list)
         self._all: set[Connection] = set()
+        self._deadlines = Deadlines()
+        self._departures = Departures()
         self._timer: asyncio.TimerHandle | None = None
 
     def idle(self, place: Place) -> Connection | None:
@@ -70,7 +74,9 @@ class Pool:
             connection.close()
 
     def _made(self, place: Place) -> Connection:
-        connection = Connection(place, self._put, self._all.discard)
+        connection = Connection(
+            place, self._deadlines, self._departures, self._put, self._all.discard
+        )
         self._all.add(connection)
         return connection
 

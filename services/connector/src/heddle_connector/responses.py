@@ -44,11 +44,11 @@ def add_events(
     for event in events:
         match event:
             case TextDelta():
-                made.add(text_delta=event.text)
+                made.add().text_delta = event.text
             case Done():
                 _fill_done(made.add().done, event, substitute)
             case ReasoningDelta():
-                made.add(reasoning_delta=event.text)
+                made.add().reasoning_delta = event.text
             case ToolCall():
                 call = made.add().tool_call
                 call.id, call.name = event.id, event.name

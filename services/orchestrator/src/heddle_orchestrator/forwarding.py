@@ -20,11 +20,12 @@ def forward(events: "Iterable[GenerationEvent]", run: "Events") -> bool:
     """
     done = False
     for event in events:
-        match event.WhichOneof("event"):
+        kind = event.WhichOneof("event")
+        match kind:
             case "text_delta":
-                run.add(text_delta=event.text_delta)
+                run.add().text_delta = event.text_delta
             case "reasoning_delta":
-                run.add(reasoning_delta=event.reasoning_delta)
+                run.add().reasoning_delta = event.reasoning_delta
             case "tool_call":
                 run.add(tool_call=event.tool_call)
             case "done":
@@ -37,5 +38,5 @@ def forward(events: "Iterable[GenerationEvent]", run: "Events") -> bool:
                 run.add().picture.CopyFrom(event.picture)
             case None:
                 continue
-        done = event.HasField("done")
+        done = kind == "done"
     return done

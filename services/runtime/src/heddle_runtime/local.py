@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from google.protobuf.message import Message
 
 from heddle_runtime.boundary import Streaming, Unary, check, foreseen
+from heddle_runtime.deadlines import Deadlines
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -38,6 +39,7 @@ class LocalChannel:
     def __init__(self) -> None:
         self._unary: dict[str, Unary] = {}
         self._streaming: dict[str, Streaming] = {}
+        self._deadlines = Deadlines()
 
     def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
         """Ignore what `add_registered_method_handlers` is told as well."""
@@ -62,7 +64,7 @@ class LocalChannel:
                     return await behavior(request, around)  # type: ignore[no-any-return] # handlers are untyped
                 except Exception as error:
                     raise to_rpc(foreseen(path, error)) from error
-            context = LocalContext(timeout)
+            context = LocalContext(timeout, self._deadlines)
             token = _AROUND.set(context)
             try:
                 if around is None or timeout is None:
@@ -84,7 +86,7 @@ class LocalChannel:
 
         def call(request: Message, timeout: float | None = None, **_: Any) -> LocalStream:  # noqa: ANN401 - a stub's signature
             behavior = self._streaming.get(path) or _refusing(_no_service(path))
-            context = LocalContext(timeout)
+            context = LocalContext(timeout, self._deadlines)
             context.calm()  # nobody works for it before it is read
             try:
                 if timeout is None or _AROUND.get() is None:
@@ -143,22 +145,21 @@ class LocalStream:
 
 
 class LocalContext:
-    """A call's deadline: what a servicer sees, and a timer that cancels who works for the call.
+    """A call's deadline: what a servicer sees, and what cancels who works for the call.
 
     `asyncio.timeout` does this too, at four times the cost, and only for a block of one task.
     """
 
-    __slots__ = ("_deadline", "_expired", "_timer", "_worker")
+    __slots__ = ("_deadline", "_deadlines", "_expired", "_worker")
 
-    def __init__(self, timeout: float | None) -> None:
-        loop = asyncio.get_running_loop()
+    def __init__(self, timeout: float | None, deadlines: Deadlines) -> None:
         self._expired = False
-        self._worker = asyncio.current_task(loop)
+        self._worker = asyncio.current_task()
         self._deadline: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._deadlines = deadlines
         if timeout is not None:
             self._deadline = time.monotonic() + timeout
-            self._timer = loop.call_later(timeout, self._expire)
+            deadlines.add(self, self._deadline)
 
     def covers(self, timeout: float) -> bool:
         """Return whether this call's deadline serves for one that is made now as well.
@@ -205,10 +206,10 @@ class LocalContext:
     def end(self) -> None:
         """Leave the task alone for ever."""
         self._worker = None
-        if self._timer is not None:
-            self._timer.cancel()
+        self._deadlines.discard(self)
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
+        """Cancel who works for the call, if somebody does."""
         self._expired = True
         if self._worker is not None:
             self._worker.cancel()

@@ -29,13 +29,14 @@ class LogLines:
     def info(self, line: bytes) -> None:
         """Write a line soon."""
         self._waiting.append(line)
+        asked = self._asked
+        if asked is not None and asked.is_running():
+            return  # it writes this line with the others
         try:
-            loop = asyncio.get_running_loop()
+            loop = self._asked = asyncio.get_running_loop()
         except RuntimeError:
             self.flush()
-            return
-        if loop is not self._asked:
-            self._asked = loop
+        else:
             loop.call_soon(self.flush)
 
     debug = warning = info

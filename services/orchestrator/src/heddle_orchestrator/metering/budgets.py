@@ -30,11 +30,11 @@ class Budget:
         Raises:
             ResourceExhaustedError: Nothing is left, or nobody can tell how much.
         """
-        prompt, cached, completion = self._tally.seen.minus(self._base)
+        more = self._tally.seen.minus(self._base)
         spent = (
-            (prompt - cached) * self._price.input_micros
-            + cached * self._price.cached_input_micros
-            + completion * self._price.output_micros
+            (more.prompt - more.cached) * self._price.input_micros
+            + more.cached * self._price.cached_input_micros
+            + more.completion * self._price.output_micros
         )
         if spent >= self._left:
             raise ResourceExhaustedError(self._problem or _USED_UP, quota="assistant")

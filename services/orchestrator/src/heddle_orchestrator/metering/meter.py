@@ -3,13 +3,13 @@
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.usage.v1 import usage_pb2 as pb
 
-from heddle_orchestrator.metering.tally import NONE, Tally, Tokens
+from heddle_orchestrator.metering.tally import Tally, Tokens
 
 log = structlog.get_logger(__name__)
 MOST = 10_000
@@ -24,7 +24,7 @@ Key = tuple[str, str, str]
 class _Sum:
     requests: int = 0
     unknown: int = 0
-    tokens: Tokens = NONE
+    tokens: Tokens = field(default_factory=Tokens)
 
 
 class Meter:
@@ -53,9 +53,8 @@ class Meter:
         if tokens is None:
             found.unknown += 1
             return
-        found.tokens = found.tokens.plus(tokens)
-        tally = self.tally(key[0])
-        tally.seen = tally.seen.plus(tokens)
+        found.tokens.add(tokens)
+        self.tally(key[0]).seen.add(tokens)
 
     def tally(self, assistant: str) -> Tally:
         """Return what is counted for an assistant."""

@@ -1,10 +1,12 @@
 """Tokens of one assistant, and how many of them the usage service has been told of."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from copy import copy
+from dataclasses import dataclass, field
+
+import msgspec
 
 
-class Tokens(NamedTuple):
+class Tokens(msgspec.Struct):
     """What answers took."""
 
     prompt: int = 0
@@ -12,14 +14,12 @@ class Tokens(NamedTuple):
     """Part of `prompt`."""
     completion: int = 0
 
-    def plus(self, other: "Tokens") -> "Tokens":
-        """Return both together."""
+    def add(self, other: "Tokens") -> None:
+        """Count `other` in."""
         # Written out: every answer comes this way, and a loop takes three times as long.
-        return Tokens(
-            self.prompt + other.prompt,
-            self.cached + other.cached,
-            self.completion + other.completion,
-        )
+        self.prompt += other.prompt
+        self.cached += other.cached
+        self.completion += other.completion
 
     def minus(self, other: "Tokens") -> "Tokens":
         """Return what is more than `other`."""
@@ -30,24 +30,22 @@ class Tokens(NamedTuple):
         )
 
 
-NONE = Tokens()
-
-
 @dataclass(slots=True)
 class Tally:
     """Everything since this process counts for the assistant."""
 
-    seen: Tokens = NONE
-    told: Tokens = NONE
+    seen: Tokens = field(default_factory=Tokens)
+    told: Tokens = field(default_factory=Tokens)
     """What of it is recorded."""
-    _before: Tokens = NONE
+    _before: Tokens = field(default_factory=Tokens)
     """What was recorded before the last time that something was."""
     _told_at: float = 0.0
 
     def tell(self, tokens: Tokens, now: float) -> None:
         """Take note that tokens are recorded, which this process knows since `now`."""
         self._before, self._told_at = self.told, now
-        self.told = self.told.plus(tokens)
+        self.told = copy(self.told)  # who got the old sum compares with it
+        self.told.add(tokens)
 
     def told_by(self, moment: float) -> Tokens:
         """Return what surely was recorded at a moment: an answer of that time tells of it."""
