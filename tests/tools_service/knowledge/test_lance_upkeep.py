@@ -7,7 +7,7 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
-from heddle_tools_service.knowledge.engines.conditions import EVERYTHING
+from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Compare
 from heddle_tools_service.knowledge.engines.interface import Layout
 from heddle_tools_service.knowledge.engines.lance import open_folder
 from heddle_tools_service.knowledge.engines.lance_table import LanceTable
@@ -17,7 +17,7 @@ DIM = 8
 MANY = 2_048
 SCHEMA = pa.schema(
     [
-        pa.field("name", pa.string()),
+        pa.field("name", pa.string(), nullable=False),
         pa.field("text", pa.string()),
         pa.field("vector", pa.list_(pa.float32(), DIM)),
     ]
@@ -31,8 +31,8 @@ async def table(tmp_path: Path) -> AsyncIterator[LanceTable]:
         yield await engine.make("chunks", LAYOUT)
 
 
-async def add(table: LanceTable, first: int, count: int) -> None:
-    """Add rows, each with a word of its own, in one commit."""
+def rows(first: int, count: int) -> pa.Table:
+    """Return rows, each with a word of its own."""
     numbers = range(first, first + count)
     vectors = np.random.default_rng(first).normal(size=(count, DIM)).astype(np.float32)
     columns = [
@@ -40,20 +40,25 @@ async def add(table: LanceTable, first: int, count: int) -> None:
         pa.array([f"thread w{number}" for number in numbers]),
         pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), DIM),
     ]
-    await table.append(pa.table(columns, schema=SCHEMA))
+    return pa.table(columns, schema=SCHEMA)
+
+
+async def add(table: LanceTable, first: int, count: int) -> None:
+    """Add rows in one commit."""
+    await table.append(rows(first, count))
 
 
 async def parts(table: LanceTable, column: str) -> list[int]:
     """Return the rows of each part of an index, the oldest first."""
     dataset = lance.dataset(await table.opened.uri())
-    rows = {each.fragment_id: each.count_rows() for each in dataset.get_fragments()}
+    counts = {each.fragment_id: each.count_rows() for each in dataset.get_fragments()}
     (found,) = [each for each in dataset.describe_indices() if column in each.field_names]
-    return [sum(rows[each] for each in part.fragment_ids) for part in found.segments]
+    return [sum(counts[each] for each in part.fragment_ids) for part in found.segments]
 
 
 async def found(table: LanceTable, word: str) -> list[str]:
-    rows = await table.matching(word, ["name"], EVERYTHING, 1_000)
-    return [str(name) for name in rows.column("name").to_pylist()]
+    fit = await table.matching(word, ["name"], EVERYTHING, 1_000)
+    return [str(name) for name in fit.column("name").to_pylist()]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +116,23 @@ async def test_vectors_are_indexed_as_of_a_state_while_later_files_are_merged(
     everything = await table.nearest(np.ones(DIM, np.float32), ["name"], EVERYTHING, 400)
     assert everything.num_rows == 304
     assert await table.vectors_due(300) is None
+
+
+async def test_what_changes_while_vectors_are_indexed_is_found_as_it_is(table: LanceTable) -> None:
+    await add(table, 0, 300)
+    state = await table.vectors_due(100)
+    assert state is not None
+    moved = rows(0, 1).set_column(2, SCHEMA.field("vector"), rows(77, 1).column("vector"))
+    await table.replace(Compare("name", "=", "n0"), moved)
+    await table.delete(Compare("name", "=", "n6"))
+    await table.index_vectors(state)
+    (asked,) = rows(77, 1).column("vector").to_pylist()
+    nearest = await table.nearest(np.array(asked, np.float32), ["name"], EVERYTHING, 299)
+    names = nearest.column("name").to_pylist()
+    assert names[0] == "n0"
+    assert sorted(names) == sorted(f"n{number}" for number in range(300) if number != 6)
+    await table.tidy(None)
+    assert await found(table, "w6") == []
 
 
 @pytest.mark.parametrize("limit", [1, 200, 201, 299])

@@ -32,7 +32,7 @@ class Layout:
         kind: `[a-z]+`. A collection has one table of a kind, named `KIND_ID`.
         schema: Its columns: texts, integers, floats, bytes, lists of texts, and vectors as lists
             of float32 of one length. A column that was not in the first version is nullable.
-        keys: The columns that tell its rows apart.
+        keys: The columns that tell its rows apart; none is nullable.
         words: The column of texts that is searched by words, if there is one.
         vector: The column that is searched by meaning, if there is one.
         chosen: Columns that conditions often name.

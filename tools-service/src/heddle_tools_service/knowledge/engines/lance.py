@@ -151,5 +151,5 @@ def _keyed(layout: Layout) -> pa.Schema:
     for position, name in enumerate(layout.keys, start=1):
         at = schema.get_field_index(name)
         marks = {_KEY_MARK: "true", f"{_KEY_MARK}:position": str(position)}
-        schema = schema.set(at, schema.field(at).with_nullable(nullable=False).with_metadata(marks))
+        schema = schema.set(at, schema.field(at).with_metadata(marks))
     return schema
