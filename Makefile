@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 SYNCED := $(VENV)/.synced
 
 # Tests wait for a third of their time, so there is one process more than processors.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 1, 6))')
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 2, 8))')
 # Hundreds of processes start in the tests. Each would compile all it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
