@@ -46,5 +46,5 @@ class RestingWorker:
     async def _rest(self) -> None:
         await asyncio.sleep(self._idle)
         worker, self._worker = self._worker, None
-        if worker is not None:
-            await worker.aclose()
+        if worker is not None:  # whoever asks now starts another, and leaves this one to its end
+            await asyncio.shield(worker.aclose())
