@@ -80,13 +80,9 @@ async def measure(count: int, folder: Path, seconds: float) -> Size:
         if not await store.has_vector_index(COLLECTION):
             upkeep = await _tidied(store, ways["hybrid"], known.questions)
         tenth = {"vector": known.tenth, "vector, filtered": known.tenth_filtered}
-        figures = [
-            await measured(kind, way, known.questions, tenth.get(kind))
-            for kind, way in ways.items()
-        ]
-        memory = psutil.Process().memory_info().rss / 2**20
         own = await bare(stack, place, store, embedder)
-        figures.append(await measured(BARE, own, known.questions))
+        figures = await measured({**ways, BARE: own}, known.questions, tenth)
+        memory = psutil.Process().memory_info().rss / 2**20
         ingestions = [
             await _ingested(model, place, ways["hybrid"], known.questions, seconds)
             for model in _MODELS

@@ -57,8 +57,9 @@ async def ingest(place: str, folder: Path, seconds: float, model: str) -> None:
         began, cpu = time.monotonic(), _cpu()
         while time.monotonic() - began < seconds:
             at = number * _PER_DOCUMENT % _TEXTS
+            name = f"new-{os.getpid()}-{number}"  # none of an earlier run
             body = "\n\n".join(each.text for each in texts[at : at + _PER_DOCUMENT])
-            async for event in store.documents.ingest(COLLECTION, f"new-{number}", body.encode()):
+            async for event in store.documents.ingest(COLLECTION, name, body.encode()):
                 if isinstance(event, Ingested):
                     passages += event.chunks
             number += 1

@@ -18,8 +18,6 @@ from heddle_tools_service.knowledge.engines.interface import Snapshot
 if TYPE_CHECKING:
     from lance import LanceDataset
 
-_FRAGMENT_ROWS = 65_536
-"""Larger fragments are left alone, unless a tenth of their rows is gone."""
 _FEWEST_VECTORS = 2_048
 """Fewer are compared one by one in some two milliseconds; a graph of them takes seconds."""
 # The engine's own graph, with 20 neighbours and 300 considered, turns out differently every time:
@@ -61,7 +59,7 @@ class Place:
 
 
 def compact(place: Place, spared: Snapshot | None) -> None:
-    """Merge small fragments that are in the same parts of all indexes.
+    """Merge small fragments (under a million rows) that are in the same parts of all indexes.
 
     Not those of a state whose vectors are being indexed: the index could not be committed.
     """
@@ -69,8 +67,7 @@ def compact(place: Place, spared: Snapshot | None) -> None:
     newest = -1 if spared is None else spared.newest
     numbers = [each.fragment_id for each in dataset.get_fragments()]
     dataset.optimize.compact_files(
-        target_rows_per_fragment=_FRAGMENT_ROWS,
-        excluded_fragment_ids=[number for number in numbers if number <= newest],
+        excluded_fragment_ids=[number for number in numbers if number <= newest]
     )
 
 
