@@ -30,7 +30,7 @@ async def cut(worker: RestingWorker) -> list[str]:
 
 
 async def test_it_ends_when_nobody_asks_and_starts_again() -> None:
-    worker = RestingWorker(made, idle=0.1)
+    worker = RestingWorker(made, idle=2.0)
     for _ in range(2):
         assert await cut(worker) == ["warp and weft"]
         assert len(workers()) == 1
