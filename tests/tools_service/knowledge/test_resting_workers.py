@@ -1,6 +1,7 @@
 """A worker process that is needed now and then ends, and is there again when it is asked."""
 
 import asyncio
+from contextlib import suppress
 
 import msgspec
 import psutil
@@ -17,11 +18,12 @@ def made() -> WorkerProcess:
 
 
 def workers() -> list[psutil.Process]:
-    return [
-        child
-        for child in psutil.Process().children()
-        if child.status() != psutil.STATUS_ZOMBIE and MODULE in child.cmdline()
-    ]
+    found = []
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):  # it may end while it is looked at
+            if child.status() != psutil.STATUS_ZOMBIE and MODULE in child.cmdline():
+                found.append(child)
+    return found
 
 
 async def cut(worker: RestingWorker) -> list[str]:
