@@ -11,6 +11,7 @@ from heddle.pipe.v1 import pipe_pb2 as pb
 
 from heddle_runtime.boundary import HIDDEN
 from heddle_runtime.client import MAX_MESSAGE_BYTES
+from heddle_runtime.deadlines import Deadlines
 from heddle_runtime.entrance import Entrance
 from heddle_runtime.errors import DeadlineError, HeddleError, ResourceExhaustedError, to_status
 from heddle_runtime.pipe.methods import Method, Methods, absent
@@ -24,27 +25,29 @@ _ENVELOPE = 1024
 class Answer:
     """Runs the method of one call. It is also the context that the servicer sees."""
 
-    __slots__ = ("_credit", "_deadline", "_late", "_more", "_number", "_outbox", "_timer", "task")
+    __slots__ = ("_credit", "_deadline", "_late", "_more", "_number", "_outbox", "task")
 
     def __init__(
         self,
         number: int,
         call: pb.Open,
         outbox: Outbox[pb.CarryResponse],
+        deadlines: Deadlines,
         methods: Methods,
         entrance: Entrance,
     ) -> None:
-        seconds = call.timeout_ms / 1000
         self._number = number
         self._outbox = outbox
         self._credit = call.credit
         self._more: asyncio.Future[None] | None = None
         self._late = False
-        self._deadline = time.monotonic() + seconds if seconds else None
+        self._deadline: float | None = None
         self.task = asyncio.create_task(self._run(call, methods, entrance))
-        # The client's own clock ends the call for it. This one is for a client that hangs.
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
-        self.task.add_done_callback(lambda _: self._timer.cancel())
+        if call.timeout_ms:
+            # The client's own clock ends the call for it. This one is for a client that hangs.
+            self._deadline = time.monotonic() + call.timeout_ms / 1000
+            deadlines.add(self, self._deadline)
+            self.task.add_done_callback(lambda _: deadlines.discard(self))
 
     def time_remaining(self) -> float | None:
         """Return the seconds that are left."""
@@ -60,10 +63,10 @@ class Answer:
         """End the call without an answer."""
         self.task.cancel()
 
-    def _expire(self) -> None:
-        if self._deadline is not None:
-            self._late = True
-            self.task.cancel()
+    def expire(self) -> None:
+        """End the call, as its time is up."""
+        self._late = True
+        self.task.cancel()
 
     async def _run(self, call: pb.Open, methods: Methods, entrance: Entrance) -> None:
         try:

@@ -1,6 +1,7 @@
 """One call through a pipe, seen from the client."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -8,6 +9,7 @@ from typing import Any, Protocol
 from google.protobuf.message import DecodeError
 from heddle.pipe.v1 import pipe_pb2 as pb
 
+from heddle_runtime.deadlines import Deadlines
 from heddle_runtime.errors import DeadlineError, HeddleError, failed_rpc, to_rpc
 
 WINDOW = 256 * 1024
@@ -28,6 +30,8 @@ class PipeCall:
     """A call that was opened: an asynchronous iterator over its responses."""
 
     __slots__ = (
+        "_deadline",
+        "_deadlines",
         "_decode",
         "_error",
         "_messages",
@@ -35,12 +39,16 @@ class PipeCall:
         "_open",
         "_pipe",
         "_read",
-        "_timer",
         "_waiter",
     )
 
     def __init__(
-        self, pipe: Pipe, number: int, timeout: float, decode: Callable[[bytes], Any]
+        self,
+        pipe: Pipe,
+        number: int,
+        timeout: float,
+        deadlines: Deadlines,
+        decode: Callable[[bytes], Any],
     ) -> None:
         self._pipe = pipe
         self._number = number
@@ -50,11 +58,13 @@ class PipeCall:
         self._open = True
         self._error: BaseException | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._timer = asyncio.get_running_loop().call_later(timeout, self._expire)
+        self._deadline = time.monotonic() + timeout
+        self._deadlines = deadlines
+        deadlines.add(self, self._deadline)
 
     def time_remaining(self) -> float:
         """Return the seconds that are left."""
-        return max(0.0, self._timer.when() - asyncio.get_running_loop().time())
+        return max(0.0, self._deadline - time.monotonic())
 
     def __aiter__(self) -> "PipeCall":
         return self
@@ -101,14 +111,15 @@ class PipeCall:
             self._wake()
         return was_open
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
+        """End the call, as its time is up."""
         self._finish(to_rpc(DeadlineError("The time of the call ran out.")), told=False)
         self._wake()
 
     def _finish(self, error: BaseException | None, *, told: bool) -> None:
         self._open = False
         self._error = error
-        self._timer.cancel()
+        self._deadlines.discard(self)
         self._pipe.drop(self._number, told=told)
 
     def _wake(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from heddle.pipe.v1 import pipe_pb2 as pb
 
 from heddle_runtime.calls import AUTHORIZATION, REQUEST_ID, TRACE
+from heddle_runtime.deadlines import Deadlines
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.pipe.call import WINDOW, PipeCall
 from heddle_runtime.pipe.outbox import Outbox
@@ -30,6 +31,7 @@ class ClientPipe:
         self.calls: dict[int, PipeCall] = {}
         self._stream = stream
         self._outbox = Outbox[pb.CarryRequest](pb.CarryRequest)
+        self._deadlines = Deadlines()
         self._numbers = itertools.count(1)
         self._left = False
 
@@ -43,7 +45,7 @@ class ClientPipe:
     ) -> PipeCall:
         """Start a call."""
         number = next(self._numbers)
-        call = PipeCall(self, number, timeout, decode)
+        call = PipeCall(self, number, timeout, self._deadlines, decode)
         self.calls[number] = call
         frame = self._outbox.filling(len(request)).frames.add(call=number)
         opened = frame.open

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from heddle.pipe.v1 import pipe_pb2 as pb
 from heddle.pipe.v1 import pipe_pb2_grpc as pb_grpc
 
+from heddle_runtime.deadlines import Deadlines
 from heddle_runtime.entrance import Entrance
 from heddle_runtime.pipe.answer import Answer
 from heddle_runtime.pipe.methods import Methods
@@ -84,6 +85,7 @@ class _End:
         self.answers: dict[int, Answer] = {}
         self._methods = methods
         self._entrance = entrance
+        self._deadlines = Deadlines()
         self._last = 0
 
     def receive(self, frame: pb.CallFrame) -> None:
@@ -116,6 +118,6 @@ class _End:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _answer(self, number: int, call: pb.Open) -> None:
-        answer = Answer(number, call, self.outbox, self._methods, self._entrance)
+        answer = Answer(number, call, self.outbox, self._deadlines, self._methods, self._entrance)
         self.answers[number] = answer
         answer.task.add_done_callback(lambda _: self.answers.pop(number))
