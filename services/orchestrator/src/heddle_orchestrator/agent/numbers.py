@@ -33,22 +33,20 @@ def assigned(
         needed: Those that must have one.
     """
     places = number_places(request)[:_MOST_NUMBERS]
-    wanted = [name for name in inputs if name in needed] + [n for n in inputs if n not in needed]
+    chosen = sorted(inputs, key=lambda name: name not in needed)[:_MOST_INPUTS]
     fits = {
         name: _fitting(request, places, name, inputs[name], needed=name in needed)
         for name in inputs
-        if name in wanted[:_MOST_INPUTS]
+        if name in chosen
     }
     best: dict[str, Any] = {}
     most = 0.0
-    for chosen in _ways(list(fits.items())):
-        points = sum(
-            each.cue * _CUE + (_NEEDED if name in needed else 0.0) for name, each in chosen
-        )
-        starts = [each.place[0] for _, each in chosen]
+    for way in _ways(list(fits.items())):
+        points = sum(each.cue * _CUE + (_NEEDED if name in needed else 0.0) for name, each in way)
+        starts = [each.place[0] for _, each in way]
         points -= _TURNED * (starts != sorted(starts))
         if points > most:
-            best, most = {name: each.value for name, each in chosen}, points
+            best, most = {name: each.value for name, each in way}, points
     return best
 
 
