@@ -15,12 +15,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import psutil
 from heddle_tools_service.knowledge.embedders.embedding import Embedder, MiniLmEmbedder
 from heddle_tools_service.knowledge.engines.address import open_engine
 from heddle_tools_service.knowledge.shelves import open_shelves
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
+
+from benchmarks.gateway.accounting import our_seconds
 
 _TEXT = (
     "warp weft shaft reed beam shed pick heddle lease tension thread cloth loom tie pattern "
@@ -37,11 +38,11 @@ async def measure(place: str, embedder: Embedder, count: int, at_once: int) -> N
         await _ingest(store, made.id, "first", "The workers start with this one.")
         before = await _version(place, made.id)
         waiting = iter(enumerate(_notes(count)))
-        began, spent = time.perf_counter(), _processor_seconds()
+        began, spent = time.perf_counter(), our_seconds()
         async with asyncio.TaskGroup() as group:
             for _ in range(at_once):
                 group.create_task(_work(store, made.id, waiting))
-        seconds, spent = time.perf_counter() - began, _processor_seconds() - spent
+        seconds, spent = time.perf_counter() - began, our_seconds() - spent
         after = await _version(place, made.id)
     told = (
         f"{type(embedder).__name__}, {at_once} at once: {count / seconds:.1f} notes/s",
@@ -72,13 +73,6 @@ async def _version(place: str, collection: str) -> int:
     async with open_engine(place, {}) as engine, open_shelves(engine) as shelves:
         shelf = await shelves.open(await shelves.catalogue.get(collection))
         return await shelf.table.version()
-
-
-def _processor_seconds() -> float:
-    """Return what this process and its workers have used, upkeep included."""
-    own = psutil.Process()
-    times = [each.cpu_times() for each in (own, *own.children(recursive=True))]
-    return sum(each.user + each.system for each in times)
 
 
 @contextlib.asynccontextmanager

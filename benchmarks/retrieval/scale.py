@@ -27,6 +27,7 @@ _RESULTS = REPOSITORY / "benchmarks/results/retrieval-scale.json"
 _PICTURE = REPOSITORY / "benchmarks/retrieval/scale.svg"
 _MODELS = ("minilm", "instant")
 _WARM = 6.0
+"""Seconds after which another process has its texts and its model, and ingests."""
 _WINDOW = 8.0
 """Seconds of searches alone, before and after those beside something."""
 
@@ -98,7 +99,7 @@ async def _ingested(
     ingesting = asyncio.create_task(
         _run("scale_ingest", str(place), str(_TEXTS), str(seconds + _WARM), model)
     )
-    await asyncio.sleep(_WARM)  # it reads its texts and loads its model
+    await asyncio.sleep(_WARM)
     beside = await _took(search, questions, seconds)
     passages, spent, cpu = map(float, (await ingesting).split()[-3:])
     alone += await _took(search, questions, _WINDOW)

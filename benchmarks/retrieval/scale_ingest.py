@@ -12,11 +12,11 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import psutil
 from heddle_tools_service.knowledge.embedders.embedding import Kind, MiniLmEmbedder, Vectors
 from heddle_tools_service.knowledge.records import Ingested
 from heddle_tools_service.knowledge.store import open_store
 
+from benchmarks.gateway.accounting import our_seconds
 from benchmarks.retrieval.scale_fill import COLLECTION
 from benchmarks.retrieval.scale_texts import read
 from benchmarks.retrieval.scale_vectors import TokenMeans
@@ -54,7 +54,7 @@ async def ingest(place: str, folder: Path, seconds: float, model: str) -> None:
     texts, _ = read(folder, _TEXTS, 1)
     passages, number = 0, 0
     async with _embedder(folder, model) as embedder, open_store(place, embedder) as store:
-        began, cpu = time.monotonic(), _cpu()
+        began, cpu = time.monotonic(), our_seconds()
         while time.monotonic() - began < seconds:
             at = number * _PER_DOCUMENT % _TEXTS
             name = f"new-{os.getpid()}-{number}"  # none of an earlier run
@@ -64,14 +64,7 @@ async def ingest(place: str, folder: Path, seconds: float, model: str) -> None:
                     passages += event.chunks
             number += 1
         spent = time.monotonic() - began
-        print(passages, spent, _cpu() - cpu, flush=True)
-
-
-def _cpu() -> float:
-    """Return the processor seconds of this process and of those that work for it."""
-    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    times = [process.cpu_times() for process in processes]
-    return float(sum(each.user + each.system for each in times))
+        print(passages, spent, our_seconds() - cpu, flush=True)
 
 
 if __name__ == "__main__":
