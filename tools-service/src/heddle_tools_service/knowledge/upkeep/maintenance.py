@@ -40,8 +40,8 @@ class Maintenance:
 
         Args:
             tidy: Puts the collection of this id in order.
-            quiet_seconds: How long after the last commit to begin, unless 8 commits or 4,000
-                rows have piled up.
+            quiet_seconds: How long after the last commit to begin, unless so many commits or
+                rows have piled up before.
         """
         self._tidy = tidy
         self._quiet_seconds = quiet_seconds
