@@ -12,10 +12,7 @@ import pytest
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle_runtime.calls import CALLER, Caller
-from heddle_runtime.errors import (
-    HeddleError,
-    from_rpc,
-)
+from heddle_runtime.errors import HeddleError, from_rpc
 from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity
 from heddle_runtime.server import Binding, running
 from heddle_tools_service.knowledge.embedders.embedding import Kind, Vectors
@@ -76,6 +73,15 @@ class Desk:
     async def collection(self, person: str, name: str = "looms", **more: Any) -> str:
         made = knowledge_pb2.Collection(name=name, **more)
         return str((await self(person, "CreateCollection", collection=made)).collection.id)
+
+    async def held_up(self) -> dict[str, str]:
+        """Leave a file of Ana's on its way into a collection, and return which and where."""
+        await self.collection("ana")
+        fields = {"collection": "looms", "file_id": await self.upload("ana")}
+        self.embedder.may.clear()
+        await self("ana", "AttachFile", **fields)
+        await self.embedder.asked.wait()
+        return fields
 
     async def done(self, collection: str, identifier: str) -> Any:
         """Wait for a file of Ana's and return it."""

@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
-from heddle_runtime.errors import (
-    InvalidRequestError,
-    NotFoundError,
-    PermissionDeniedError,
-)
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
 from heddle_runtime.structs import from_struct, to_struct
 from tools_service.uploads.desk import Desk, refusal, serving
 
@@ -71,33 +67,24 @@ async def test_a_file_that_cannot_be_read_fails_with_the_reason(desk: Desk) -> N
 
 async def test_what_a_stop_interrupts_goes_on_after_it(tmp_path: Path) -> None:
     async with serving(tmp_path) as desk:
-        await desk.collection("ana")
-        made = await desk.upload("ana")
-        desk.embedder.may.clear()
-        await desk("ana", "AttachFile", collection="looms", file_id=made)
-        await desk.embedder.asked.wait()
-        fields = {"collection": "looms", "file_id": made}
+        fields = await desk.held_up()
         busy = await desk("ana", "GetAttachedFile", **fields)
         assert busy.file.status == pb.ATTACHMENT_STATUS_IN_PROGRESS
         assert (await refusal(desk, "ana", "UpdateAttachedFile", **fields)).reason == "CONFLICT"
     async with serving(tmp_path) as desk:
-        assert (await desk.done("looms", made)).status == pb.ATTACHMENT_STATUS_COMPLETED
+        done = await desk.done("looms", fields["file_id"])
+        assert done.status == pb.ATTACHMENT_STATUS_COMPLETED
         assert [each.text for each in await desk.found("looms")] == ["Threads."]
 
 
 async def test_attaching_again_counts_however_far_the_first_time_is(desk: Desk) -> None:
-    await desk.collection("ana")
-    made = await desk.upload("ana")
-    desk.embedder.may.clear()
-    fields = {"collection": "looms", "file_id": made}
-    await desk("ana", "AttachFile", **fields)
-    await desk.embedder.asked.wait()
+    fields = await desk.held_up()
     await asyncio.gather(
         *(desk("ana", "AttachFile", **fields, attributes=to_struct({"n": n})) for n in range(9))
     )
     last = await desk("ana", "AttachFile", **fields, attributes=to_struct({"n": "last"}))
     desk.embedder.may.set()
-    done = await desk.done("looms", made)
+    done = await desk.done("looms", fields["file_id"])
     assert done.status == pb.ATTACHMENT_STATUS_COMPLETED
     assert done.attributes == last.file.attributes
     [passage] = await desk.found("looms")
@@ -105,12 +92,7 @@ async def test_attaching_again_counts_however_far_the_first_time_is(desk: Desk) 
 
 
 async def test_a_file_can_be_taken_out_while_it_is_on_its_way(desk: Desk) -> None:
-    await desk.collection("ana")
-    made = await desk.upload("ana")
-    desk.embedder.may.clear()
-    fields = {"collection": "looms", "file_id": made}
-    await desk("ana", "AttachFile", **fields)
-    await desk.embedder.asked.wait()
+    fields = await desk.held_up()
     await desk("ana", "DetachFile", **fields)
     desk.embedder.may.set()
     assert await desk.found("looms") == []
