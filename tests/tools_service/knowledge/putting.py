@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-from heddle_tools_service.knowledge.records import (
-    Ingested,
-    IngestProgress,
-)
+from heddle_tools_service.knowledge.records import Ingested, IngestProgress
 from heddle_tools_service.knowledge.store import KnowledgeStore
 
 

@@ -10,9 +10,7 @@ from heddle_tools_service.knowledge.errors import (
     ForeignBackendError,
     InvalidInputError,
 )
-from heddle_tools_service.knowledge.records import (
-    CollectionSize,
-)
+from heddle_tools_service.knowledge.records import CollectionSize
 from heddle_tools_service.knowledge.store import KnowledgeStore
 from tools_service.knowledge.putting import put, tables_in
 

@@ -11,11 +11,7 @@ from heddle_tools_service.knowledge.errors import (
     StorageError,
     UnreadableDocumentError,
 )
-from heddle_tools_service.knowledge.records import (
-    CollectionSize,
-    Ingested,
-    IngestProgress,
-)
+from heddle_tools_service.knowledge.records import CollectionSize, Ingested, IngestProgress
 from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from tools_service.knowledge.places import Place

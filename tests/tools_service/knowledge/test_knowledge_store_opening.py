@@ -13,9 +13,7 @@ from heddle_tools_service.knowledge.errors import (
     KnowledgeError,
     StorageError,
 )
-from heddle_tools_service.knowledge.records import (
-    CollectionSize,
-)
+from heddle_tools_service.knowledge.records import CollectionSize
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
 from tools_service.knowledge.places import Place

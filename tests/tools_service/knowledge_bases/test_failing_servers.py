@@ -3,10 +3,7 @@
 from typing import Any
 
 import pytest
-from heddle_runtime.errors import (
-    ToolFailedError,
-    UnavailableError,
-)
+from heddle_runtime.errors import ToolFailedError, UnavailableError
 from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.sdk import Assistant

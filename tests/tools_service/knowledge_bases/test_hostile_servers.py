@@ -1,10 +1,7 @@
 """What stays inside: paths, tokens, questions, and links that are none."""
 
 import pytest
-from heddle_runtime.errors import (
-    HeddleError,
-    ToolFailedError,
-)
+from heddle_runtime.errors import HeddleError, ToolFailedError
 from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.sdk import Assistant

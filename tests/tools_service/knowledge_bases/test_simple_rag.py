@@ -3,11 +3,7 @@
 from typing import Any
 
 import pytest
-from heddle_runtime.errors import (
-    HeddleError,
-    InvalidRequestError,
-    ToolFailedError,
-)
+from heddle_runtime.errors import HeddleError, InvalidRequestError, ToolFailedError
 from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.sdk import ToolUnavailableError
 from tools_service.kb_server import KnowledgeBaseServer, hit

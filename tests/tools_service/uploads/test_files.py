@@ -4,11 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from heddle_runtime.errors import (
-    InvalidRequestError,
-    NotFoundError,
-    ResourceExhaustedError,
-)
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, ResourceExhaustedError
 from heddle_tools_service.uploads import folder
 from tools_service.uploads.desk import Desk, refusal, serving
 

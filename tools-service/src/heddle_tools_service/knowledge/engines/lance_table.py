@@ -15,13 +15,7 @@ from lancedb.table import AsyncTable
 
 from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Condition
-from heddle_tools_service.knowledge.engines.interface import (
-    DISTANCE,
-    KEY,
-    SCORE,
-    Layout,
-    Snapshot,
-)
+from heddle_tools_service.knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout, Snapshot
 from heddle_tools_service.knowledge.engines.lance_sql import where_sql
 from heddle_tools_service.knowledge.engines.lance_upkeep import (
     Place,

@@ -9,13 +9,7 @@ import pyarrow as pa
 
 from heddle_tools_service.knowledge.embedders.embedding import Vectors
 from heddle_tools_service.knowledge.engines.conditions import EVERYTHING, Among, Condition
-from heddle_tools_service.knowledge.engines.interface import (
-    DISTANCE,
-    KEY,
-    SCORE,
-    Layout,
-    Snapshot,
-)
+from heddle_tools_service.knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout, Snapshot
 from heddle_tools_service.knowledge.engines.postgres_layout import cut_anew
 from heddle_tools_service.knowledge.engines.postgres_sql import Parameters, where_sql
 from heddle_tools_service.knowledge.engines.postgres_types import records, table
