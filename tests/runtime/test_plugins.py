@@ -43,7 +43,7 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins[T
     monkeypatch.syspath_prepend(str(tmp_path))
     module = __import__("things_builtin")
     yield discover(module, "heddle.nothing", folder, things)
-    for name in [name for name in sys.modules if name.startswith(("heddle_plugin_", "things_"))]:
+    for name in [name for name in sys.modules if name.startswith(("heddle.nothing", "things_"))]:
         del sys.modules[name]
 
 
@@ -60,6 +60,24 @@ def test_each_broken_one_is_reported_with_its_file(found: Plugins[Thing]) -> Non
     }
     assert "no such library" in problems["folder:e_raises.py"]
     assert "folder:a_first.py" in problems["folder:b_again.py"]
+
+
+def test_files_of_one_name_are_two_modules_for_two_kinds_of_plugins(tmp_path: Path) -> None:
+    package = ModuleType("no_builtin_things")
+    package.__path__ = []
+    loaded = []
+
+    def classes(module: ModuleType) -> Iterable[Thing]:
+        loaded.append(module)
+        return [Thing(module.__name__)]
+
+    for kind in ("wefts", "warps"):
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "wool.py").write_text(f"KIND = {kind!r}")
+        discover(package, f"heddle.{kind}", tmp_path / kind, classes)
+
+    assert [sys.modules.pop(module.__name__) for module in loaded] == loaded
+    assert [module.KIND for module in loaded] == ["wefts", "warps"]
 
 
 def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:

@@ -109,11 +109,12 @@ def _sources(package: ModuleType, group: str, folder: Path | None) -> Iterator[t
         yield origin, point.load
     if folder is not None:
         for path in sorted(folder.glob("[!_]*.py")):
-            yield f"folder:{path.name}", lambda path=path: _load(path)  # type: ignore[misc] # as above
+            yield f"folder:{path.name}", lambda path=path: _load(path, group)  # type: ignore[misc] # as above
 
 
-def _load(path: Path) -> ModuleType:
-    name = f"heddle_plugin_{path.stem}"
+def _load(path: Path, group: str) -> ModuleType:
+    # Files of two kinds of plugins may have one name.
+    name = f"{group}.mounted.{path.stem}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path.name} cannot be imported")

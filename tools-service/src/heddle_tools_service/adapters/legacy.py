@@ -106,7 +106,7 @@ def to_result(given: object) -> ToolResult:
 
 def stem(module: ModuleType) -> str:
     """Return the name of the file that `module` was read from, without its ending."""
-    return module.__name__.rpartition(".")[2].removeprefix("heddle_plugin_")
+    return module.__name__.rpartition(".")[2]
 
 
 def title_of(name: object) -> str:
