@@ -41,6 +41,12 @@ def test_a_service_that_is_not_there_is_named_by_its_address(heddle: Run) -> Non
     assert notes == "heddle: Nothing answers at 127.0.0.1:1. Is the service running there?\n"
 
 
+@pytest.mark.parametrize("address", ["", " "])
+def test_an_empty_address_is_told(heddle: Run, address: str) -> None:
+    told = "heddle: The address of the service is empty. Write it as HOST:PORT.\n"
+    assert heddle("models", "--connector-address", address) == (1, "", told)
+
+
 @pytest.mark.usefixtures("services")
 def test_a_refusal_is_one_sentence_with_everything_that_is_wrong(heddle: Run) -> None:
     assert heddle("chat", "nobody", "Why?") == (

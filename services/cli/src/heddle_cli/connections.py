@@ -39,7 +39,13 @@ class Connection:
 
 @contextmanager
 def connected(address: str, *services: ServiceDescriptor) -> Iterator[Connection]:
-    """Yield the service at `address`. A failed call leaves the block as a `HeddleError`."""
+    """Yield the service at `address`. A failed call leaves the block as a `HeddleError`.
+
+    Raises:
+        InvalidRequestError: The address is empty, of which gRPC would say nothing.
+    """
+    if not address.strip():
+        raise InvalidRequestError("The address of the service is empty. Write it as HOST:PORT.")
     options = [*OPTIONS, ("grpc.service_config", json.dumps(service_config(*services)))]
     channel = grpc.insecure_channel(address, options)
     connection = Connection(channel, address)
