@@ -32,6 +32,8 @@ class AccountServiceStub:
     everything within its organisation. An organisation or key that the caller may not see is
     answered like one that does not exist. Secrets go in and never come out, except by
     `ResolveSettings`.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -104,6 +106,8 @@ class AccountServiceServicer:
     everything within its organisation. An organisation or key that the caller may not see is
     answered like one that does not exist. Secrets go in and never come out, except by
     `ResolveSettings`.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def ResolveKey(self, request, context):
@@ -269,6 +273,8 @@ class AccountService:
     everything within its organisation. An organisation or key that the caller may not see is
     answered like one that does not exist. Secrets go in and never come out, except by
     `ResolveSettings`.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

@@ -33,6 +33,8 @@ class AccountServiceStub:
     everything within its organisation. An organisation or key that the caller may not see is
     answered like one that does not exist. Secrets go in and never come out, except by
     `ResolveSettings`.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -88,6 +90,8 @@ class AccountServiceAsyncStub(AccountServiceStub):
     everything within its organisation. An organisation or key that the caller may not see is
     answered like one that does not exist. Secrets go in and never come out, except by
     `ResolveSettings`.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -139,6 +143,8 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
     everything within its organisation. An organisation or key that the caller may not see is
     answered like one that does not exist. Secrets go in and never come out, except by
     `ResolveSettings`.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod

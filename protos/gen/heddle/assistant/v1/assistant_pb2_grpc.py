@@ -32,6 +32,8 @@ class AssistantServiceStub:
     Who may do what: the owner and the administrators of the owner's organisation may do
     everything with an assistant; others of the organisation may use a published one, that is,
     `GetAssistant` and answers. The scope `admin` may do everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -89,6 +91,8 @@ class AssistantServiceServicer:
     Who may do what: the owner and the administrators of the owner's organisation may do
     everything with an assistant; others of the organisation may use a published one, that is,
     `GetAssistant` and answers. The scope `admin` may do everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def GetAssistant(self, request, context):
@@ -213,6 +217,8 @@ class AssistantService:
     Who may do what: the owner and the administrators of the owner's organisation may do
     everything with an assistant; others of the organisation may use a published one, that is,
     `GetAssistant` and answers. The scope `admin` may do everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

@@ -33,6 +33,8 @@ class AssistantServiceStub:
     Who may do what: the owner and the administrators of the owner's organisation may do
     everything with an assistant; others of the organisation may use a published one, that is,
     `GetAssistant` and answers. The scope `admin` may do everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -76,6 +78,8 @@ class AssistantServiceAsyncStub(AssistantServiceStub):
     Who may do what: the owner and the administrators of the owner's organisation may do
     everything with an assistant; others of the organisation may use a published one, that is,
     `GetAssistant` and answers. The scope `admin` may do everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -115,6 +119,8 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
     Who may do what: the owner and the administrators of the owner's organisation may do
     everything with an assistant; others of the organisation may use a published one, that is,
     `GetAssistant` and answers. The scope `admin` may do everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod

@@ -27,6 +27,8 @@ if _version_not_supported:
 
 class ConnectorServiceStub:
     """Speaks to model providers on behalf of the other services.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -64,6 +66,8 @@ class ConnectorServiceStub:
 
 class ConnectorServiceServicer:
     """Speaks to model providers on behalf of the other services.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def ListConnectors(self, request, context):
@@ -159,6 +163,8 @@ def add_ConnectorServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class ConnectorService:
     """Speaks to model providers on behalf of the other services.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

@@ -27,7 +27,10 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ConnectorServiceStub:
-    """Speaks to model providers on behalf of the other services."""
+    """Speaks to model providers on behalf of the other services.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -70,7 +73,10 @@ class ConnectorServiceStub:
 
 @_typing.type_check_only
 class ConnectorServiceAsyncStub(ConnectorServiceStub):
-    """Speaks to model providers on behalf of the other services."""
+    """Speaks to model providers on behalf of the other services.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListConnectors: _aio.UnaryUnaryMultiCallable[_connector_pb2.ListConnectorsRequest, _connector_pb2.ListConnectorsResponse]  # type: ignore[assignment]
@@ -109,7 +115,10 @@ class ConnectorServiceAsyncStub(ConnectorServiceStub):
     """
 
 class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Speaks to model providers on behalf of the other services."""
+    """Speaks to model providers on behalf of the other services.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    """
 
     @_abc_1.abstractmethod
     def ListConnectors(

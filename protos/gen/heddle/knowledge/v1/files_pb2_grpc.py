@@ -31,6 +31,8 @@ class FileServiceStub:
     A file belongs to whoever uploaded it: others, administrators too, are answered as if there
     were none. A collection is named as in `KnowledgeService`, by its name or its identifier, and
     who may read or change what is attached to it is whoever may read or change the collection.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -117,6 +119,8 @@ class FileServiceServicer:
     A file belongs to whoever uploaded it: others, administrators too, are answered as if there
     were none. A collection is named as in `KnowledgeService`, by its name or its identifier, and
     who may read or change what is attached to it is whoever may read or change the collection.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def CreateFile(self, request, context):
@@ -312,6 +316,8 @@ class FileService:
     A file belongs to whoever uploaded it: others, administrators too, are answered as if there
     were none. A collection is named as in `KnowledgeService`, by its name or its identifier, and
     who may read or change what is attached to it is whoever may read or change the collection.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

@@ -32,6 +32,8 @@ class FileServiceStub:
     A file belongs to whoever uploaded it: others, administrators too, are answered as if there
     were none. A collection is named as in `KnowledgeService`, by its name or its identifier, and
     who may read or change what is attached to it is whoever may read or change the collection.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -88,6 +90,8 @@ class FileServiceAsyncStub(FileServiceStub):
     A file belongs to whoever uploaded it: others, administrators too, are answered as if there
     were none. A collection is named as in `KnowledgeService`, by its name or its identifier, and
     who may read or change what is attached to it is whoever may read or change the collection.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -140,6 +144,8 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
     A file belongs to whoever uploaded it: others, administrators too, are answered as if there
     were none. A collection is named as in `KnowledgeService`, by its name or its identifier, and
     who may read or change what is attached to it is whoever may read or change the collection.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod

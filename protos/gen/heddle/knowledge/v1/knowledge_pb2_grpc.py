@@ -35,6 +35,8 @@ class KnowledgeServiceStub:
     Who may do what: the owner and the administrators of the collection's organisation may do
     everything with it; others may read it as its `sharing` says. The scope `admin` may do
     everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -125,6 +127,8 @@ class KnowledgeServiceServicer:
     Who may do what: the owner and the administrators of the collection's organisation may do
     everything with it; others may read it as its `sharing` says. The scope `admin` may do
     everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def CreateCollection(self, request, context):
@@ -329,6 +333,8 @@ class KnowledgeService:
     Who may do what: the owner and the administrators of the collection's organisation may do
     everything with it; others may read it as its `sharing` says. The scope `admin` may do
     everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

@@ -36,6 +36,8 @@ class KnowledgeServiceStub:
     Who may do what: the owner and the administrators of the collection's organisation may do
     everything with it; others may read it as its `sharing` says. The scope `admin` may do
     everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -101,6 +103,8 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     Who may do what: the owner and the administrators of the collection's organisation may do
     everything with it; others may read it as its `sharing` says. The scope `admin` may do
     everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -162,6 +166,8 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
     Who may do what: the owner and the administrators of the collection's organisation may do
     everything with it; others may read it as its `sharing` says. The scope `admin` may do
     everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod

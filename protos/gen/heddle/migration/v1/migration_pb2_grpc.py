@@ -31,6 +31,8 @@ class MigrationServiceStub:
 
     Nobody has to call it: an assistant is migrated when it is first used. What it was before is
     kept byte for byte beside it. No call here overwrites an edit that is made at the same time.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -67,6 +69,8 @@ class MigrationServiceServicer:
 
     Nobody has to call it: an assistant is migrated when it is first used. What it was before is
     kept byte for byte beside it. No call here overwrites an edit that is made at the same time.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def ConvertAssistant(self, request, context):
@@ -145,6 +149,8 @@ class MigrationService:
 
     Nobody has to call it: an assistant is migrated when it is first used. What it was before is
     kept byte for byte beside it. No call here overwrites an edit that is made at the same time.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

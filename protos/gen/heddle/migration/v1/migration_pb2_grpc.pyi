@@ -32,6 +32,8 @@ class MigrationServiceStub:
 
     Nobody has to call it: an assistant is migrated when it is first used. What it was before is
     kept byte for byte beside it. No call here overwrites an edit that is made at the same time.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -69,6 +71,8 @@ class MigrationServiceAsyncStub(MigrationServiceStub):
 
     Nobody has to call it: an assistant is migrated when it is first used. What it was before is
     kept byte for byte beside it. No call here overwrites an edit that is made at the same time.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -102,6 +106,8 @@ class MigrationServiceServicer(metaclass=_abc_1.ABCMeta):
 
     Nobody has to call it: an assistant is migrated when it is first used. What it was before is
     kept byte for byte beside it. No call here overwrites an edit that is made at the same time.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod

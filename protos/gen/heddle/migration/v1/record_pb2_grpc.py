@@ -32,6 +32,8 @@ class RecordServiceStub:
 
     What an old client does not know survives its edits: the tools that it cannot show,
     members of the metadata that it does not send.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -69,6 +71,8 @@ class RecordServiceServicer:
 
     What an old client does not know survives its edits: the tools that it cannot show,
     members of the metadata that it does not send.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def GetRecord(self, request, context):
@@ -140,6 +144,8 @@ class RecordService:
 
     What an old client does not know survives its edits: the tools that it cannot show,
     members of the metadata that it does not send.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

@@ -33,6 +33,8 @@ class RecordServiceStub:
 
     What an old client does not know survives its edits: the tools that it cannot show,
     members of the metadata that it does not send.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -62,6 +64,8 @@ class RecordServiceAsyncStub(RecordServiceStub):
 
     What an old client does not know survives its edits: the tools that it cannot show,
     members of the metadata that it does not send.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -87,6 +91,8 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
 
     What an old client does not know survives its edits: the tools that it cannot show,
     members of the metadata that it does not send.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod

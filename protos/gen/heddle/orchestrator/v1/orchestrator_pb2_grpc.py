@@ -27,6 +27,8 @@ if _version_not_supported:
 
 class OrchestratorServiceStub:
     """Answers as an assistant: runs its tools, fills its prompt, asks its model.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -59,6 +61,8 @@ class OrchestratorServiceStub:
 
 class OrchestratorServiceServicer:
     """Answers as an assistant: runs its tools, fills its prompt, asks its model.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def ListStrategies(self, request, context):
@@ -166,6 +170,8 @@ def add_OrchestratorServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class OrchestratorService:
     """Answers as an assistant: runs its tools, fills its prompt, asks its model.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

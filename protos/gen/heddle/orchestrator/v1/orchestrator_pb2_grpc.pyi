@@ -27,7 +27,10 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class OrchestratorServiceStub:
-    """Answers as an assistant: runs its tools, fills its prompt, asks its model."""
+    """Answers as an assistant: runs its tools, fills its prompt, asks its model.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -90,7 +93,10 @@ class OrchestratorServiceStub:
 
 @_typing.type_check_only
 class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
-    """Answers as an assistant: runs its tools, fills its prompt, asks its model."""
+    """Answers as an assistant: runs its tools, fills its prompt, asks its model.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListStrategies: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.ListStrategiesRequest, _orchestrator_pb2.ListStrategiesResponse]  # type: ignore[assignment]
@@ -149,7 +155,10 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     """
 
 class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Answers as an assistant: runs its tools, fills its prompt, asks its model."""
+    """Answers as an assistant: runs its tools, fills its prompt, asks its model.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    """
 
     @_abc_1.abstractmethod
     def ListStrategies(

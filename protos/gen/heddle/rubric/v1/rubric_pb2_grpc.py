@@ -32,6 +32,8 @@ class RubricServiceStub:
     Who may do what: the owner and the administrators of the rubric's organisation may do
     everything with a rubric; others of the organisation may read a public one. The scope
     `admin` may do everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -74,6 +76,8 @@ class RubricServiceServicer:
     Who may do what: the owner and the administrators of the rubric's organisation may do
     everything with a rubric; others of the organisation may read a public one. The scope
     `admin` may do everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def GetRubric(self, request, context):
@@ -157,6 +161,8 @@ class RubricService:
     Who may do what: the owner and the administrators of the rubric's organisation may do
     everything with a rubric; others of the organisation may read a public one. The scope
     `admin` may do everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

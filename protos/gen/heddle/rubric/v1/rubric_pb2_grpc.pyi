@@ -33,6 +33,8 @@ class RubricServiceStub:
     Who may do what: the owner and the administrators of the rubric's organisation may do
     everything with a rubric; others of the organisation may read a public one. The scope
     `admin` may do everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -64,6 +66,8 @@ class RubricServiceAsyncStub(RubricServiceStub):
     Who may do what: the owner and the administrators of the rubric's organisation may do
     everything with a rubric; others of the organisation may read a public one. The scope
     `admin` may do everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -91,6 +95,8 @@ class RubricServiceServicer(metaclass=_abc_1.ABCMeta):
     Who may do what: the owner and the administrators of the rubric's organisation may do
     everything with a rubric; others of the organisation may read a public one. The scope
     `admin` may do everything.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod

@@ -27,6 +27,8 @@ if _version_not_supported:
 
 class ToolServiceStub:
     """Runs tools: those that gather context for an assistant, and those that a model calls.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -74,6 +76,8 @@ class ToolServiceStub:
 
 class ToolServiceServicer:
     """Runs tools: those that gather context for an assistant, and those that a model calls.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def ListTools(self, request, context):
@@ -187,6 +191,8 @@ def add_ToolServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class ToolService:
     """Runs tools: those that gather context for an assistant, and those that a model calls.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

@@ -27,7 +27,10 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ToolServiceStub:
-    """Runs tools: those that gather context for an assistant, and those that a model calls."""
+    """Runs tools: those that gather context for an assistant, and those that a model calls.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -69,7 +72,10 @@ class ToolServiceStub:
 
 @_typing.type_check_only
 class ToolServiceAsyncStub(ToolServiceStub):
-    """Runs tools: those that gather context for an assistant, and those that a model calls."""
+    """Runs tools: those that gather context for an assistant, and those that a model calls.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListTools: _aio.UnaryUnaryMultiCallable[_tool_pb2.ListToolsRequest, _tool_pb2.ListToolsResponse]  # type: ignore[assignment]
@@ -107,7 +113,10 @@ class ToolServiceAsyncStub(ToolServiceStub):
     """
 
 class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Runs tools: those that gather context for an assistant, and those that a model calls."""
+    """Runs tools: those that gather context for an assistant, and those that a model calls.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    """
 
     @_abc_1.abstractmethod
     def ListTools(

@@ -35,6 +35,8 @@ class UsageServiceStub:
     Who may see: the owner of an assistant, the administrators of its organisation, and callers
     with the scope `admin`. An assistant that the caller may not see is answered like one that
     does not exist.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -75,6 +77,8 @@ class UsageServiceServicer:
     Who may see: the owner of an assistant, the administrators of its organisation, and callers
     with the scope `admin`. An assistant that the caller may not see is answered like one that
     does not exist.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def RecordUsage(self, request, context):
@@ -152,6 +156,8 @@ class UsageService:
     Who may see: the owner of an assistant, the administrators of its organisation, and callers
     with the scope `admin`. An assistant that the caller may not see is answered like one that
     does not exist.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

@@ -36,6 +36,8 @@ class UsageServiceStub:
     Who may see: the owner of an assistant, the administrators of its organisation, and callers
     with the scope `admin`. An assistant that the caller may not see is answered like one that
     does not exist.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -71,6 +73,8 @@ class UsageServiceAsyncStub(UsageServiceStub):
     Who may see: the owner of an assistant, the administrators of its organisation, and callers
     with the scope `admin`. An assistant that the caller may not see is answered like one that
     does not exist.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -102,6 +106,8 @@ class UsageServiceServicer(metaclass=_abc_1.ABCMeta):
     Who may see: the owner of an assistant, the administrators of its organisation, and callers
     with the scope `admin`. An assistant that the caller may not see is answered like one that
     does not exist.
+
+    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod
