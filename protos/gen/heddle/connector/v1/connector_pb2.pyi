@@ -306,7 +306,7 @@ class ListModelsResponse(_message.Message):
 
     @_builtins.property
     def problems(self) -> _containers.RepeatedCompositeFieldContainer[Global___ConnectorProblem]:
-        """Connectors that could not tell their models."""
+        """Connectors that could not tell their models. On every page."""
 
     def __init__(
         self,

@@ -1297,11 +1297,15 @@ class SearchCollectionRequest(_message.Message):
     collection: _builtins.str
     """The collection's name or identifier."""
     query: _builtins.str
-    """The question, in words. At most 8,000 characters count."""
+    """The question, in words. At most 8,000 characters count, the first 2,000 of them for the
+    search by words.
+    """
     top_k: _builtins.int
     """The most passages to return, at most 100. If 0, 5."""
     threshold: _builtins.float
-    """The least similarity of a passage, `[-1.0, 1.0]`. Not applied in `SEARCH_MODE_TEXT`."""
+    """The least similarity of a passage, `[-1.0, 1.0]`. If 0, none is left out. Not applied in
+    `SEARCH_MODE_TEXT`.
+    """
     mode: Global___SearchMode.ValueType
     """How to search."""
     recency_weight: _builtins.float
