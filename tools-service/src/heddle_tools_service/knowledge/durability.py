@@ -1,16 +1,20 @@
 """Puts what the engine below has written on the disk itself, before it is acknowledged."""
 
 import os
+import time
 from pathlib import Path
 
 # File times are coarser than the clock.
-_SLACK_NANOSECONDS = 1_000_000_000
+_SLACK = 1_000_000_000
+_WRITTEN_BACK = 60_000_000_000
+"""Nanoseconds after which the system has put on the disk what nobody flushed: Linux waits for half
+a minute."""
 
 _State = tuple[int, int, int]
 
 
 class Flushes:
-    """Flushes below one folder, those of different moments one after the other.
+    """Flushes below one folder.
 
     LanceDB writes through the page cache: a killed process loses nothing, a power cut might. It
     never writes to a file again that is whole, so one that looks as it did when it was flushed is
@@ -18,27 +22,48 @@ class Flushes:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Begin with nothing flushed."""
+        """Begin with nothing flushed but what is old."""
         self._folder = folder
         self._flushed: dict[str, _State] = {}
+        self._least = time.time_ns() - _WRITTEN_BACK
+        """In nanoseconds since 1970; what has not changed since is on the disk."""
 
-    def since(self, moment: int) -> None:
-        """Flush every file and directory that changed since a moment, as from `time.time_ns`."""
-        least = moment - _SLACK_NANOSECONDS
+    def flush(self) -> None:
+        """Flush every file and directory that changed since the last time, whoever changed it.
+
+        A commit rests on those before it, and the process that made one of them may have died
+        before its own flush, or not have come to it.
+        """
+        began = time.time_ns()
+        _flush(os.fspath(self._folder.parent))  # the name of the folder itself
         recent: dict[str, _State] = {}
         for parent, _, names in os.walk(self._folder):
             changed = {
                 path: state
                 for name in names
-                if (state := _state(path := os.path.join(parent, name)))[0] >= least  # noqa: PTH118 (thousands of files; Path is slow)
+                if (state := _state(path := os.path.join(parent, name)))[0] >= self._least  # noqa: PTH118 (thousands of files; Path is slow)
             }
             for path, state in changed.items():
                 if self._flushed.get(path) != state:
                     _flush(path)
-            if changed:
+            if changed or _state(parent)[0] >= self._least:
                 _flush(parent)
             recent |= changed
-        self._flushed = recent
+        self._flushed, self._least = recent, began - _SLACK
+
+
+_ALL: dict[Path, Flushes] = {}
+"""What is on the disk is for the whole process to remember: it opens a store again and again."""
+
+
+def flushes(folder: Path) -> Flushes:
+    """Return those of a folder."""
+    return _ALL.get(folder) or _ALL.setdefault(folder, Flushes(folder))
+
+
+def forget(folder: Path) -> None:
+    """Forget those of a folder that is gone."""
+    _ALL.pop(folder, None)
 
 
 def _state(path: str) -> _State:

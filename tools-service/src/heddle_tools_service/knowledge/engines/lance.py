@@ -98,14 +98,15 @@ class LanceEngine:
                 return found
 
     async def make(self, name: str, layout: Layout) -> LanceTable:
-        """Make an empty table with its indexes.
+        """Make an empty table with its indexes, on disk.
 
         They exist from the start: rows that the index of words does not hold yet are searched all
         the same, but without any index there is no search by words.
         """
-        made = await self._database.create_table(name, schema=_keyed(layout))
-        table = LanceTable(made, layout, alone=self._locks.exclude_all)
-        await self._complete(table, layout)
+        async with self.flushed(name):
+            made = await self._database.create_table(name, schema=_keyed(layout))
+            table = LanceTable(made, layout, alone=self._locks.exclude_all)
+            await self._complete(table, layout)
         return table
 
     async def open(self, name: str, layout: Layout) -> LanceTable:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -12,7 +11,7 @@ from typing import Protocol
 
 from lancedb.table import AsyncTable
 
-from heddle_tools_service.knowledge.durability import Flushes
+from heddle_tools_service.knowledge import durability
 from heddle_tools_service.knowledge.locks import exclusive, exclusive_if_free
 
 # A table without a record that is older than this is left by a crash, not just being made.
@@ -53,7 +52,6 @@ class FileLocks:
     def __init__(self, folder: Path, locks: Path) -> None:
         self._folder = folder
         self._locks = locks
-        self._flushes: dict[str, Flushes] = {}
 
     def locked(self, name: str) -> AbstractAsyncContextManager[None]:
         """Exclude others, wait for them."""
@@ -72,10 +70,9 @@ class FileLocks:
     @asynccontextmanager
     async def flushed(self, name: str) -> AsyncGenerator[None]:
         """See what was committed onto the disk."""
-        started = time.time_ns()
+        flushes = durability.flushes(self._table(name))
         yield
-        flushes = self._flushes.setdefault(name, Flushes(self._folder / f"{name}.lance"))
-        await asyncio.to_thread(flushes.since, started)
+        await asyncio.to_thread(flushes.flush)
 
     async def forget(self, ids: Sequence[str]) -> None:
         """Remove the files of other locks."""
@@ -83,11 +80,14 @@ class FileLocks:
             id_ = lock.partition(".")[0].rpartition("_")[2]
             if len(id_) == _ID and id_ not in ids:
                 (self._locks / lock).unlink(missing_ok=True)
-                self._flushes.pop(lock.partition(".")[0], None)
+                durability.forget(self._table(lock.partition(".")[0]))
 
     async def is_settled(self, opened: Callable[[], Awaitable[AsyncTable]]) -> bool:
         """Return True: whoever makes one holds the lock that the caller holds."""
         return True
+
+    def _table(self, name: str) -> Path:
+        return self._folder / f"{name}.lance"
 
 
 class ProcessLocks:
