@@ -6,7 +6,11 @@ from typing import Any, NoReturn
 from jsonschema_rs import Draft202012Validator, ValidationError
 
 from heddle_runtime.patterns import NAMES, Watch, keyword
+from heddle_runtime.unfolding import Unfolding
 
+_MOST_WORK, _MOST_TELLING = 1_000_000, 20_000
+"""How often parts of a schema are applied; it takes a thousand times as long to tell what is
+wrong."""
 _UNFIT = "Failed to instantiate keyword class 'pattern': PatternError: "
 
 
@@ -28,6 +32,10 @@ class Schema:
     `patternProperties` may neither look around nor be large. Not supported: more than 100
     patterns, surrogate pairs as two escapes, and what only Python knows, like `\A` and `\Z`.
     `format` is not checked.
+
+    A reference is a JSON pointer within the schema, like `#/$defs/NAME`; not supported are
+    anchors, parts with an `$id`, and a part that refers to itself for the same value. References
+    may unfold to a million checks of a value, and to 20,000 if it is told what is wrong.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
@@ -46,35 +54,46 @@ class Schema:
                 retriever=_nothing,
                 validate_formats=False,
             )
+            self._unfolding = Unfolding(schema)
         except ValidationError as error:
             place = "/".join(map(str, error.instance_path)) or "its root"
             reason = error.message.removeprefix(_UNFIT)
             raise SchemaError(f"see {place}: {reason[:200]}") from error
-        except ValueError as error:  # no JSON, or nested too deeply
+        except ValueError as error:  # no JSON, nested too deeply, or not to be unfolded
             raise SchemaError(f"see its root: {str(error)[:200]}") from error
 
     def errors(self, value: object) -> list[ValidationError]:
         """Return everything that is wrong with a value.
 
         Raises:
-            UncheckableError: It is nested too deeply, or its text is not Unicode.
+            UncheckableError: It is nested too deeply, its text is not Unicode, or the schema is
+                too intricate for it.
         """
         self._watch.spent = 0.0
         try:
-            return list(self._validator.iter_errors(value))
+            work = self._unfolding.work(value)
+            if work > _MOST_WORK:
+                raise UncheckableError("the schema is too intricate for it")
+            if work <= _MOST_TELLING:
+                return list(self._validator.iter_errors(value))
+            if self._validator.is_valid(value):
+                return []
         except ValueError as error:
             raise UncheckableError(str(error)[:200]) from error
+        raise UncheckableError("it does not fit, and the schema is too intricate to say why")
 
     def fitting(self, values: Iterable[Any]) -> list[Any]:
         """Return the values that are valid, in their order; all of them share one budget."""
         self._watch.spent = 0.0
-        return [value for value in values if self._fits(value)]
-
-    def _fits(self, value: object) -> bool:
-        try:
-            return self._validator.is_valid(value)
-        except ValueError:
-            return False
+        found, work = [], 0
+        for value in values:
+            try:
+                work += self._unfolding.work(value)
+                if work <= _MOST_WORK and self._validator.is_valid(value):
+                    found.append(value)
+            except ValueError:
+                continue
+        return found
 
 
 def _nothing(address: str, /) -> NoReturn:
