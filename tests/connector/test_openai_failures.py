@@ -28,6 +28,12 @@ GARBAGE: dict[str, tuple[bytes, ...]] = {
         chunk({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]}, "tool_calls"),
         DONE,
     ),
+    "a hundred thousand tool calls": (
+        text("Hi"),
+        chunk({"tool_calls": [{"index": n, "function": {"name": "f"}} for n in range(100_000)]}),
+        chunk({}, "tool_calls"),
+        DONE,
+    ),
 }
 
 

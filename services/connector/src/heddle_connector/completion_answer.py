@@ -22,6 +22,8 @@ from heddle_connector.refusals import BAD_JSON, stated_error
 _END = b"[DONE]"
 _ABSENT = (b"", b"null")
 _LONGEST_ARGUMENTS = 8 * 1024 * 1024
+_MOST_CALLS = 256
+"""Whose piece it is, is looked for among all of them."""
 _REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "eos": "stop",
@@ -152,6 +154,8 @@ class CompletionReader:
             raise ProviderGarbledError("The provider sends a tool call without an end.")
 
     def _begin(self, part: CallPart) -> "_Call":
+        if len(self._calls) == _MOST_CALLS:
+            raise ProviderGarbledError(f"The provider sends more than {_MOST_CALLS} tool calls.")
         call = _Call(part.index)
         self._calls.append(call)
         return call
