@@ -250,3 +250,12 @@ async def test_what_a_model_thought_comes_back_to_it_with_its_calls(
         )
         await events(stub, ask(messages=[said("Look."), again], functions=[function]))
     assert made.exchanges[1].json["messages"][1]["thinking"] == "Let me see."
+
+
+async def test_of_thoughts_without_end_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    thoughts = [line({"thinking": "Hm. " * 100_000}) for _ in range(4)]
+    asked_for = {"function": {"name": "f", "arguments": {}}}
+    script = streaming(*thoughts, line({"tool_calls": [asked_for]}), END)
+    async with ollama_at(script, monkeypatch) as (stub, _):
+        *_, ended = await events(stub, ask(functions=[chat.FunctionDeclaration(name="f")]))
+    assert ended.done.message_extra_json == ""

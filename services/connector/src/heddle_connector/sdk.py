@@ -42,6 +42,7 @@ from heddle_connector.events import (
     ToolCall,
     Usage,
 )
+from heddle_connector.extras import Extras
 from heddle_connector.http import Http, Request
 from heddle_connector.lines import LineDecoder
 from heddle_connector.refusals import BAD_JSON, stated_error
@@ -59,6 +60,7 @@ __all__ = [
     "Done",
     "Event",
     "Example",
+    "Extras",
     "FinishReason",
     "Http",
     "InvalidRequestError",

@@ -17,6 +17,7 @@ from heddle_connector.sdk import (
     Done,
     Event,
     Example,
+    Extras,
     FinishReason,
     InvalidRequestError,
     LineDecoder,
@@ -110,7 +111,7 @@ class Ollama(Connector[OllamaSettings]):
 
     async def whole(self, call: Call) -> Sequence[Event]:
         """Ask for a chat answer in one piece."""
-        reader = _Reader()
+        reader = _Reader(calls=bool(call.functions))
         events = reader.read([await self.http.whole(self._request(call))])
         reader.check()
         return events
@@ -118,7 +119,7 @@ class Ollama(Connector[OllamaSettings]):
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
         """Ask for a streamed chat answer."""
         async with self.http.stream(self._request(call)) as pieces:
-            decoder, reader = LineDecoder(), _Reader()
+            decoder, reader = LineDecoder(), _Reader(calls=bool(call.functions))
             async for piece in pieces:
                 if events := reader.read(decoder.feed(piece)):
                     yield events
@@ -136,13 +137,18 @@ class Ollama(Connector[OllamaSettings]):
 
 
 class _Reader:
-    """Turns the lines of one answer into events."""
+    """Turns the lines of one answer into events.
 
-    def __init__(self) -> None:
+    Args:
+        calls: Whether functions were offered: then what the model thought is kept, for models want
+            to read it again with their calls.
+    """
+
+    def __init__(self, *, calls: bool) -> None:
         self.over = False
         self._failure: Exception | None = None
         self._calls = False
-        self._thoughts: list[str] = []
+        self._extras = Extras.of_message() if calls else None
 
     def read(self, lines: Sequence[bytes]) -> Sequence[Event]:
         """Return the events of some lines, up to the one that fails."""
@@ -173,7 +179,7 @@ class _Reader:
         if message := line.message:
             if message.thinking:
                 batch.reasoning(message.thinking)
-                self._thoughts.append(message.thinking)
+                self._keep(message.thinking)
             if message.content:
                 batch.text(message.content)
             for asked in message.tool_calls or ():
@@ -183,15 +189,14 @@ class _Reader:
             self.over = True
             reason = _REASONS.get(line.done_reason or "stop", "unknown")
             usage = Usage(line.prompt_eval_count, line.eval_count)
-            batch.add(self._done("tool_calls" if self._calls else reason, usage, line.model))
+            extras = self._extras.json() if self._extras is not None and self._calls else ""
+            reason = "tool_calls" if self._calls else reason
+            batch.add(Done(reason, usage, line.model, message_extra_json=extras))
 
-    def _done(self, reason: FinishReason, usage: Usage, model: str) -> Done:
-        if not (self._calls and self._thoughts):
-            return Done(reason, usage, model)
-        # By the name that the conversation of the next request has for it.
-        thought = {"reasoning_content": "".join(self._thoughts)}
-        extra = msgspec.json.encode(thought).decode()
-        return Done(reason, usage, model, message_extra_json=extra)
+    def _keep(self, thought: str) -> None:
+        if self._extras is not None:
+            # By the name that the conversation of the next request has for it.
+            self._extras.take({"reasoning_content": msgspec.Raw(msgspec.json.encode(thought))})
 
 
 def _tool_call(asked: _Call) -> ToolCall:
