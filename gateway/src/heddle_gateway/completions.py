@@ -27,9 +27,9 @@ from heddle_gateway.eventstream import EventStream
 from heddle_gateway.exchange import JSON, Exchange, Reply
 from heddle_gateway.fold import Answer
 from heddle_gateway.lifeline import End, EndedError, Lifeline
+from heddle_gateway.line import Headers
 from heddle_gateway.models import PREFIX
 from heddle_gateway.problems import Problem
-from heddle_gateway.protocol import Headers
 from heddle_gateway.sse import Frames, View, failure
 from heddle_gateway.translate import Order, order
 

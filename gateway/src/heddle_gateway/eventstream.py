@@ -3,7 +3,7 @@
 import asyncio
 
 from heddle_gateway.exchange import Exchange
-from heddle_gateway.protocol import Headers
+from heddle_gateway.line import Headers
 
 HEADERS: Headers = (
     (b"content-type", b"text/event-stream"),
