@@ -1,6 +1,7 @@
 """uvicorn's HTTP protocol with what it lacks.
 
-That is two limits, how long and how large a head may be, and a line to each request's client.
+That is two limits, how long and how large a head may be, or whatever else is no body, and a line to
+each request's client.
 """
 
 import asyncio
@@ -15,18 +16,22 @@ if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 MAX_HEAD_BYTES = 64 * 1024
+"""What may come at once, about, that neither ends a head nor is of a body."""
 _END = b"connection: close\r\ncontent-length: 0\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\n" + _END
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + _END
 
 
 class CarefulProtocol(HttpToolsProtocol):
-    """Closes connections that begin a request and do not come to its body."""
+    """Closes connections that begin a request and do not come to its body, or its end."""
 
     head_timeout = 15.0
     """Seconds from the first byte, or the connection, to the end of the head."""
-    _in_head = True
-    _head_bytes = 0
+    _in_head = False
+    _moved = False
+    """Whether what came last brought a request on."""
+    _beside = 0
+    """Bytes since then: of a head, between the pieces of a body, or behind it."""
     _head_timer: asyncio.TimerHandle | None = None
     _line: Line | None = None
 
@@ -45,13 +50,26 @@ class CarefulProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Begin to count the head of a request."""
         self._in_head = True
-        self._head_bytes = 0
+        self._moved = False
+        self._beside = 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Stop counting."""
+        """Stop counting, and reading fields: those behind a body nobody has looked at before."""
         self._in_head = False
+        self._moved = True
         super().on_headers_complete()
+        self.headers = []
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a piece of a body."""
+        self._moved = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Say that a request is here."""
+        self._moved = True
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Let go of a head that no body followed."""
@@ -67,25 +85,27 @@ class CarefulProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
-        """Read, and judge the head if it is not complete by then."""
+        """Read, and judge what came if it brought no request on."""
+        self._moved = False
         super().data_received(data)
-        if not self._in_head:
-            if self._head_timer is not None:
-                self._stop_timer()
+        if self._moved:
+            self._beside = 0
+            self._stop_timer()
             return
-        self._head_bytes += len(data)
-        if self._head_bytes > MAX_HEAD_BYTES:
+        self._beside += len(data)
+        if self._beside > MAX_HEAD_BYTES:
             self._refuse(_TOO_LARGE)
         elif self._head_timer is None:
             self._head_timer = self.loop.call_later(self.head_timeout, self._too_slow)
 
     def _too_slow(self) -> None:
-        self._refuse(_TOO_SLOW if self._head_bytes else b"")
+        self._refuse(_TOO_SLOW)
 
     def _refuse(self, answer: bytes) -> None:
         self._stop_timer()
         if not self.transport.is_closing():
-            self.transport.write(answer)
+            if self._in_head:
+                self.transport.write(answer)
             self.transport.close()
 
     def _stop_timer(self) -> None:

@@ -1,0 +1,51 @@
+"""Connections that somebody keeps open, bends or does not read, over bare sockets."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from gateway.conftest import KEY, Bench, Start
+from gateway.test_disconnects import request
+from gateway.test_limits import ask
+
+STATUS = b"GET /status HTTP/1.1\r\nhost: a\r\n\r\n"
+CHUNKED = b"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+ENDLESS = 20_000_000
+
+
+async def opened(bench: Bench) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    host, _, port = bench.address.rpartition(":")
+    return await asyncio.open_connection(host, int(port))
+
+
+async def test_fields_behind_a_body_are_not_believed(start: Start) -> None:
+    body = request(stream=False).partition(b"\r\n\r\n")[2]
+    sent = CHUNKED + b"%x\r\n%b\r\n0\r\n" % (len(body), body)
+    async with start(idle_timeout=1) as bench:
+        answer = await ask(bench, sent + f"authorization: Bearer {KEY}\r\n\r\n".encode())
+        assert answer.startswith(b"HTTP/1.1 401")
+        assert not bench.orchestrator.requests
+
+
+@pytest.mark.parametrize(
+    ("begin", "piece"),
+    [
+        (b"0\r\n", b"a: " + b"b" * 1000 + b"\r\n"),
+        (b"0\r\na: ", b"b" * 1000),
+        (b"1;", b"b" * 1000),
+    ],
+)
+async def test_what_stands_around_a_body_does_not_go_on_for_ever(
+    start: Start, begin: bytes, piece: bytes
+) -> None:
+    async with start() as bench:
+        _, writer = await opened(bench)
+        writer.write(CHUNKED + begin)
+        sent = 0
+        with suppress(ConnectionError):
+            while sent < ENDLESS:
+                writer.write(piece * 50)
+                sent += len(piece) * 50
+                await asyncio.wait_for(writer.drain(), 5)
+        assert sent < ENDLESS
+        writer.close()
