@@ -5,11 +5,13 @@ from contextlib import suppress
 
 import pytest
 from gateway.conftest import KEY, Bench, Start
+from gateway.neighbours import DONE, text
 from gateway.test_disconnects import request
 from gateway.test_limits import ask
 
 STATUS = b"GET /status HTTP/1.1\r\nhost: a\r\n\r\n"
 CHUNKED = b"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+NO_KEY = b"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n"
 ENDLESS = 20_000_000
 
 
@@ -49,3 +51,27 @@ async def test_what_stands_around_a_body_does_not_go_on_for_ever(
                 await asyncio.wait_for(writer.drain(), 5)
         assert sent < ENDLESS
         writer.close()
+
+
+@pytest.mark.parametrize(
+    ("more", "status"), [(b"GET /sta", b"408"), (b"\r\n", b""), (b"\x16\x03\x01", b"")]
+)
+async def test_nothing_is_written_into_an_answer(start: Start, more: bytes, status: bytes) -> None:
+    async with start(body_timeout=0.3) as bench:
+        bench.orchestrator.script = [[text("a")], 1.0, [text("b"), DONE]]
+        answer = await ask(bench, request(stream=True), more, pause=0.2)
+        first, _, second = answer.removeprefix(b"HTTP/1.1 200").partition(b"HTTP/1.1 ")
+        assert second[:3] == status
+        # What is no HTTP at all ends the connection, and the answer with it.
+        assert first.endswith(b"\r\n0\r\n\r\n") or more.startswith(b"\x16")
+
+
+@pytest.mark.parametrize(
+    ("asked", "rest"), [(STATUS, b"\r\n"), (NO_KEY, b"x"), (NO_KEY, b"x" * 9 + b"\r\n")]
+)
+async def test_a_connection_that_carries_no_request_is_closed(
+    start: Start, asked: bytes, rest: bytes
+) -> None:
+    async with start(body_timeout=1.0, idle_timeout=1) as bench:
+        answer = await ask(bench, asked, rest, pause=0.2)  # the rest comes after the answer
+        assert answer.count(b"HTTP/1.1") == 1

@@ -36,6 +36,11 @@ class Line:
         """Whether the whole request is here, and its client too."""
         return not (self._cycle.more_body or self._cycle.disconnected)
 
+    @property
+    def begun(self) -> bool:
+        """Whether some of the answer was sent."""
+        return self._cycle.response_started
+
     def take(self) -> bytes:
         """Return the body of a request that has arrived. What uvicorn's `receive` would return."""
         cycle = self._cycle

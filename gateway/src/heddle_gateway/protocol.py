@@ -91,6 +91,7 @@ class CarefulProtocol(HttpToolsProtocol):
         if self._moved:
             self._beside = 0
             self._stop_timer()
+            self._wait_for_more()
             return
         self._beside += len(data)
         if self._beside > MAX_HEAD_BYTES:
@@ -98,13 +99,30 @@ class CarefulProtocol(HttpToolsProtocol):
         elif self._head_timer is None:
             self._head_timer = self.loop.call_later(self.head_timeout, self._too_slow)
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, but not in the middle of an answer."""
+        if self._line is not None and self._line.begun:
+            self.transport.close()
+        else:
+            super().send_400_response(msg)
+
+    def _wait_for_more(self) -> None:
+        """Wait for the rest of a request that was answered before it was complete, not for ever."""
+        if self.cycle.response_complete and self.timeout_keep_alive_task is None:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
     def _too_slow(self) -> None:
-        self._refuse(_TOO_SLOW)
+        if self._line is None:
+            self._refuse(_TOO_SLOW)
+        else:  # the request before it is still being served
+            self._head_timer = self.loop.call_later(self.head_timeout, self._too_slow)
 
     def _refuse(self, answer: bytes) -> None:
         self._stop_timer()
         if not self.transport.is_closing():
-            if self._in_head:
+            if self._in_head and self._line is None:
                 self.transport.write(answer)
             self.transport.close()
 
