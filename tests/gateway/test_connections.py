@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 from gateway.conftest import KEY, Bench, Start
-from gateway.neighbours import DONE, text
+from gateway.neighbours import DONE, HELLO, text
 from gateway.test_disconnects import request
 from gateway.test_limits import ask
 
@@ -75,3 +75,32 @@ async def test_a_connection_that_carries_no_request_is_closed(
     async with start(body_timeout=1.0, idle_timeout=1) as bench:
         answer = await ask(bench, asked, rest, pause=0.2)  # the rest comes after the answer
         assert answer.count(b"HTTP/1.1") == 1
+
+
+async def test_a_client_that_takes_nothing_does_not_hold_its_run_for_ever(start: Start) -> None:
+    async with start("local", idle_timeout=1, max_concurrent_calls=1) as bench:
+        bench.orchestrator.script = [[text("x" * 1_000_000)]] * 50
+        _, writer = await opened(bench)
+        writer.transport.pause_reading()
+        writer.write(request(stream=True))
+        async with asyncio.timeout(5):
+            while not bench.orchestrator.cancelled:
+                await asyncio.sleep(0.05)
+        bench.orchestrator.script = HELLO
+        assert (await bench.chat()).status_code == 200
+        writer.close()
+
+
+async def test_a_client_that_takes_little_at_a_time_keeps_its_answer(start: Start) -> None:
+    async with start("local", idle_timeout=1) as bench:
+        bench.orchestrator.script = [[text("x" * 12_000_000)], [DONE]]
+        reader, writer = await opened(bench)
+        writer.write(request(stream=True))
+        taken = b""
+        for _ in range(8):
+            taken += await reader.readexactly(700_000)
+            await asyncio.sleep(0.4)
+        async with asyncio.timeout(5):
+            while not taken.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n"):
+                taken += await reader.read(1_000_000)
+        writer.close()

@@ -23,7 +23,7 @@ _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + _END
 
 
 class CarefulProtocol(HttpToolsProtocol):
-    """Closes connections that begin a request and do not come to its body, or its end."""
+    """Closes connections that begin a request and do not end it, or do not take its answer."""
 
     head_timeout = 15.0
     """Seconds from the first byte, or the connection, to the end of the head."""
@@ -33,6 +33,8 @@ class CarefulProtocol(HttpToolsProtocol):
     _beside = 0
     """Bytes since then: of a head, between the pieces of a body, or behind it."""
     _head_timer: asyncio.TimerHandle | None = None
+    _unsent = 0
+    _unsent_timer: asyncio.TimerHandle | None = None
     _line: Line | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn types it
@@ -41,8 +43,9 @@ class CarefulProtocol(HttpToolsProtocol):
         self._head_timer = self.loop.call_later(self.head_timeout, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timer, and tell the request that is being served."""
+        """Forget the timers, and tell the request that is being served."""
         self._stop_timer()
+        self._stop_unsent_timer()
         super().connection_lost(exc)
         if self._line is not None:
             self._line.lost()
@@ -99,6 +102,16 @@ class CarefulProtocol(HttpToolsProtocol):
         elif self._head_timer is None:
             self._head_timer = self.loop.call_later(self.head_timeout, self._too_slow)
 
+    def pause_writing(self) -> None:
+        """Wait until the client takes what was sent, not for ever."""
+        super().pause_writing()
+        self._watch_unsent()
+
+    def resume_writing(self) -> None:
+        """Go on: the client has taken nearly all."""
+        self._stop_unsent_timer()
+        super().resume_writing()
+
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, but not in the middle of an answer."""
         if self._line is not None and self._line.begun:
@@ -112,6 +125,22 @@ class CarefulProtocol(HttpToolsProtocol):
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
+
+    def _watch_unsent(self) -> None:
+        self._unsent = self.transport.get_write_buffer_size()
+        self._unsent_timer = self.loop.call_later(self.timeout_keep_alive, self._see_unsent)
+
+    def _see_unsent(self) -> None:
+        """Cut the connection if nothing was taken meanwhile; nothing is added before all is."""
+        if self.transport.get_write_buffer_size() < self._unsent:
+            self._watch_unsent()
+        else:
+            self.transport.abort()
+
+    def _stop_unsent_timer(self) -> None:
+        if self._unsent_timer is not None:
+            self._unsent_timer.cancel()
+            self._unsent_timer = None
 
     def _too_slow(self) -> None:
         if self._line is None:
