@@ -102,5 +102,33 @@ async def test_a_client_that_takes_little_at_a_time_keeps_its_answer(start: Star
             await asyncio.sleep(0.4)
         async with asyncio.timeout(5):
             while not taken.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n"):
-                taken += await reader.read(1_000_000)
+                taken += (piece := await reader.read(1_000_000))
+                assert piece
         writer.close()
+
+
+OFFER = b"\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAQAA\r\n"
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+async def test_an_offer_to_speak_http_2_is_passed_over(start: Start, pieces: int) -> None:
+    head, _, body = request(stream=False).partition(b"\r\n\r\n")
+    offered = head + OFFER + b"\r\n"
+    async with start(idle_timeout=1) as bench:  # so do clients of Java, which send no body again
+        sent = (offered + body,) if pieces == 1 else (offered, body)
+        answer = await ask(bench, *sent, STATUS, pause=0.1)
+        assert answer.count(b"HTTP/1.1 200") == 2
+        (asked,) = bench.orchestrator.requests
+        assert asked.messages[0].parts[0].text == "hi"
+
+
+async def test_many_offers_that_come_together_are_passed_over(start: Start) -> None:
+    async with start(idle_timeout=1) as bench:
+        answer = await ask(bench, STATUS.replace(b"\r\n\r\n", OFFER + b"\r\n") * 600)
+        assert answer.count(b"HTTP/1.1 200") == 600
+
+
+async def test_a_tunnel_is_refused(start: Start) -> None:
+    async with start() as bench:
+        tunnel = b"CONNECT example.org:443 HTTP/1.1\r\nhost: example.org\r\n\r\n"
+        assert (await ask(bench, tunnel)).startswith(b"HTTP/1.1 400")

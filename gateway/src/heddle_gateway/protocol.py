@@ -7,6 +7,7 @@ each request's client.
 import asyncio
 from typing import TYPE_CHECKING
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from heddle_gateway.line import Line
@@ -59,6 +60,8 @@ class CarefulProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Stop counting, and reading fields: those behind a body nobody has looked at before."""
+        if self.parser.should_upgrade():
+            return  # it is read again
         self._in_head = False
         self._moved = True
         super().on_headers_complete()
@@ -71,6 +74,8 @@ class CarefulProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Say that a request is here."""
+        if self.parser.should_upgrade():
+            return
         self._moved = True
         super().on_message_complete()
 
@@ -90,7 +95,12 @@ class CarefulProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Read, and judge what came if it brought no request on."""
         self._moved = False
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        try:
+            self._parse(data)
+        except httptools.HttpParserError:
+            self.send_400_response("Invalid HTTP request received.")
+            return
         if self._moved:
             self._beside = 0
             self._stop_timer()
@@ -101,6 +111,37 @@ class CarefulProtocol(HttpToolsProtocol):
             self._refuse(_TOO_LARGE)
         elif self._head_timer is None:
             self._head_timer = self.loop.call_later(self.head_timeout, self._too_slow)
+
+    def _parse(self, data: bytes) -> None:
+        """Read what came.
+
+        Raises:
+            HttpParserError: It is not HTTP.
+        """
+        while data:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                data = self._head_without_offer() + data[offer.args[0] :]
+            else:
+                return
+
+    def _head_without_offer(self) -> bytes:
+        """Return a head to be read again, without its offer to speak another protocol.
+
+        Clients of Java offer HTTP/2 with their requests, whose bodies the parser would skip.
+
+        Raises:
+            HttpParserError: It asks for a tunnel.
+        """
+        method, version = self.parser.get_method(), self.parser.get_http_version()
+        if method == b"CONNECT":
+            raise httptools.HttpParserError("Nothing is a tunnel here.")
+        fields = [b"%b: %b\r\n" % field for field in self.headers if field[0] != b"upgrade"]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+        start = b"%b %b HTTP/%b\r\n" % (method, self.url, version.encode())
+        return b"".join((start, *fields, b"\r\n"))
 
     def pause_writing(self) -> None:
         """Wait until the client takes what was sent, not for ever."""
