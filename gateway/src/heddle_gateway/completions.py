@@ -121,7 +121,8 @@ async def _stop(exchange: Exchange) -> Problem | None:
     stopping = stopped()
     if exchange.status == 0:
         return stopping
-    await exchange.write(failure(stopping), last=True)
+    if not exchange.line.ended:  # else it is only the run that goes on
+        await exchange.write(failure(stopping), last=True)
     return None
 
 

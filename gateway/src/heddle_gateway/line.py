@@ -41,6 +41,11 @@ class Line:
         """Whether some of the answer was sent."""
         return self._cycle.response_started
 
+    @property
+    def ended(self) -> bool:
+        """Whether all of the answer was sent."""
+        return self._cycle.response_complete
+
     def take(self) -> bytes:
         """Return the body of a request that has arrived. What uvicorn's `receive` would return."""
         cycle = self._cycle
