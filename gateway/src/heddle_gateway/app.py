@@ -52,8 +52,10 @@ class Gateway:
                 expose_headers=[
                     "x-request-id",
                     "retry-after",
+                    "x-should-retry",
                     "etag",
                     "location",
+                    "content-disposition",
                     "x-heddle-warning",
                 ],
             )
