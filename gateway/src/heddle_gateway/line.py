@@ -64,6 +64,9 @@ class Line:
             headers: Headers that many answers have in common.
             more: The other headers, each with its line end; one is the length of the body.
             body: The body.
+
+        Raises:
+            ValueError: A header cannot be sent. Nothing was.
         """
         cycle = self._cycle
         if (
@@ -73,15 +76,13 @@ class Line:
             or cycle.scope["method"] == "HEAD"
         ):
             return False
-        cycle.transport = self._transport
-        cycle.response_started = cycle.response_complete = True
-        common = _lines(tuple(cycle.default_headers))
+        common = _lines(tuple(cycle.default_headers)) + _lines(headers)
         closes = not cycle.keep_alive or _CLOSE in headers
         if closes and _CLOSE not in headers:
             more += b"connection: close\r\n"
-        self._transport.write(
-            b"%b%b%b%b\r\n%b" % (STATUS_LINE[status], common, _lines(headers), more, body)
-        )
+        cycle.transport = self._transport
+        cycle.response_started = cycle.response_complete = True
+        self._transport.write(b"%b%b%b\r\n%b" % (STATUS_LINE[status], common, more, body))
         cycle.message_event.set()
         if closes:
             self._transport.close()
