@@ -13,11 +13,12 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 import uvloop
 from heddle_connector.http import Http, Request, http_client
-from heddle_gateway.protocol import Line, careful
+from heddle_gateway.protocol import careful
 from heddle_runtime.server import settle
 
 from benchmarks.gateway import accounting
@@ -27,6 +28,9 @@ from benchmarks.gateway.reference import Message, Receive, Send
 from benchmarks.gateway.scenarios import SCENARIOS
 from benchmarks.gateway.steps import STEPS, Step
 from benchmarks.gateway.systems import System
+
+if TYPE_CHECKING:
+    from heddle_gateway.line import Line
 
 ROUNDS = 5
 _JSON = ((b"content-type", b"application/json"),)

@@ -105,7 +105,8 @@ async def test_development_needs_no_key(start: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    "headers", [{"origin": "https://evil.example"}, {"host": "rebound.example:8080"}]
+    "headers",
+    [{"origin": "https://evil.example"}, {"host": "rebound.example:8080"}, {"host": "[::1"}],
 )
 async def test_development_answers_no_web_page(start: Start, headers: dict[str, str]) -> None:
     async with start(development=True) as bench:

@@ -1,5 +1,6 @@
 """The chat endpoints, over HTTP, with the services over gRPC and within the process."""
 
+import asyncio
 import json
 
 import pytest
@@ -235,3 +236,19 @@ async def test_a_model_that_another_one_stands_in_for_is_told(bench: Bench) -> N
     assert "gpt-4o (new) answers" in first["description"]
     bench.orchestrator.script = HELLO
     assert "x-heddle-warning" not in (await bench.chat()).headers
+
+
+async def test_a_client_that_reads_slowly_is_told_of_a_failure(start: Start) -> None:
+    async with start("local", keep_alive=0.1) as bench:
+        # More than the machine keeps on the way, so that a comment waits behind it.
+        bench.orchestrator.script = [
+            [text("x" * 20_000_000)],
+            0.5,
+            ProviderGarbledError("It broke."),
+        ]
+        asked = {"model": "1", "messages": [{"role": "user", "content": "hi"}], "stream": True}
+        async with bench.client.stream("POST", "/v1/chat/completions", json=asked) as response:
+            await asyncio.sleep(1.5)
+            told = (await response.aread())[-300:]
+    assert b"It broke." in told
+    assert told.endswith(b"data: [DONE]\n\n")

@@ -8,6 +8,12 @@ import openai
 import pytest
 from gateway.shelves import Shelves, shelves
 
+FORM = "multipart/form-data; boundary=b"
+ODD_NAME = (
+    b'--b\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nassistants\r\n'
+    b'--b\r\ncontent-disposition: form-data; name="file"; filename="+2AA-.md"\r\n\r\nx\r\n--b--\r\n'
+)
+
 
 @pytest.fixture
 async def shelf(tmp_path: Path) -> AsyncIterator[Shelves]:
@@ -54,6 +60,8 @@ async def test_anothers_file_is_not_there(shelf: Shelves) -> None:
             },
             "expires_after[seconds]",
         ),
+        ({"data": {"purpose": "assistants"}, "files": {"file": ("a.md", b"")}}, "file"),
+        ({"content": ODD_NAME, "headers": {"content-type": f"{FORM}; charset=utf-7"}}, None),
         ({"json": {"purpose": "assistants"}}, None),
         ({"content": b"x", "headers": {"content-type": "multipart/form-data"}}, None),
     ],

@@ -76,6 +76,23 @@ def test_any_text_arrives_and_breaks_no_line(texts: list[str], model: str) -> No
     assert {chunk["model"] for chunk in found} == {model}
 
 
+@pytest.mark.parametrize("logprobs", [[], [RunEvent(logprobs_json='{"content":[]}')]])
+def test_what_is_said_before_a_tool_starts_is_shown_before_it(logprobs: list[RunEvent]) -> None:
+    said, started = chunks(frames().batch([text("Let me look."), *logprobs, STARTED]))[-2:]
+    assert said["choices"][0]["delta"]["content"] == "Let me look."
+    assert started["event"] == status("heddle.run", "running simple_rag", done=False)
+
+
+def test_what_is_said_after_a_tool_started_is_shown_after_it() -> None:
+    for logprobs in ([], [RunEvent(logprobs_json='{"content":[]}')]):
+        found = chunks(frames().batch([STARTED, text("Looking."), *logprobs]))
+        assert [chunk["event"]["data"]["done"] for chunk in found if "event" in chunk] == [
+            False,
+            True,
+        ]
+        assert found[-1]["choices"][0]["delta"] == {"content": "Looking."}
+
+
 def test_pieces_that_come_together_leave_in_one_chunk() -> None:
     made = frames()
     made.batch([text("a")])

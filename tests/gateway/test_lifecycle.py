@@ -66,6 +66,16 @@ async def test_a_stopping_gateway_ends_long_answers_with_an_error(
     assert len(bench.orchestrator.cancelled) == 1
 
 
+async def test_a_run_that_outlives_its_answer_ends_in_silence(
+    transport: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with gateway(transport, shutdown_grace=0.2) as bench:
+        bench.orchestrator.script = [[text("a"), DONE], 60.0]
+        assert (await bench.chat(stream=True)).text.endswith("data: [DONE]\n\n")
+    assert len(bench.orchestrator.cancelled) == 1
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
 async def test_services_that_are_not_there_are_told_apart_and_waited_for() -> None:
     nowhere = f"127.0.0.1:{free_port()}"
     settings = GatewaySettings.model_validate(

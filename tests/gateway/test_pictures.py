@@ -170,6 +170,15 @@ async def test_a_picture_is_served_as_nothing_but_a_picture(start: Start) -> Non
     assert response.headers["vary"] == "authorization"
 
 
+async def test_a_picture_whose_type_cannot_be_sent_is_a_failure(start: Start) -> None:
+    bent = Picture(name=LOOM.name, media_type="image/png\r\nset-cookie: a=b", data=LOOM.data)
+    async with start("rpc", secret=SECRET) as bench:
+        bench.neighbours.connectors.pictures["operator", LOOM.name] = bent
+        response = await bench.client.get(f"/v1/pictures/{LOOM.name}")
+    assert response.status_code == 500
+    assert "set-cookie" not in response.headers
+
+
 async def test_a_picture_of_somebody_else_or_without_a_key_is_not_served(start: Start) -> None:
     path = f"/v1/pictures/{LOOM.name}"
     async with start("rpc", secret=SECRET) as bench:

@@ -1,5 +1,6 @@
 """`/v1/vector_stores`, by the unmodified `openai` package in its strictest mode."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,23 @@ async def test_stores_are_listed_page_by_page(shelf: Shelves) -> None:
     page = await stores.list(limit=2, order="asc", before=made[3])
     assert ([each.id for each in page.data], page.has_more) == (made[1:3], True)
     assert {collection.name for collection in (await shelf.store.collections.all()).values()}
+
+
+async def test_a_list_is_told_while_stores_are_deleted(shelf: Shelves) -> None:
+    stores = shelf.openai["ana"].vector_stores
+    made = [(await stores.create(name=f"Shed {number}")).id for number in range(12)]
+
+    async def listed() -> None:
+        for _ in range(15):
+            response = await shelf["ana"].get("/v1/vector_stores?limit=100")
+            assert response.status_code == 200, response.text
+            page = response.json()
+            told = [each["id"] for each in page["data"]]
+            assert set(told) <= set(made)
+            ends = (told[0], told[-1]) if told else (None, None)
+            assert (page["first_id"], page["last_id"]) == ends
+
+    await asyncio.gather(listed(), *map(stores.delete, made))
 
 
 async def test_a_store_changes_its_name_and_metadata(shelf: Shelves) -> None:

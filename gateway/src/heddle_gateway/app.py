@@ -52,8 +52,10 @@ class Gateway:
                 expose_headers=[
                     "x-request-id",
                     "retry-after",
+                    "x-should-retry",
                     "etag",
                     "location",
+                    "content-disposition",
                     "x-heddle-warning",
                 ],
             )
@@ -138,8 +140,14 @@ def _route(exchange: Exchange) -> Route:
     methods, exchange.parameters = find(exchange.scope["path"])
     if methods is None:
         return Route("unknown", _no_such_path, Access.OPEN)
-    found = methods.get(exchange.scope["method"])
+    found = methods.get(_method(exchange))
     return found or Route("unknown", _no_such_method, Access.OPEN)
+
+
+def _method(exchange: Exchange) -> str:
+    """Return the method of a request; HEAD is GET, and the server leaves the body out."""
+    method: str = exchange.scope["method"]
+    return "GET" if method == "HEAD" else method
 
 
 async def _no_such_path(_: State, exchange: Exchange) -> Problem:
@@ -149,7 +157,8 @@ async def _no_such_path(_: State, exchange: Exchange) -> Problem:
 
 async def _no_such_method(_: State, exchange: Exchange) -> Reply:
     methods, _parameters = find(exchange.scope["path"])
-    allowed = ", ".join(methods or ())
+    possible = list(methods or ())
+    allowed = ", ".join(possible + ["HEAD"] * ("GET" in possible))
     message = f"{exchange.scope['method'][:20]} is not possible here, only {allowed}."
     reply = Problem(405, message, code="method_not_allowed").reply()
     return Reply(reply.status, reply.body, (*reply.headers, (b"allow", allowed.encode())))

@@ -10,9 +10,9 @@ from heddle_gateway import etags, fields, queries
 from heddle_gateway.bodies import read_object
 from heddle_gateway.documents import assistant, capabilities, document
 from heddle_gateway.exchange import JSON, Exchange, Reply
+from heddle_gateway.line import Headers
 from heddle_gateway.models import PREFIX
 from heddle_gateway.peers import ask
-from heddle_gateway.protocol import Headers
 
 if TYPE_CHECKING:
     from heddle_gateway.state import State

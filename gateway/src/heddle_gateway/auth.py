@@ -92,7 +92,11 @@ class Gate:
             )
 
     def _is_loopback(self, host: bytes) -> bool:
-        if (urlsplit(f"//{host.decode('latin-1')}").hostname or "") not in _LOOPBACK:
+        try:
+            name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
+        except ValueError:  # no address at all
+            return False
+        if name not in _LOOPBACK:
             return False
         self._loopback_host = host
         return True

@@ -27,9 +27,9 @@ from heddle_gateway.eventstream import EventStream
 from heddle_gateway.exchange import JSON, Exchange, Reply
 from heddle_gateway.fold import Answer
 from heddle_gateway.lifeline import End, EndedError, Lifeline
+from heddle_gateway.line import Headers
 from heddle_gateway.models import PREFIX
 from heddle_gateway.problems import Problem
-from heddle_gateway.protocol import Headers
 from heddle_gateway.sse import Frames, View, failure
 from heddle_gateway.translate import Order, order
 
@@ -121,7 +121,8 @@ async def _stop(exchange: Exchange) -> Problem | None:
     stopping = stopped()
     if exchange.status == 0:
         return stopping
-    await exchange.write(failure(stopping), last=True)
+    if not exchange.line.ended:  # else it is only the run that goes on
+        await exchange.write(failure(stopping), last=True)
     return None
 
 

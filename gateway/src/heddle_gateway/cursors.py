@@ -34,15 +34,18 @@ def page(
         members = members[_index(members, after, "after") + 1 :]
     if before := queries.text(exchange, "before"):
         members = members[: _index(members, before, "before")]
-        shown = members[-limit:]  # those next to it
+        found = members[-limit:]  # those next to it
     else:
-        shown = members[:limit]
+        found = members[:limit]
+    return {"object": "list", **shown(found), "has_more": len(members) > len(found)}
+
+
+def shown(members: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return what a page says of the members that it shows."""
     return {
-        "object": "list",
-        "data": shown,
-        "first_id": shown[0]["id"] if shown else None,
-        "last_id": shown[-1]["id"] if shown else None,
-        "has_more": len(members) > len(shown),
+        "data": members,
+        "first_id": members[0]["id"] if members else None,
+        "last_id": members[-1]["id"] if members else None,
     }
 
 

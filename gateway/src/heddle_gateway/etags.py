@@ -1,7 +1,7 @@
 """Which version of a thing a client has read."""
 
 from heddle_gateway.exchange import Exchange
-from heddle_gateway.protocol import Headers
+from heddle_gateway.line import Headers
 
 _NONE = '""'  # no version is written like this
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from heddle_gateway.exchange import Exchange
-from heddle_gateway.protocol import Headers
+from heddle_gateway.line import Headers
 
 HEADERS: Headers = (
     (b"content-type", b"text/event-stream"),
@@ -45,10 +45,11 @@ class EventStream:
         await self._send(frames, last=last)
 
     def close(self) -> None:
-        """Stop the timer."""
+        """Send no more comments. Frames may follow all the same."""
         self._timer.cancel()
         if self._comment is not None:
             self._comment.cancel()
+            self._comment = None  # or who writes next would be cancelled with it
 
     async def _send(self, frames: bytes, *, last: bool = False) -> None:
         self._written = self._loop.time()

@@ -8,10 +8,10 @@ import msgspec
 from heddle_runtime.calls import REQUEST_ID, TRACE, new_request_id
 from starlette.types import Receive, Scope, Send
 
-from heddle_gateway.protocol import Headers
+from heddle_gateway.line import Headers
 
 if TYPE_CHECKING:
-    from heddle_gateway.protocol import Line
+    from heddle_gateway.line import Line
 
 JSON: Headers = ((b"content-type", b"application/json"),)
 # The id is written to logs and metadata, so nothing but harmless characters may be in it.

@@ -1,6 +1,6 @@
 """Reading forms with files, as browsers and OpenAI's clients upload them."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,8 +59,12 @@ async def read_form(state: "State", exchange: Exchange) -> Form:
         file = form.get("file")
         if not isinstance(file, UploadFile) or not file.filename:
             raise wrong("file", "must be a file with a name")
+        data = await file.read()
+        if not data:
+            raise wrong("file", "must not be empty")
         texts = {name: value for name, value in form.items() if isinstance(value, str)}
-        return Form(texts, file.filename, _media_type(file), await file.read())
+        _check([file.filename, *texts, *texts.values()])
+        return Form(texts, file.filename, _media_type(file), data)
     finally:
         await form.close()
 
@@ -68,6 +72,14 @@ async def read_form(state: "State", exchange: Exchange) -> Form:
 def wrong(name: str, what: str) -> InvalidRequestError:
     """Return the error that says what is wrong with a field."""
     return InvalidRequestError(f"The field {name!r} {what}.", [Violation(name, what)])
+
+
+def _check(texts: Iterable[str]) -> None:
+    """Refuse halves of surrogate pairs, which some charsets of a form can write."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise InvalidRequestError("The form has a text that is not Unicode.") from None
 
 
 def _media_type(file: UploadFile) -> str:

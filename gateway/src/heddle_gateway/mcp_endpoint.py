@@ -40,7 +40,8 @@ async def serve(state: "State", exchange: Exchange) -> Problem | None:
             return None
         if exchange.status == 0:
             return completions.stopped()
-        await exchange.write(b"", last=True)
+        if not exchange.line.ended:
+            await exchange.write(b"", last=True)
     return None
 
 

@@ -7,8 +7,8 @@ from heddle_runtime.errors import NotFoundError
 
 from heddle_gateway import etags
 from heddle_gateway.exchange import Exchange, Reply
+from heddle_gateway.line import Headers
 from heddle_gateway.peers import ask
-from heddle_gateway.protocol import Headers
 
 if TYPE_CHECKING:
     from heddle_gateway.state import State

@@ -7,8 +7,8 @@ from heddle.connector.v1.connector_pb2 import GetPictureRequest
 
 from heddle_gateway.answers import here
 from heddle_gateway.exchange import Exchange, Reply
+from heddle_gateway.line import Headers
 from heddle_gateway.peers import ask
-from heddle_gateway.protocol import Headers
 
 if TYPE_CHECKING:
     from heddle_gateway.state import State

@@ -11,8 +11,8 @@ from heddle_gateway.assistants import LARGEST_PAGE, TIMEOUT
 from heddle_gateway.bodies import read_object
 from heddle_gateway.exchange import Exchange, Reply
 from heddle_gateway.json_text import Place, parse
+from heddle_gateway.line import Headers
 from heddle_gateway.peers import ask
-from heddle_gateway.protocol import Headers
 
 if TYPE_CHECKING:
     from heddle_gateway.state import State

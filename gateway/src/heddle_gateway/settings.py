@@ -67,7 +67,10 @@ class GatewaySettings(ServiceSettings):
         "that a slow line needs for it (256 KiB a second).",
     )
     idle_timeout: int = Field(
-        default=75, gt=0, description="Seconds that an idle connection is kept open."
+        default=75,
+        gt=0,
+        description="Seconds that a connection is kept open on which nothing comes, or on which "
+        "the client takes nothing of an answer that waits for it.",
     )
     keep_alive: float = Field(
         default=10.0,

@@ -92,9 +92,13 @@ class Frames:
                 self._texts.append(event.text_delta)
                 continue
             if kind == "tool_started":
+                if self._texts:  # they were said before
+                    self._flush(frames)
                 self._started.append(self._named(event.tool_started))
                 continue
             if kind == "logprobs_json":
+                if self._started:
+                    frames.append(self._tell_started())
                 frames.append(self._text(event.logprobs_json))
                 continue
             self._flush(frames)
@@ -112,11 +116,15 @@ class Frames:
 
     def _flush(self, frames: list[bytes]) -> None:
         if self._started:
-            self.tools_ran = True
-            frames.append(self._progress("run", f"running {', '.join(self._started)}"))
-            self._started.clear()
+            frames.append(self._tell_started())
         if self._texts:
             frames.append(self._text(""))
+
+    def _tell_started(self) -> bytes:
+        self.tools_ran = True
+        names = ", ".join(self._started)
+        self._started.clear()
+        return self._progress("run", f"running {names}")
 
     def _text(self, logprobs_json: str) -> bytes:
         """Return the text that was collected, with its probabilities if there are some."""

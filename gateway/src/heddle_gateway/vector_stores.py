@@ -6,7 +6,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
-from heddle_runtime.errors import AlreadyExistsError
+from heddle_runtime.errors import AlreadyExistsError, NotFoundError
 
 from heddle_gateway import cursors, fields
 from heddle_gateway.bodies import read_object
@@ -67,8 +67,9 @@ async def listing(state: "State", exchange: Exchange) -> Reply:
     found.sort(key=lambda each: (each.create_time.ToMicroseconds(), each.id))
     told = cursors.page(exchange, [{"id": each.id} for each in found])
     by_id = {each.id: each for each in found}
-    shown = (_view(state, by_id[each["id"]]) for each in told["data"])
-    return Reply.json(told | {"data": await asyncio.gather(*shown)})
+    views = (_view_if_there(state, by_id[each["id"]]) for each in told["data"])
+    there = [view for view in await asyncio.gather(*views) if view is not None]
+    return Reply.json(told | cursors.shown(there))
 
 
 async def get(state: "State", exchange: Exchange) -> Reply:
@@ -136,6 +137,13 @@ async def attached(state: "State", collection: str) -> list[files_pb2.AttachedFi
 def status(file: files_pb2.AttachedFile) -> str:
     """Return how far a file is, in OpenAI's words."""
     return _STATUSES.get(file.status, "failed")
+
+
+async def _view_if_there(state: "State", found: knowledge_pb2.Collection) -> dict[str, Any] | None:
+    try:
+        return await _view(state, found)
+    except NotFoundError:  # deleted since it was listed
+        return None
 
 
 async def _view(state: "State", found: knowledge_pb2.Collection) -> dict[str, Any]:

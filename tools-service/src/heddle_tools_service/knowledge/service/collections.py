@@ -11,6 +11,7 @@ from heddle_runtime.calls import caller
 from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_tools_service.knowledge.access import caller_of, check_sharing, may_read
+from heddle_tools_service.knowledge.errors import CollectionNotFoundError
 from heddle_tools_service.knowledge.records import EMBEDDED, Collection
 from heddle_tools_service.knowledge.service.calls import Calls
 from heddle_tools_service.knowledge.service.failures import known_failures
@@ -78,10 +79,10 @@ class CollectionCalls(Calls):
             later = (it for it in known if (it.name, it.id) > (name, number))
             readable = (it for it in later if may_read(person, it))
             found = sorted(readable, key=lambda it: (it.name, it.id))[: size + 1]
-            counted = await asyncio.gather(*(_counted(store, item) for item in found[:size]))
+            counted = await asyncio.gather(*(_if_there(store, item) for item in found[:size]))
             last = found[size - 1] if len(found) > size else None
             return pb.ListCollectionsResponse(
-                collections=counted,
+                collections=[each for each in counted if each is not None],
                 next_page_token=write_token(f"{last.name}/{last.id}") if last else "",
             )
 
@@ -121,6 +122,13 @@ class CollectionCalls(Calls):
             if self._deleted is not None:
                 await self._deleted(collection.id)
             return pb.DeleteCollectionResponse()
+
+
+async def _if_there(store: "KnowledgeStore", collection: Collection) -> pb.Collection | None:
+    try:
+        return await _counted(store, collection)
+    except CollectionNotFoundError:  # deleted since it was found
+        return None
 
 
 async def _counted(store: "KnowledgeStore", collection: Collection) -> pb.Collection:
