@@ -346,16 +346,30 @@ async def test_too_much_output_is_cut_and_told() -> None:
     assert result.slot == "context"
 
 
-async def test_half_a_character_does_not_break_the_result() -> None:
+async def test_half_a_character_breaks_neither_the_result_nor_what_is_told_of_it() -> None:
     @tool("half", title="Half")
-    async def half(_: object) -> ToolResult:
+    async def half(call: ToolCall) -> ToolResult:
         """Finds half of a surrogate pair."""
-        return ToolResult("a\ud800b")
+        call.status("reading \ud800")
+        return ToolResult("a\ud800b", message="found \ud800")
 
     async with serving_tools(half) as client:
-        _, result = await client.run("half")
+        statuses, result = await client.run("half")
 
+    assert statuses == ["reading ?"]
     assert text_of(result) == "a?b"
+    assert result.message == "found ?"
+
+
+async def test_half_a_character_in_a_failure_disturbs_no_other_tool() -> None:
+    broken = failing(lambda: ToolError("No city \ud83d"))
+    async with serving_tools(nap, broken) as client:
+        events = await client.run_all([invocation("good", "nap"), invocation("bad", "broken")])
+
+    assert isinstance(outcome(events, "good"), pb.ToolResult)
+    bad = outcome(events, "bad")
+    assert isinstance(bad, ToolFailedError)
+    assert bad.message == "No city ?"
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ _MOST_OBJECTS = 500
 
 def phrase(message: str) -> str:
     """Return a status as people may see it: one line, without secrets, at most 300 characters."""
-    shown = redact(" ".join(str(message)[: 2 * LONGEST_PHRASE].split()))
+    shown = redact(_plain(" ".join(str(message)[: 2 * LONGEST_PHRASE].split())))
     return shown if len(shown) <= LONGEST_PHRASE else f"{shown[: LONGEST_PHRASE - 1]}…"
 
 
@@ -192,7 +192,7 @@ def _more(error: ToolError) -> dict[str, str]:
 
 
 def _safe(error: ToolError) -> str:
-    return redact(str(error))[:_LONGEST_MESSAGE] or "The tool gave up without a word."
+    return redact(_plain(str(error)))[:_LONGEST_MESSAGE] or "The tool gave up without a word."
 
 
 def _cut(text: str) -> str:
