@@ -1,0 +1,60 @@
+"""What a tool is asked besides being run goes wrong for itself alone, over real calls."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.calls import outgoing
+from heddle_runtime.errors import DeadlineError, HeddleError, from_status
+from heddle_tools_service.sdk import Tool, ToolCall, ToolResult, tool
+from tools_service.serving import invocation, serving_tools
+
+
+async def _hangs(_: ToolCall[Any]) -> bool:
+    await asyncio.sleep(60)
+    return True
+
+
+async def _leaves(_: ToolCall[Any]) -> bool:
+    sys.exit(3)
+
+
+async def _cancels(_: ToolCall[Any]) -> bool:
+    raise asyncio.CancelledError
+
+
+def asking(name: str, available: Callable[[ToolCall[Any]], Awaitable[bool]] | None) -> Tool:
+    @tool(name, title="Asks", modes=("function", "agent"), available=available)
+    async def asks(_: object) -> ToolResult:
+        """Asks."""
+        return ToolResult("")
+
+    return asks
+
+
+@pytest.mark.parametrize(
+    ("available", "kind"),
+    [(_hangs, DeadlineError), (_leaves, HeddleError), (_cancels, HeddleError)],
+)
+async def test_a_tool_that_does_not_say_whether_it_is_of_use_keeps_no_other_from_it(
+    available: Callable[[ToolCall[Any]], Awaitable[bool]], kind: type[HeddleError]
+) -> None:
+    invocations = [invocation("good", "good"), invocation("bad", "bad")]
+    tools = asking("good", None), asking("bad", available)
+    async with serving_tools(*tools, patience=0.3) as client:
+        functions = await client.stub.ListFunctions(
+            pb.ListFunctionsRequest(invocations=invocations), **outgoing(10)
+        )
+        assessments = await client.stub.AssessTools(
+            pb.AssessToolsRequest(invocations=invocations), **outgoing(10)
+        )
+
+    offered, not_offered = functions.functions
+    assert [each.name for each in offered.functions] == ["good"]
+    assert type(from_status(not_offered.error)) is kind
+    usable, unusable = assessments.assessments
+    assert usable.available
+    assert type(from_status(unusable.error)) is kind
