@@ -9,6 +9,8 @@ from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
 from heddle_runtime.structs import from_struct, to_struct
+from heddle_tools_service.knowledge.locks import exclusive
+from heddle_tools_service.uploads.attachments import Attachments
 from tools_service.uploads.desk import Desk, refusal, serving
 
 
@@ -96,6 +98,26 @@ async def test_a_file_can_be_taken_out_while_it_is_on_its_way(desk: Desk) -> Non
     await desk("ana", "DetachFile", **fields)
     desk.embedder.may.set()
     assert await desk.found("looms") == []
+    assert not (await desk("ana", "ListAttachedFiles", collection="looms")).files
+
+
+async def test_noting_something_about_a_file_does_not_bring_it_back(
+    desk: Desk, tmp_path: Path
+) -> None:
+    collection, made = await desk.collection("ana"), await desk.upload("ana")
+    fields = {"collection": "looms", "file_id": made}
+    await desk("ana", "AttachFile", **fields)
+    await desk.done("looms", made)
+    attachments = Attachments(tmp_path / "uploads")
+    key = collection.removeprefix("vs_"), made
+    async with exclusive(attachments.lock(*key)):  # as another process that takes it out
+        noting = asyncio.create_task(
+            refusal(desk, "ana", "UpdateAttachedFile", **fields, attributes=to_struct({"n": 1}))
+        )
+        await asyncio.sleep(0.2)
+        attachments.forget(*key)
+
+    assert isinstance(await noting, NotFoundError)
     assert not (await desk("ana", "ListAttachedFiles", collection="looms")).files
 
 
