@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.struct_pb2 import Struct
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
@@ -156,3 +157,13 @@ async def test_attributes_that_cannot_be_are_refused(desk: Desk, noted: dict[str
     made = await desk.upload("ana")
     fields = {"collection": "looms", "file_id": made, "attributes": to_struct(noted)}
     assert isinstance(await refusal(desk, "ana", "AttachFile", **fields), InvalidRequestError)
+
+
+async def test_an_attribute_that_is_no_number_is_refused(desk: Desk) -> None:
+    await desk.collection("ana")
+    fields = {"collection": "looms", "file_id": await desk.upload("ana")}
+    noted = Struct()
+    noted.update({"a": float("nan")})
+    refused = await refusal(desk, "ana", "AttachFile", **fields, attributes=noted)
+    assert isinstance(refused, InvalidRequestError)
+    assert [each.field for each in refused.violations] == ["attributes"]
