@@ -47,6 +47,7 @@ class Bringing:
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.uploads.sweep)
         for attachment in await asyncio.to_thread(self.attachments.unfinished):
             self._begin(attachment)
         return self
