@@ -122,6 +122,25 @@ async def test_noting_something_about_a_file_does_not_bring_it_back(
     assert not (await desk("ana", "ListAttachedFiles", collection="looms")).files
 
 
+async def test_a_file_that_another_process_works_on_keeps_no_file_out_of_other_collections(
+    desk: Desk, tmp_path: Path
+) -> None:
+    collection, made = await desk.collection("ana"), await desk.upload("ana")
+    await desk.collection("ben", "yarns")
+    other = await desk.upload("ben")
+    fields = {"collection": "looms", "file_id": made}
+    await desk("ana", "AttachFile", **fields)
+    await desk.done("looms", made)
+    lock = Attachments(tmp_path / "uploads").lock(collection.removeprefix("vs_"), made)
+    async with exclusive(lock):
+        waiting = asyncio.create_task(desk("ana", "AttachFile", **fields))
+        await asyncio.sleep(0.2)
+        async with asyncio.timeout(10):
+            await desk("ben", "AttachFile", collection="yarns", file_id=other)
+        assert not waiting.done()
+    await waiting
+
+
 async def test_a_collection_that_is_made_again_has_no_files(desk: Desk, tmp_path: Path) -> None:
     await desk.collection("ana")
     made = await desk.upload("ana")

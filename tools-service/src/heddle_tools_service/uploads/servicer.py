@@ -82,7 +82,7 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         with known_failures():
             collection = await self._collection(request.collection, changing=True)
             upload = await asyncio.to_thread(self._uploads.get, person(), request.file_id)
-            async with self._naming:
+            async with self._naming(collection):
                 (document,) = await self._documents(collection, [upload])
                 attachment = attachment_of(upload, collection, document, noted, now())
                 await self._bringing.attach(attachment)
