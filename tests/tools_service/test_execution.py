@@ -394,7 +394,7 @@ async def test_results_that_are_large_together_arrive_all_the_same() -> None:
 
 async def test_half_a_character_breaks_neither_the_result_nor_what_is_told_of_it() -> None:
     @tool("half", title="Half")
-    async def half(call: ToolCall) -> ToolResult:
+    async def half(call: ToolCall[ToolConfig]) -> ToolResult:
         """Finds half of a surrogate pair."""
         call.status("reading \ud800")
         return ToolResult("a\ud800b", message="found \ud800")
