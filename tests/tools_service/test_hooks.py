@@ -9,8 +9,8 @@ import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.calls import outgoing
 from heddle_runtime.errors import DeadlineError, HeddleError, from_status
-from heddle_tools_service.sdk import Tool, ToolCall, ToolResult, tool
-from tools_service.serving import invocation, serving_tools
+from heddle_tools_service.sdk import Occasion, Tool, ToolCall, ToolResult, tool
+from tools_service.serving import invocation, outcome, serving_tools
 
 
 async def _hangs(_: ToolCall[Any]) -> bool:
@@ -58,3 +58,25 @@ async def test_a_tool_that_does_not_say_whether_it_is_of_use_keeps_no_other_from
     usable, unusable = assessments.assessments
     assert usable.available
     assert type(from_status(unusable.error)) is kind
+
+
+async def test_a_tool_that_leaves_when_asked_whether_it_is_enabled_ends_no_other() -> None:
+    def leaves(_: Occasion[Any]) -> bool:
+        sys.exit(3)
+
+    @tool("bad", title="Bad", modes=("function",), enabled=leaves)
+    async def bad(_: object) -> ToolResult:
+        """Is bad."""
+        return ToolResult("")
+
+    asked = pb.FunctionCall(arguments_json='{"query": "sheds"}')
+    invocations = [
+        pb.ToolInvocation(id=name, name=name, function_call=asked) for name in ("good", "bad")
+    ]
+    for each in invocations:
+        each.function_call.name = each.name
+    async with serving_tools(asking("good", None), bad) as client:
+        events = await client.run_all(invocations)
+
+    assert isinstance(outcome(events, "good"), pb.ToolResult)
+    assert type(outcome(events, "bad")) is HeddleError

@@ -194,7 +194,7 @@ class Workshop:
         except HeddleError as error:
             outbox.put(Event(invocation.id, error, slot))
             return None
-        except Exception as error:  # noqa: BLE001 - a tool's own checks of its configuration can raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool's own checks of its configuration can raise anything
             outbox.put(Event(invocation.id, failure(invocation.name, error), slot))
             return None
         seconds = self._seconds(invocation, left)
