@@ -17,6 +17,8 @@ class KnowledgeBaseServer:
     url: str = ""
     answers: dict[str, Any] = field(default_factory=dict)
     """A body, a status, or `web.Response` fields, by the collection's identifier."""
+    packing: str = ""
+    """The Content-Encoding that answers of bytes are in."""
     delay: float = 0.0
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -39,7 +41,8 @@ class KnowledgeBaseServer:
         if isinstance(answer, int):
             return web.json_response({"detail": "Bearer sk-leaked-leaked-leaked"}, status=answer)
         if isinstance(answer, bytes):
-            return web.Response(body=answer, content_type="application/json")
+            packed = {"Content-Encoding": self.packing} if self.packing else {}
+            return web.Response(body=answer, content_type="application/json", headers=packed)
         if isinstance(answer, str):
             return web.Response(status=307, headers={"Location": answer, "Set-Cookie": "a=b"})
         return web.json_response(answer)

@@ -346,16 +346,76 @@ async def test_too_much_output_is_cut_and_told() -> None:
     assert result.slot == "context"
 
 
-async def test_half_a_character_does_not_break_the_result() -> None:
+@pytest.mark.parametrize(
+    ("found", "warning"),
+    [
+        (
+            ToolResult("found", metadata={"all": ["x" * 1_000] * 40_000}),
+            "The tool's metadata has more than 400,000 bytes and was left out.",
+        ),
+        (
+            ToolResult(
+                "found", [Source("s", attributes={str(n): "x" * 4_000 for n in range(200)})] * 50
+            ),
+            "46 of the tool's sources were left out: they are too large.",
+        ),
+    ],
+)
+async def test_what_is_too_large_around_a_text_is_left_out_and_told(
+    found: ToolResult, warning: str
+) -> None:
+    @tool("verbose", title="Verbose")
+    async def verbose(_: object) -> ToolResult:
+        """Finds a little, and tells a lot of it."""
+        return found
+
+    async with serving_tools(verbose) as client:
+        _, result = await client.run("verbose")
+
+    assert text_of(result) == "found"
+    assert list(result.warnings) == [warning]
+
+
+async def test_results_that_are_large_together_arrive_all_the_same() -> None:
+    @tool("long", title="Long")
+    async def long(_: object) -> ToolResult:
+        """Finds as much as it may."""
+        return ToolResult("€" * 400_000)
+
+    many = [invocation(str(number), "long") for number in range(32)]
+    async with serving_tools(long) as client:
+        events = await client.run_all(many)
+
+    for number in range(32):
+        told = outcome(events, str(number))
+        assert isinstance(told, pb.ToolResult)
+        assert len(text_of(told)) == 400_000
+
+
+async def test_half_a_character_breaks_neither_the_result_nor_what_is_told_of_it() -> None:
     @tool("half", title="Half")
-    async def half(_: object) -> ToolResult:
+    async def half(call: ToolCall[ToolConfig]) -> ToolResult:
         """Finds half of a surrogate pair."""
-        return ToolResult("a\ud800b")
+        call.status("reading \ud800")
+        return ToolResult("a\ud800b", message="found \ud800")
 
     async with serving_tools(half) as client:
-        _, result = await client.run("half")
+        statuses, result = await client.run("half")
 
+    assert statuses == ["reading ?"]
     assert text_of(result) == "a?b"
+    assert result.message == "found ?"
+
+
+async def test_half_a_character_in_a_failure_disturbs_no_other_tool() -> None:
+    broken = failing(lambda: ToolError("No city \ud83d"))
+    async with serving_tools(nap, broken) as client:
+        events = await client.run_all([invocation("good", "nap"), invocation("bad", "broken")])
+
+    assert isinstance(outcome(events, "good"), pb.ToolResult)
+    bad = outcome(events, "bad")
+    assert isinstance(bad, ToolFailedError)
+    assert bad.message == "No city ?"
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+import httpx
 import pytest
 from google.protobuf.json_format import MessageToDict
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.json_schema import Schema
 from heddle_tools_service.conversation import Scene
 from heddle_tools_service.facts.schema import tables_of
+from heddle_tools_service.models import Query, arguments_schema
 from heddle_tools_service.outcomes import in_environment, phrase, result
 from heddle_tools_service.registry import Installed, Registry
 from heddle_tools_service.sdk import (
@@ -26,6 +28,7 @@ from heddle_tools_service.sdk import (
     Findings,
     FoundPage,
     FoundPages,
+    Function,
     GraphFindings,
     Interpretation,
     Listing,
@@ -241,12 +244,20 @@ async def _never() -> NoReturn:
 
 
 def example(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the configuration that a schema's own examples and defaults make."""
-    return {
-        name: option["examples"][0] if "examples" in option else option["default"]
-        for name, option in schema.get("properties", {}).items()
-        if "examples" in option or name in schema.get("required", ())
-    }
+    """Return what a schema's own examples make: a configuration, or a model's arguments."""
+    properties = schema.get("properties", {})
+    return {name: each["examples"][0] for name, each in properties.items() if "examples" in each}
+
+
+def without_example(schema: dict[str, Any]) -> set[str]:
+    """Return what is required and has no example, which `Field(examples=[...])` gives it."""
+    return set(schema.get("required", ())) - example(schema).keys()
+
+
+def example_arguments(function: Function) -> dict[str, Any]:
+    if function.schema == arguments_schema(Query):
+        return {"query": "How wide is a shed?"}
+    return example(function.schema)
 
 
 def example_call(installed: Installed) -> pb.FunctionCall | None:
@@ -256,7 +267,8 @@ def example_call(installed: Installed) -> pb.FunctionCall | None:
     function = installed.tool.function
     if function is None or "augment" in installed.tool.modes:
         return None
-    return pb.FunctionCall(name=function.name, arguments_json=json.dumps(example(function.schema)))
+    arguments = json.dumps(example_arguments(function))
+    return pb.FunctionCall(name=function.name, arguments_json=arguments)
 
 
 async def run(
@@ -328,9 +340,8 @@ class TestEveryTool:
         assert all(option.get("description") for option in schema["properties"].values())
 
     def test_every_required_option_has_an_example_that_fits(self, installed: Installed) -> None:
-        given = example(installed.tool.schema)
-        assert given.keys() >= set(installed.tool.schema.get("required", ()))
-        assert Schema(installed.tool.schema).errors(given) == []
+        assert not without_example(installed.tool.schema)
+        assert Schema(installed.tool.schema).errors(example(installed.tool.schema)) == []
 
     def test_a_model_is_told_of_every_argument(self, installed: Installed) -> None:
         function = installed.tool.function
@@ -340,10 +351,22 @@ class TestEveryTool:
         assert function.schema["additionalProperties"] is False
         assert all(each.get("description") for each in function.schema["properties"].values())
 
+    def test_every_required_argument_has_an_example_that_fits(self, installed: Installed) -> None:
+        function = installed.tool.function
+        if function is None or "augment" in installed.tool.modes:
+            pytest.skip("it runs without arguments")
+        given = example_arguments(function)
+        assert Schema(function.schema).errors(given) == [], "give each Field(examples=[...])"
+
     async def test_its_example_runs(self, installed: Installed) -> None:
         said_by_tool: list[str] = []
 
-        found = await run(installed, Answering(), said_by_tool.append)
+        try:
+            found = await run(installed, Answering(), said_by_tool.append)
+        except httpx.TransportError:
+            if REGISTRY.describe(installed).origin == "builtin":
+                raise
+            pytest.skip("the server that it asks is not there")
 
         sent = result(found, "", installed.tool.slot, 0.1)
         in_environment(sent, found, installed.name)

@@ -1,5 +1,7 @@
 """What stays inside: paths, tokens, questions, and links that are none."""
 
+import gzip
+
 import pytest
 from heddle_runtime.errors import HeddleError, ToolFailedError
 from heddle_tools_service.knowledge.store import KnowledgeStore
@@ -51,6 +53,18 @@ async def test_the_token_does_not_follow_a_redirect(
         with pytest.raises(ToolFailedError, match=r"KB configuration error: .* redirects \(307\)"):
             await client.run("simple_rag", {"collections": ["1"]}, ASKED)
         assert other.paths == []
+
+
+async def test_a_compressed_answer_is_not_unpacked(
+    store: KnowledgeStore, server: KnowledgeBaseServer
+) -> None:
+    bomb = gzip.compress(gzip.compress(b" " * 32 * 1024**2))  # packed again and again, all fits in
+    server.answers, server.packing = {"1": bomb}, "gzip, gzip"
+    async with serving_with(store, server) as client:
+        with pytest.raises(ToolFailedError, match="compresses its answers though told not to"):
+            await client.run("simple_rag", {"collections": ["1"]}, ASKED)
+
+    assert server.headers[0]["Accept-Encoding"] == "identity"
 
 
 async def test_neither_logs_nor_errors_repeat_question_owner_or_token(

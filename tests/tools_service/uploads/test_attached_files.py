@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.struct_pb2 import Struct
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
 from heddle_runtime.structs import from_struct, to_struct
+from heddle_tools_service.knowledge.locks import exclusive
+from heddle_tools_service.uploads.attachments import Attachments
 from tools_service.uploads.desk import Desk, refusal, serving
 
 
@@ -99,6 +102,45 @@ async def test_a_file_can_be_taken_out_while_it_is_on_its_way(desk: Desk) -> Non
     assert not (await desk("ana", "ListAttachedFiles", collection="looms")).files
 
 
+async def test_noting_something_about_a_file_does_not_bring_it_back(
+    desk: Desk, tmp_path: Path
+) -> None:
+    collection, made = await desk.collection("ana"), await desk.upload("ana")
+    fields = {"collection": "looms", "file_id": made}
+    await desk("ana", "AttachFile", **fields)
+    await desk.done("looms", made)
+    attachments = Attachments(tmp_path / "uploads")
+    key = collection.removeprefix("vs_"), made
+    async with exclusive(attachments.lock(*key)):  # as another process that takes it out
+        noting = asyncio.create_task(
+            refusal(desk, "ana", "UpdateAttachedFile", **fields, attributes=to_struct({"n": 1}))
+        )
+        await asyncio.sleep(0.2)
+        attachments.forget(*key)
+
+    assert isinstance(await noting, NotFoundError)
+    assert not (await desk("ana", "ListAttachedFiles", collection="looms")).files
+
+
+async def test_a_file_that_another_process_works_on_keeps_no_file_out_of_other_collections(
+    desk: Desk, tmp_path: Path
+) -> None:
+    collection, made = await desk.collection("ana"), await desk.upload("ana")
+    await desk.collection("ben", "yarns")
+    other = await desk.upload("ben")
+    fields = {"collection": "looms", "file_id": made}
+    await desk("ana", "AttachFile", **fields)
+    await desk.done("looms", made)
+    lock = Attachments(tmp_path / "uploads").lock(collection.removeprefix("vs_"), made)
+    async with exclusive(lock):
+        waiting = asyncio.create_task(desk("ana", "AttachFile", **fields))
+        await asyncio.sleep(0.2)
+        async with asyncio.timeout(10):
+            await desk("ben", "AttachFile", collection="yarns", file_id=other)
+        assert not waiting.done()
+    await waiting
+
+
 async def test_a_collection_that_is_made_again_has_no_files(desk: Desk, tmp_path: Path) -> None:
     await desk.collection("ana")
     made = await desk.upload("ana")
@@ -134,3 +176,13 @@ async def test_attributes_that_cannot_be_are_refused(desk: Desk, noted: dict[str
     made = await desk.upload("ana")
     fields = {"collection": "looms", "file_id": made, "attributes": to_struct(noted)}
     assert isinstance(await refusal(desk, "ana", "AttachFile", **fields), InvalidRequestError)
+
+
+async def test_an_attribute_that_is_no_number_is_refused(desk: Desk) -> None:
+    await desk.collection("ana")
+    fields = {"collection": "looms", "file_id": await desk.upload("ana")}
+    noted = Struct()
+    noted.update({"a": float("nan")})
+    refused = await refusal(desk, "ana", "AttachFile", **fields, attributes=noted)
+    assert isinstance(refused, InvalidRequestError)
+    assert [each.field for each in refused.violations] == ["attributes"]

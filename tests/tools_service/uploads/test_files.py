@@ -1,10 +1,17 @@
 """`heddle.knowledge.v1.FileService`: uploads."""
 
+import os
+import resource
 from pathlib import Path
 from typing import Any
 
 import pytest
-from heddle_runtime.errors import InvalidRequestError, NotFoundError, ResourceExhaustedError
+from heddle_runtime.errors import (
+    HeddleError,
+    InvalidRequestError,
+    NotFoundError,
+    ResourceExhaustedError,
+)
 from heddle_tools_service.uploads import folder
 from tools_service.uploads.desk import Desk, refusal, serving
 
@@ -83,3 +90,35 @@ async def test_who_keeps_too_much_is_told_so(desk: Desk, monkeypatch: pytest.Mon
     with pytest.raises(ResourceExhaustedError, match="Delete files"):
         await desk.upload("ana", text="0123456789.")
     await desk.upload("ben", text="0123456789")
+
+
+async def test_an_upload_that_fails_leaves_nothing_on_the_disk(desk: Desk, tmp_path: Path) -> None:
+    await desk.upload("ana")
+    people = tmp_path / "uploads" / "people"
+    before = set(people.rglob("*"))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # as a disk that is full
+    try:
+        with pytest.raises(HeddleError):
+            await desk.upload("ana", text="x" * 200_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert set(people.rglob("*")) == before
+
+
+async def test_what_a_crash_left_of_uploads_and_deletions_goes_with_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path) as desk:
+        made = await desk.upload("ana")
+    [kept] = (tmp_path / "uploads" / "people").glob("*/file-*")
+    old, young = (kept.with_name(f".file-{sign * 32}") for sign in "ab")
+    for each in (old, young):
+        each.mkdir()
+        (each / "content").write_text("Threads.")
+    os.utime(old, (0, 0))
+    async with serving(tmp_path) as desk:
+        await desk("ana", "GetFile", id=made)
+        assert not old.exists()
+        assert young.exists()  # another process may be writing it

@@ -10,6 +10,7 @@ from heddle_runtime.json_schema import Schema, SchemaError
 from heddle_tools_service.complaints import ARGUMENTS, complaints
 from heddle_tools_service.sdk import Mode, Tool
 from heddle_tools_service.sdk.calls import CALLED
+from heddle_tools_service.sdk.definition import Run
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _NAME_RULE = "use 1 to 63 of a-z, 0-9 and _, a letter first"
@@ -60,7 +61,32 @@ def _problems(tool: Tool) -> Iterator[str]:
             yield f"its {name} is longer than {longest:,} characters, shorten it"
     if inspect.isgeneratorfunction(tool.run):
         yield "it yields without being async, write `async def`"
-    yield from _mode_problems(tool)
+    if not _takes_call(tool.run):
+        yield "it must be a function of one argument, the ToolCall"
+    yield from _hook_problems(tool)
+    if isinstance(tool.modes, str):
+        yield f"its modes are a text, write modes=({str(tool.modes)!r},)"
+    else:
+        yield from _mode_problems(tool)
+
+
+def _takes_call(run: Run) -> bool:
+    try:
+        inspect.signature(run).bind(object())
+    except TypeError:
+        return False
+    except ValueError:  # of some callables nothing is known
+        return True
+    return True
+
+
+def _hook_problems(tool: Tool) -> Iterator[str]:
+    if inspect.iscoroutinefunction(tool.enabled):  # what it returns would count as true
+        yield "its enabled is async, write `def`"
+    for name in ("offer", "available", "trigger"):
+        hook = getattr(tool, name)
+        if inspect.isfunction(hook) and not inspect.iscoroutinefunction(hook):
+            yield f"its {name} is not async, write `async def`"
 
 
 def _mode_problems(tool: Tool) -> Iterator[str]:

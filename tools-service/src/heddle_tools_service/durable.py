@@ -8,11 +8,15 @@ from pathlib import Path
 def write(path: Path, data: bytes) -> None:
     """Write a file in one step, and see it onto the disk; its folder must exist."""
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    with unfinished.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
+    try:
+        with unfinished.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except BaseException:  # a full disk, above all
+        unfinished.unlink(missing_ok=True)
+        raise
     sync(path.parent)
 
 

@@ -1,7 +1,7 @@
 """From what a tool returns or raises to what the contract says."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -30,7 +30,11 @@ LONGEST_PHRASE = 300
 _LONGEST_MESSAGE = 2_500
 _LONGEST_DIFF = 20_000
 _LONGEST_DETAILS = 20_000
+_LARGEST_METADATA = 400_000
+"""Bytes."""
 _MOST_SOURCES = 200
+_LARGEST_SOURCES = 4_000_000
+"""Bytes of all sources of a result."""
 _MOST_WARNINGS = 64
 _LONGEST_FIELD = 4_000
 _MOST_OBJECTS = 500
@@ -38,7 +42,7 @@ _MOST_OBJECTS = 500
 
 def phrase(message: str) -> str:
     """Return a status as people may see it: one line, without secrets, at most 300 characters."""
-    shown = redact(" ".join(str(message)[: 2 * LONGEST_PHRASE].split()))
+    shown = redact(_plain(" ".join(str(message)[: 2 * LONGEST_PHRASE].split())))
     return shown if len(shown) <= LONGEST_PHRASE else f"{shown[: LONGEST_PHRASE - 1]}…"
 
 
@@ -101,16 +105,13 @@ def result(found: ToolResult, slot: str, own_slot: str, elapsed: float) -> pb.To
     if len(text) > LONGEST_TEXT:
         warnings.append(f"The output was cut from {len(text):,} to {LONGEST_TEXT:,} characters.")
         text = text[:LONGEST_TEXT]
-    try:
-        metadata = to_struct(found.metadata)
-    except (ValueError, TypeError, ParseError, RecursionError):
-        metadata = Struct()
-        warnings.append("The tool's metadata is not plain JSON and was left out.")
+    metadata = _metadata(found, warnings)
+    sources = _sources(found.sources[:_MOST_SOURCES], warnings)
     duration = duration_pb2.Duration()
     duration.FromTimedelta(timedelta(seconds=elapsed))
     return pb.ToolResult(
         parts=[chat_pb2.ContentPart(text=_plain(text))] if text else [],
-        sources=map(_source, found.sources[:_MOST_SOURCES]),
+        sources=sources,
         metadata=metadata,
         elapsed=duration,
         warnings=warnings[-_MOST_WARNINGS:],
@@ -161,6 +162,34 @@ def _objects(found: Iterable[object], warnings: list[str]) -> list[str]:
     return texts
 
 
+def _metadata(found: ToolResult, warnings: list[str]) -> Struct:
+    try:
+        metadata = to_struct(found.metadata)
+    except (ValueError, TypeError, ParseError, RecursionError):
+        warnings.append("The tool's metadata is not plain JSON and was left out.")
+        return Struct()
+    if metadata.ByteSize() > _LARGEST_METADATA:
+        limit = f"{_LARGEST_METADATA:,} bytes"
+        warnings.append(f"The tool's metadata has more than {limit} and was left out.")
+        return Struct()
+    return metadata
+
+
+def _sources(found: Sequence[Source], warnings: list[str]) -> list[pb.Source]:
+    """Return sources on the wire, the first of them, as far as there is room."""
+    told: list[pb.Source] = []
+    size = 0
+    for source in found:
+        made = _source(source)
+        size += made.ByteSize()
+        if size > _LARGEST_SOURCES:
+            left_out = len(found) - len(told)
+            warnings.append(f"{left_out} of the tool's sources were left out: they are too large.")
+            break
+        told.append(made)
+    return told
+
+
 def _source(source: Source) -> pb.Source:
     return pb.Source(
         title=_cut(source.title),
@@ -192,7 +221,7 @@ def _more(error: ToolError) -> dict[str, str]:
 
 
 def _safe(error: ToolError) -> str:
-    return redact(str(error))[:_LONGEST_MESSAGE] or "The tool gave up without a word."
+    return redact(_plain(str(error)))[:_LONGEST_MESSAGE] or "The tool gave up without a word."
 
 
 def _cut(text: str) -> str:

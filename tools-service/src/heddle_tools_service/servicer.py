@@ -1,7 +1,7 @@
 """`heddle.tool.v1.ToolService`."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
 from google.rpc import error_details_pb2
 from heddle.tool.v1 import tool_pb2 as pb
@@ -16,6 +16,8 @@ from heddle_tools_service.execution import Event, running
 from heddle_tools_service.workshop import Workshop
 
 _MOST_INVOCATIONS = 64
+_LARGE = 4 * 1024 * 1024
+"""Bytes of events after which another message begins."""
 
 
 class ToolServicer(pb_grpc.ToolServiceServicer):
@@ -113,7 +115,8 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
         begin = self._workshop.open(request.context, remaining(context))
         async with running(request.invocations, begin) as outbox:
             while events := await outbox.take():
-                yield pb.ExecuteToolsResponse(events=map(_event, events))
+                for some in _messages(map(_event, events)):
+                    yield pb.ExecuteToolsResponse(events=some)
 
 
 def _check(invocations: Sequence[pb.ToolInvocation], path: str) -> None:
@@ -133,6 +136,20 @@ def _violations(invocations: Sequence[pb.ToolInvocation], path: str) -> Iterator
         seen.add(invocation.id)
         if invocation.HasField("timeout") and invocation.timeout.ToNanoseconds() <= 0:
             yield Violation(f"{place}.timeout", "must be more than 0")
+
+
+def _messages(events: Iterable[pb.ToolEvent]) -> Iterator[list[pb.ToolEvent]]:
+    """Yield events in as few messages as they may travel in."""
+    some: list[pb.ToolEvent] = []
+    size = 0
+    for event in events:
+        some.append(event)
+        size += event.ByteSize()
+        if size > _LARGE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
 
 
 def _event(event: Event) -> pb.ToolEvent:

@@ -21,6 +21,10 @@ class Threads:
         """Return what `function` returns, called in a thread of `tool`.
 
         If the caller stops waiting, the thread goes on and keeps its place until it ends.
+
+        Raises:
+            RuntimeError: The system has no thread to give.
+            Exception: What `function` raises.
         """
         gate = self._gates.setdefault(tool, asyncio.Semaphore(self._each))
         await gate.acquire()
@@ -49,7 +53,11 @@ class Threads:
                 return
 
         context = contextvars.copy_context()
-        threading.Thread(target=work, name=f"tool-{tool}", daemon=True).start()
+        try:
+            threading.Thread(target=work, name=f"tool-{tool}", daemon=True).start()
+        except BaseException:  # its place is free again
+            gate.release()
+            raise
         return await outcome
 
 

@@ -1,6 +1,5 @@
 """What tools work with, and how a run of one is begun."""
 
-import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +17,7 @@ from heddle_tools_service.conversation import Scene
 from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
 from heddle_tools_service.facts.asking import Asking
 from heddle_tools_service.function_calls import offered
+from heddle_tools_service.hooks import answer_of
 from heddle_tools_service.outcomes import failure, in_environment, result
 from heddle_tools_service.providers.document_facts import AssistantCatalogue
 from heddle_tools_service.providers.files import FileFolder
@@ -83,27 +83,13 @@ class Workshop:
             assistant: Who offers it.
             left: Seconds that are left of the call.
         """
+        seconds = min(self.patience, left * _TELLABLE)
         try:
-            installed = self.registry.get(invocation.name)
-            config = installed.configure(invocation.config)
-            scene = Scene(pb.RunContext(assistant=assistant))
-            if not installed.is_enabled(config, scene):
-                return pb.ToolFunctions(id=invocation.id)
-            call = self._call(scene)
-            seconds = min(self.patience, left * _TELLABLE)
-            made = call(
-                config=config, arguments=None, status=_unheard, seconds=seconds, mode="function"
-            )
-            if installed.tool.available is not None and not await installed.tool.available(made):
-                return pb.ToolFunctions(id=invocation.id)
-            if installed.tool.offer is None:
-                return pb.ToolFunctions(id=invocation.id, functions=installed.functions())
-            found = await installed.tool.offer(made)
+            return await answer_of(self._offered(invocation, assistant, seconds), seconds)
         except Exception as error:  # noqa: BLE001 - of one tool: the others are told all the same
             return pb.ToolFunctions(
                 id=invocation.id, error=to_status(failure(invocation.name, error))
             )
-        return offered(invocation.id, found)
 
     async def assess(
         self, invocation: pb.ToolInvocation, context: pb.RunContext, left: float
@@ -115,19 +101,9 @@ class Workshop:
             context: The run.
             left: Seconds that are left of the call.
         """
+        seconds = min(self.patience, left * _TELLABLE)
         try:
-            installed = self.registry.get(invocation.name)
-            installed.require_agent()
-            config = installed.configure(invocation.config)
-            scene = Scene(context)
-            seconds = min(self.patience, left * _TELLABLE)
-            made = self._call(scene)(
-                config=config, arguments=None, status=_unheard, seconds=seconds, mode="agent"
-            )
-            async with asyncio.timeout(seconds):
-                return await assessed(
-                    invocation.id, installed.tool, made, enabled=installed.is_enabled(config, scene)
-                )
+            return await answer_of(self._assessed(invocation, context, seconds), seconds)
         except Exception as error:  # noqa: BLE001 - of one tool: the others are told all the same
             return pb.Assessment(id=invocation.id, error=to_status(failure(invocation.name, error)))
 
@@ -143,6 +119,36 @@ class Workshop:
         """
         asked = context.tree.user_prompt or Scene(context).query
         await self.affinities.tell(asked, told, left)
+
+    async def _offered(
+        self, invocation: pb.ToolInvocation, assistant: Assistant, seconds: float
+    ) -> pb.ToolFunctions:
+        installed = self.registry.get(invocation.name)
+        config = installed.configure(invocation.config)
+        scene = Scene(pb.RunContext(assistant=assistant))
+        if not installed.is_enabled(config, scene):
+            return pb.ToolFunctions(id=invocation.id)
+        made = self._call(scene)(
+            config=config, arguments=None, status=_unheard, seconds=seconds, mode="function"
+        )
+        if installed.tool.available is not None and not await installed.tool.available(made):
+            return pb.ToolFunctions(id=invocation.id)
+        if installed.tool.offer is None:
+            return pb.ToolFunctions(id=invocation.id, functions=installed.functions())
+        return offered(invocation.id, await installed.tool.offer(made))
+
+    async def _assessed(
+        self, invocation: pb.ToolInvocation, context: pb.RunContext, seconds: float
+    ) -> pb.Assessment:
+        installed = self.registry.get(invocation.name)
+        installed.require_agent()
+        config = installed.configure(invocation.config)
+        scene = Scene(context)
+        made = self._call(scene)(
+            config=config, arguments=None, status=_unheard, seconds=seconds, mode="agent"
+        )
+        enabled = installed.is_enabled(config, scene)
+        return await assessed(invocation.id, installed.tool, made, enabled=enabled)
 
     def _call(self, scene: Scene) -> Callable[..., ToolCall[Any]]:
         return partial(
@@ -188,7 +194,7 @@ class Workshop:
         except HeddleError as error:
             outbox.put(Event(invocation.id, error, slot))
             return None
-        except Exception as error:  # noqa: BLE001 - a tool's own checks of its configuration can raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool's own checks of its configuration can raise anything
             outbox.put(Event(invocation.id, failure(invocation.name, error), slot))
             return None
         seconds = self._seconds(invocation, left)

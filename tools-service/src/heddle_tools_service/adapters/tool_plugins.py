@@ -88,6 +88,8 @@ def read(module: ModuleType) -> Iterator[Tool]:
         )
     if not inspect.iscoroutinefunction(plugin.handler):
         raise DefinitionError("The handler is not async. Make it one: async def handler(...).")
+    if inspect.iscoroutinefunction(plugin.enabled):  # what it returns would count as true
+        raise DefinitionError("enabled is async. Make it an ordinary function: def enabled(...).")
     told = plugin.definition.get("function")
     if not isinstance(told, Mapping) or not isinstance(told.get("name"), str):
         raise DefinitionError("The definition names no function. Add function.name to it.")

@@ -16,6 +16,7 @@ LARGEST_ANSWER = 8 * 1024 * 1024
 _REASONS = ("error", "detail", "message")
 _LONGEST_REASON = 200
 _SECONDS = re.compile(r"[0-9]{1,6}")
+_UNPACKED = "identity"
 _BUSY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 
@@ -68,14 +69,16 @@ async def exchange(
 
     Raises:
         MisplacedError: The server redirects, or may not be reached.
-        ToolError: It answers with too much.
+        ToolError: It answers with too much, or compressed.
         BusyError: It is busy and says for how long.
         ToolUnavailableError: It does not answer, is broken or busy.
     """
+    want_unpacked(request)
     try:
         response = await http.send(request, stream=True)
         try:
             _refuse_failure(response, who)
+            refuse_packed(response, who)
             return response.status_code, await _limited(response, who, largest)
         finally:
             await response.aclose()
@@ -87,6 +90,21 @@ async def exchange(
         raise ToolUnavailableError(f"{who} did not answer in time.") from error
     except httpx.HTTPError as error:
         raise ToolUnavailableError(f"{who} does not answer.") from error
+
+
+def want_unpacked(request: httpx.Request) -> None:
+    """Ask for an answer that is not compressed: a few kilobytes can unfold to gigabytes."""
+    request.headers["accept-encoding"] = _UNPACKED
+
+
+def refuse_packed(response: httpx.Response, who: str) -> None:
+    """Refuse an answer that is compressed, before anything of it is read.
+
+    Raises:
+        ToolError: It is.
+    """
+    if response.headers.get("content-encoding", "").casefold() not in {"", _UNPACKED}:
+        raise ToolError(f"{who} compresses its answers though told not to.")
 
 
 def reason_in(found: object, secret: str) -> str:
@@ -110,7 +128,7 @@ async def _limited(response: httpx.Response, who: str, largest: int) -> bytes:
         ToolError: It is too large.
     """
     pieces = bytearray()
-    async for piece in response.aiter_bytes():
+    async for piece in response.aiter_raw():
         pieces += piece
         if len(pieces) > largest:
             raise ToolError(f"{who} answered with more than {largest // 1024**2} MiB.")

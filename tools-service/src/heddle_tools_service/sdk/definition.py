@@ -128,7 +128,13 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
             where it returns None, the agent decides.
         end: Whether a run of the routing agent ends with it: its text is the answer.
         examples: Requests that it is right for, which the agent shows models when they decide.
+
+    Raises:
+        TypeError: `config` or `arguments` is something else than such a class.
     """
+    _require(ToolConfig, config, f"config of the tool {name!r}")
+    if arguments is not None:
+        _require(ToolArguments, arguments, f"arguments of the tool {name!r}")
 
     def decorate(run: Callable[[ToolCall[ModelT, Any]], Outcome]) -> Tool:
         description, _, _ = (run.__doc__ or "").strip().partition("\n")
@@ -158,3 +164,9 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
         )
 
     return decorate
+
+
+def _require(base: type, given: object, what: str) -> None:
+    if not (isinstance(given, type) and issubclass(given, base)):
+        message = f"The {what} must be a class that derives from {base.__name__}"
+        raise TypeError(message)

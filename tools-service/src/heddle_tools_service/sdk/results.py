@@ -65,6 +65,18 @@ class ToolResult:
     message: str = ""
     """One sentence about the result for whoever decides what to do next."""
 
+    def __post_init__(self) -> None:
+        """Refuse what tools return by mistake, at the line that does.
+
+        Raises:
+            TypeError: The text is none, or the warnings are a text instead of several.
+        """
+        if not isinstance(self.text, str):
+            message = f"the text of a ToolResult is a str, not {type(self.text).__name__}"
+            raise TypeError(message)
+        if isinstance(self.warnings, str):
+            raise TypeError("the warnings of a ToolResult are a list of sentences, not a str")
+
     @classmethod
     def json(cls, value: Any, **others: Any) -> "ToolResult":
         """Return a result whose text is JSON, as models like to read what a function returns."""

@@ -34,7 +34,7 @@ class FileBatchCalls(Calls):
             uploads = await asyncio.to_thread(self._uploads_of, person(), list(noted))
             begun = now()
             batch = Batch(new_batch_id(), collection.id, list(noted), begun)
-            async with self._naming:
+            async with self._naming(collection):
                 documents = await self._documents(collection, uploads)
                 attachments = [
                     attachment_of(upload, collection, document, noted[upload.id], begun + index)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 import structlog
-from heddle_runtime.errors import NotFoundError
+from heddle_runtime.errors import ConflictError, NotFoundError
 
 from heddle_tools_service.knowledge.errors import (
     DocumentNotFoundError,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # loads the engine
     from pathlib import Path
 
     from heddle_tools_service.knowledge.store import KnowledgeStore
+    from heddle_tools_service.uploads.records import Attributes
 
 log = structlog.get_logger(__name__)
 AT_ONCE = 8
@@ -46,6 +47,7 @@ class Bringing:
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.uploads.sweep)
         for attachment in await asyncio.to_thread(self.attachments.unfinished):
             self._begin(attachment)
         return self
@@ -104,17 +106,23 @@ class Bringing:
             await asyncio.gather(*map(self._give_up, some))
         return cancelled
 
-    async def relabel(self, attachment: Attachment) -> None:
-        """Give the document of a file that is in its collection other metadata.
+    async def relabel(self, collection: str, identifier: str, noted: "Attributes") -> Attachment:
+        """Replace what is noted about a file of a collection, and in its document; return it.
 
         Raises:
-            NotFoundError: The file itself was deleted.
+            NotFoundError: It is not in the collection, or the file itself was deleted.
+            ConflictError: It is on its way.
             KnowledgeError: It is not possible.
         """
-        collection, identifier = attachment.collection, attachment.file_id
+        await asyncio.to_thread(self._settled, collection, identifier)
         async with exclusive(self.attachments.lock(collection, identifier)):
-            await self._ingest(attachment)
-            await asyncio.to_thread(self.attachments.keep, attachment)
+            # Again: whoever held the lock before may have taken it out, or begun it anew.
+            found = await asyncio.to_thread(self._settled, collection, identifier)
+            changed = msgspec.structs.replace(found, attributes=noted)
+            if found.state == "completed":
+                await self._ingest(changed)
+            await asyncio.to_thread(self.attachments.keep, changed)
+        return changed
 
     async def detach(self, attachment: Attachment) -> None:
         """Take a file out of its collection, wherever it is on its way.
@@ -137,6 +145,12 @@ class Bringing:
         if running:
             await asyncio.wait(running)
         await asyncio.to_thread(self.attachments.forget_all, collection)
+
+    def _settled(self, collection: str, identifier: str) -> Attachment:
+        found = self.attachments.get(collection, identifier)
+        if found.state == "in_progress":
+            raise ConflictError("The file is still being brought in. Try again after that.")
+        return found
 
     async def _give_up(self, attachment: Attachment) -> None:
         collection, identifier = attachment.collection, attachment.file_id

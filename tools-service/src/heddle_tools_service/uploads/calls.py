@@ -3,6 +3,7 @@
 import asyncio
 import time
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from heddle_runtime.calls import caller
 
@@ -32,11 +33,15 @@ class Calls:
         self._bringing = bringing
         self._uploads = bringing.uploads
         self._attachments = bringing.attachments
-        self._naming = asyncio.Lock()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def _collection(self, reference: str, *, changing: bool = False) -> Collection:
         known = (await (await self._store()).collections.all()).values()
         return (changeable if changing else meant)(known, _caller(), reference)
+
+    def _naming(self, collection: Collection) -> asyncio.Lock:
+        """Return what is held until files of a collection have names; those of others go on."""
+        return self._locks.setdefault(collection.id, asyncio.Lock())
 
     async def _documents(self, collection: Collection, uploads: "Sequence[Upload]") -> list[str]:
         """Return names for the documents of files that no other document of the collection has.

@@ -3,6 +3,7 @@
 from pathlib import PurePosixPath
 from typing import Any
 
+from google.protobuf.json_format import SerializeToJsonError
 from google.protobuf.struct_pb2 import Struct
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
@@ -60,7 +61,10 @@ def attributes(given: Struct, place: str = "attributes") -> dict[str, Any]:
     Raises:
         InvalidRequestError: They cannot be.
     """
-    found = from_struct(given)
+    try:
+        found = from_struct(given)
+    except (SerializeToJsonError, ValueError):
+        raise _wrong(place, "must hold neither NaN nor infinite numbers") from None
     if len(found) > _MOST_ATTRIBUTES:
         raise _wrong(place, f"must have at most {_MOST_ATTRIBUTES} entries")
     for key, value in found.items():

@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+import time
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,8 @@ from heddle_tools_service.uploads.records import Upload, is_id
 
 MOST_FILES = 5_000
 MOST_BYTES = 5 * 1024**3
+_LONGEST_WRITING = 3_600.0
+"""Seconds after which nobody is taken to write a file any more."""
 _decode = msgspec.json.Decoder(Upload).decode
 
 
@@ -42,9 +45,13 @@ class Uploads:
             )
         unfinished = self._root / person / f".{upload.id}"
         unfinished.mkdir(parents=True)
-        write(unfinished / "content", data)
-        write(unfinished / "file.json", msgspec.json.encode(upload))
-        unfinished.rename(self._root / person / upload.id)
+        try:
+            write(unfinished / "content", data)
+            write(unfinished / "file.json", msgspec.json.encode(upload))
+            unfinished.rename(self._root / person / upload.id)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
         sync(self._root / person)
 
     def get(self, person: str, identifier: str) -> Upload:
@@ -93,6 +100,16 @@ class Uploads:
             raise no_file(identifier) from None
         sync(place.parent)
         shutil.rmtree(gone, ignore_errors=True)
+
+    def sweep(self) -> None:
+        """Remove what uploads and deletions left that a crash broke off."""
+        for path in self._root.glob("*/.file-*"):
+            try:
+                age = time.time() - path.stat().st_mtime
+            except FileNotFoundError:  # another process was at it
+                continue
+            if age > _LONGEST_WRITING:
+                shutil.rmtree(path, ignore_errors=True)
 
     def _place(self, person: str, identifier: str) -> Path:
         if not is_id(identifier):

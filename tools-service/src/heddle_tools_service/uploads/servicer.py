@@ -2,11 +2,9 @@
 
 import asyncio
 
-import msgspec
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
-from heddle_runtime.errors import ConflictError
 from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_tools_service.knowledge.service.failures import known_failures
@@ -84,7 +82,7 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         with known_failures():
             collection = await self._collection(request.collection, changing=True)
             upload = await asyncio.to_thread(self._uploads.get, person(), request.file_id)
-            async with self._naming:
+            async with self._naming(collection):
                 (document,) = await self._documents(collection, [upload])
                 attachment = attachment_of(upload, collection, document, noted, now())
                 await self._bringing.attach(attachment)
@@ -122,14 +120,7 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         noted = checks.attributes(request.attributes)
         with known_failures():
             collection = await self._collection(request.collection, changing=True)
-            found = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
-            if found.state == "in_progress":
-                raise ConflictError("The file is still being brought in. Try again after that.")
-            changed = msgspec.structs.replace(found, attributes=noted)
-            if found.state == "completed":
-                await self._bringing.relabel(changed)
-            else:
-                await asyncio.to_thread(self._attachments.keep, changed)
+            changed = await self._bringing.relabel(collection.id, request.file_id, noted)
             return pb.UpdateAttachedFileResponse(file=attached_message(changed))
 
     async def DetachFile(

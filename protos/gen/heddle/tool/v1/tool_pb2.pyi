@@ -330,11 +330,13 @@ class ToolResult(_message.Message):
 
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___Source]:
-        """What the content rests on, best first."""
+        """What the content rests on, best first. At most 200, together at most 4,000,000 bytes."""
 
     @_builtins.property
     def metadata(self) -> _struct_pb2.Struct:
-        """Facts about the run for traces; not shown to the model."""
+        """Facts about the run for traces; not shown to the model. At most 400,000 bytes; a warning
+        tells that there were more, and then there are none.
+        """
 
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
@@ -343,7 +345,7 @@ class ToolResult(_message.Message):
     @_builtins.property
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Parts of the work that failed while the rest succeeded, one sentence each, for
-        example one collection of several.
+        example one collection of several; and what was left out because it was too much.
         """
 
     @_builtins.property

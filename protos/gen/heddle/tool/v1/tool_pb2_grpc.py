@@ -106,7 +106,7 @@ class ToolServiceServicer:
         """Tells which functions tools offer to a model under the given configurations, to this
         caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
         invocation that cannot be described, for example because its configuration is wrong
-        or a remote server does not answer, ends in an error of its own; the call succeeds.
+        or it takes too long to tell, ends in an error of its own; the call succeeds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

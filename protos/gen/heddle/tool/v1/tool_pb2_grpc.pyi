@@ -48,7 +48,7 @@ class ToolServiceStub:
     """Tells which functions tools offer to a model under the given configurations, to this
     caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
     invocation that cannot be described, for example because its configuration is wrong
-    or a remote server does not answer, ends in an error of its own; the call succeeds.
+    or it takes too long to tell, ends in an error of its own; the call succeeds.
     """
     AssessTools: _grpc.UnaryUnaryMultiCallable[_tool_pb2.AssessToolsRequest, _tool_pb2.AssessToolsResponse]
     """Tells which tools the routing agent may choose among in the state that its run is in, and
@@ -90,7 +90,7 @@ class ToolServiceAsyncStub(ToolServiceStub):
     """Tells which functions tools offer to a model under the given configurations, to this
     caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
     invocation that cannot be described, for example because its configuration is wrong
-    or a remote server does not answer, ends in an error of its own; the call succeeds.
+    or it takes too long to tell, ends in an error of its own; the call succeeds.
     """
     AssessTools: _aio.UnaryUnaryMultiCallable[_tool_pb2.AssessToolsRequest, _tool_pb2.AssessToolsResponse]  # type: ignore[assignment]
     """Tells which tools the routing agent may choose among in the state that its run is in, and
@@ -153,7 +153,7 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         """Tells which functions tools offer to a model under the given configurations, to this
         caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
         invocation that cannot be described, for example because its configuration is wrong
-        or a remote server does not answer, ends in an error of its own; the call succeeds.
+        or it takes too long to tell, ends in an error of its own; the call succeeds.
         """
 
     @_abc_1.abstractmethod

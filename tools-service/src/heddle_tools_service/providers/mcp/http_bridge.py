@@ -10,6 +10,7 @@ import httpx
 import httpx2
 from heddle_runtime.egress import SETTING, ForbiddenAddressError
 
+from heddle_tools_service.providers.remote import refuse_packed, want_unpacked
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 LARGEST_TRAFFIC = 4 * 1024 * 1024
@@ -47,7 +48,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             timeout=_PARTING if request.method == "DELETE" else _SILENCE,
         )
         sent.headers.update(httpx.Headers(_kept(request.headers.raw)))
-        sent.headers["accept-encoding"] = "identity"  # a little can unfold to a lot
+        want_unpacked(sent)
         try:
             response = await self._http.send(sent, stream=True)
         except (ForbiddenAddressError, httpx.HTTPError, httpx.InvalidURL) as error:
@@ -56,10 +57,12 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             raise httpx2.ConnectError("failed", request=request) from error
         if asking:
             self.failure = self._refusal(response.status_code)
-        if response.headers.get("content-encoding", "identity") != "identity":
+        try:
+            refuse_packed(response, self._who)
+        except ToolError as error:
             await response.aclose()
-            self.failure = ToolError(f"{self._who} compresses its answers though told not to.")
-            raise httpx2.DecodingError("compressed", request=request)
+            self.failure = error
+            raise httpx2.DecodingError("compressed", request=request) from error
         return httpx2.Response(
             response.status_code,
             headers=[pair for pair in response.headers.raw if pair[0].lower() not in _OWN_HEADERS],

@@ -1,0 +1,87 @@
+"""What authors of tools get wrong is told when the tool is loaded, or at the line that does it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from heddle_tools_service.registry import Registry
+from heddle_tools_service.sdk import ToolResult
+
+HEAD = "from heddle_tools_service.sdk import *\nfrom pydantic import BaseModel\n\n"
+
+
+PLUGIN = """
+from app.tools._registry import ToolPlugin
+
+async def handler(arguments, context, on_status):
+    return ""
+
+async def never(context):
+    return False
+
+plugin = ToolPlugin({"function": {"name": "mine"}}, handler, never)
+"""
+
+
+def mine(options: str = "", parameters: str = "call") -> str:
+    return (
+        f'@tool("mine", title="Mine"{options})\n'
+        f'async def mine({parameters}):\n    """Does."""\n    return ToolResult("")\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (mine(', modes="function"'), "its modes are a text, write modes=('function',)."),
+        (mine(parameters=""), "it must be a function of one argument, the ToolCall."),
+        (
+            mine(parameters="call, other"),
+            "it must be a function of one argument, the ToolCall.",
+        ),
+        (
+            mine(", available=lambda call: True"),
+            "its available is not async, write `async def`.",
+        ),
+        (
+            f"async def never(occasion):\n    return False\n\n{mine(', enabled=never')}",
+            "its enabled is async, write `def`.",
+        ),
+        (
+            mine(", config={}"),
+            "The config of the tool 'mine' must be a class that derives from ToolConfig",
+        ),
+        (
+            mine(", arguments=BaseModel"),
+            "The arguments of the tool 'mine' must be a class that derives from ToolArguments",
+        ),
+        (
+            PLUGIN,
+            "enabled is async. Make it an ordinary function: def enabled(...).",
+        ),
+    ],
+)
+def test_a_definition_that_could_not_work_is_refused_with_the_remedy(
+    tmp_path: Path, source: str, told: str
+) -> None:
+    (tmp_path / "mine.py").write_text(HEAD + source)
+
+    [problem] = Registry.discover(tmp_path).problems
+
+    assert problem.origin == "folder:mine.py"
+    assert problem.message.endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"text": None}, "the text of a ToolResult is a str, not NoneType"),
+        ({"text": "", "warnings": "careful"}, "a list of sentences, not a str"),
+    ],
+)
+def test_a_result_that_cannot_be_is_refused_where_it_is_made(
+    given: Mapping[str, Any], told: str
+) -> None:
+    with pytest.raises(TypeError, match=told):
+        ToolResult(**given)
