@@ -1,6 +1,7 @@
 """Who asks for the same at the same time is served together; nobody pays for another."""
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
@@ -167,3 +168,19 @@ async def test_things_do_not_wait_for_each_other(kitchen: Kitchen) -> None:
     assert sorted(kitchen.served) == [["a"], ["b"]]
     kitchen.open.set()
     assert await asyncio.gather(*tasks) == ["A", "B"]
+
+
+async def test_a_failure_that_nobody_waits_for_any_more_is_no_loose_end(
+    kitchen: Kitchen, together: Together[str, str]
+) -> None:
+    loose: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: loose.append(context))
+    (task,) = await asked(together, "poison")
+    task.cancel()
+    await settle()
+    kitchen.open.set()
+    await settle()
+    del task
+    gc.collect()
+    assert together.idle
+    assert loose == []

@@ -72,6 +72,7 @@ class Together(Generic[ItemT, ResultT]):
                 self._waiting.remove(wish)
             elif self._binding:
                 await asyncio.wait([wish.result])
+            wish.result.add_done_callback(asyncio.Future.exception)  # nobody else will look
             raise
 
     async def aclose(self) -> None:
