@@ -20,7 +20,7 @@ from heddle_orchestrator.prompt_processors import PromptProcessor
 from heddle_orchestrator.slots import fill
 
 _DEEPEST = 32
-"""Levels of arguments in a trace: each costs three of the 100 nested messages that protobuf reads."""
+"""Levels of traced arguments: each costs three of the 100 nested messages that protobuf reads."""
 _MODEL = "model"
 _NOT_OFFERED = NotFoundError.reason
 
