@@ -89,9 +89,7 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
         with wrong_metadata():
             document = legacy_new(body, legacy_of_request(columns))
         await self._catalog.refuse_name(record.name, identity)
-        stored = await self._writer.insert(
-            document, {**columns, "owner": record.owner}, identity, await self._catalog.taken()
-        )
+        stored = await self._writer.insert(document, columns, identity, await self._catalog.taken())
         return pb.CreateRecordResponse(record=record_of_stored(stored), etag=stored.row.etag)
 
     async def UpdateRecord(
