@@ -99,6 +99,18 @@ async def test_nobody_changes_them_here(beside: Service) -> None:
     await ada.create("from_hidden")  # of which she cannot know
 
 
+async def test_nobody_takes_their_names_by_an_edit_either(beside: Service) -> None:
+    ada = beside.as_(ADA)
+    made = (await ada.create("own")).assistant
+    changed = pb.Assistant()
+    changed.CopyFrom(made)
+    changed.name = "from_2"
+    for call in (ada.update(changed), ada.edit(made.id, name="from_2")):
+        with pytest.raises(AlreadyExistsError, match="A file holds"):
+            await call
+    await ada.edit(made.id, name="from_hidden")  # of which she cannot know
+
+
 async def test_one_hides_another_of_the_database_and_says_so_once(
     database_url: str, tmp_path: Path
 ) -> None:

@@ -88,9 +88,18 @@ class Catalog:
         Raises:
             AlreadyExistsError: There is one that `identity` may use.
         """
-        kept = (await self._folder.contents()).by_name.get(name)
-        if kept is not None and may_use(identity, kept):
-            raise AlreadyExistsError(f"A file holds an assistant named {name!r} already.")
+        (await self.name_check(identity))(name)
+
+    async def name_check(self, identity: Identity) -> Callable[[str], None]:
+        """Return what refuses a new name likewise, where nothing can be awaited."""
+        by_name = (await self._folder.contents()).by_name
+
+        def check(name: str) -> None:
+            kept = by_name.get(name)
+            if kept is not None and may_use(identity, kept):
+                raise AlreadyExistsError(f"A file holds an assistant named {name!r} already.")
+
+        return check
 
     async def refuse_folder(self, identifier: str, identity: Identity) -> None:
         """Refuse to change an assistant that comes from a file.

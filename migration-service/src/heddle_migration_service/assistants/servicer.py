@@ -83,10 +83,12 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
             raise InvalidRequestError("The request does not say which assistant.", [violation])
         await self._catalog.refuse_folder(given.id, identity)
         document = document_of(given)
+        check_name = await self._catalog.name_check(identity)
 
         def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
             if given.name != stored.row.name:
                 require_name(given.name, "assistant.name")
+                check_name(given.name)
             return document, _columns(given)
 
         stored = await self._writer.edit(given.id, identity, request.etag, edit)
@@ -107,7 +109,6 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
     ) -> pb.PublishAssistantResponse:
         """Say who of the organisation may use an assistant."""
         await self._catalog.refuse_folder(request.id, caller().identity)
-
         group = _group(request)
 
         def publish(row: Row) -> Columns:

@@ -99,11 +99,13 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
         identity, record = caller().identity, request.record
         await self._catalog.refuse_folder(request.id, identity)
         body = metadata_of_request(record)
+        check_name = await self._catalog.name_check(identity)
 
         def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
             columns = columns_of_request(record, stored)
             if columns.get("name", stored.row.name) != stored.row.name:
                 require_name(record.name, "record.name")
+                check_name(record.name)
             with wrong_metadata():
                 document = legacy_edit(
                     stored.document, stored.row.legacy, body, legacy_of_request(columns)
