@@ -291,6 +291,20 @@ async def test_numbers_beyond_all_ids_stop_no_import(database: Database, lamb: L
     assert "It has no organisation" in report.notes("assistants", 1)
 
 
+@pytest.mark.parametrize("odd", ["\\u0000", "\\ud800"])
+async def test_a_description_that_no_row_can_hold_stops_no_import(
+    database: Database, lamb: Lamb, odd: str
+) -> None:
+    text = f'{{"description": "all{odd}"}}'
+    lamb.add("kb_registry", {"id": 1, "kb_id": "1", "kb_name": "k", "metadata": text})
+
+    report = await run(lamb, database)
+
+    assert report.counts["kb_registry"] == (1, 1, 0, 0)
+    kept = (await rows(database, knowledge_bases))[1]["description"]
+    assert kept == "all\N{REPLACEMENT CHARACTER}"
+
+
 async def test_names_that_no_index_holds_are_refused(database: Database, lamb: Lamb) -> None:
     # PostgreSQL compresses what repeats.
     long = "".join(hashlib.sha256(bytes([number])).hexdigest() for number in range(140))
