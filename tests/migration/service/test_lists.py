@@ -35,6 +35,18 @@ async def test_pages_hold_everything_once_in_the_order_of_numbers(
     ]
 
 
+async def test_a_page_of_long_descriptions_fits_into_a_message(
+    service: Service, database: Database
+) -> None:
+    long = "x" * 3_000_000
+    rows: list[dict[str, object]] = [
+        {"name": f"a{number}", "description": long, "published": True} for number in range(12)
+    ]
+    await keep_many(database, rows)
+    found = [each for page in await pages(service.as_(ADA), 1000) for each in page]
+    assert found == [str(number) for number in range(1, 13)]
+
+
 async def test_a_page_begins_where_the_one_before_ended_whatever_comes_or_goes(
     service: Service,
 ) -> None:

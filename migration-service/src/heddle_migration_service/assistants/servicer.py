@@ -16,6 +16,7 @@ from heddle_migration_service.assistants.exporting import Exporter
 from heddle_migration_service.exchange import exported, imported
 from heddle_migration_service.kept.deleting import delete
 from heddle_migration_service.kept.migrating import Stored
+from heddle_migration_service.kept.paging import fitting
 from heddle_migration_service.kept.reader import contract
 from heddle_migration_service.kept.row import Row
 from heddle_migration_service.kept.writer import Columns, Writer
@@ -60,8 +61,9 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         found = await self._catalog.listed(
             caller().identity, request.selection, request.text, after, size + 1
         )
-        token = write_token(found[size - 1].id) if len(found) > size else ""
-        return pb.ListAssistantsResponse(assistants=found[:size], next_page_token=token)
+        shown = fitting(found[:size])
+        token = write_token(shown[-1].id) if len(found) > len(shown) else ""
+        return pb.ListAssistantsResponse(assistants=shown, next_page_token=token)
 
     async def CreateAssistant(
         self, request: pb.CreateAssistantRequest, context: Context

@@ -15,7 +15,7 @@ from heddle_migration_service.access import changeable, may_use
 from heddle_migration_service.assistants.catalog import Catalog
 from heddle_migration_service.conversion import legacy_edit, legacy_new
 from heddle_migration_service.kept.migrating import Stored
-from heddle_migration_service.kept.paging import row_before
+from heddle_migration_service.kept.paging import fitting, row_before
 from heddle_migration_service.kept.reader import Reader
 from heddle_migration_service.kept.rows import Rows
 from heddle_migration_service.kept.writer import Columns, Writer, no_assistant
@@ -29,8 +29,6 @@ from heddle_migration_service.records.view import (
     wrong_metadata,
 )
 from heddle_migration_service.texts import require_name
-
-_LARGEST_PAGE = 16 * 1024 * 1024  # bytes, half of what a message may have
 
 
 class RecordServicer(pb_grpc.RecordServiceServicer):
@@ -65,13 +63,7 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
             raise InvalidRequestError("The request is not valid.", [violation])
         where = and_(await self._catalog.in_sight(), changeable(caller().identity))
         rows = await self._rows.after(after, size + 1, where, skip=request.skip)
-        found: list[pb.Record] = []
-        room = _LARGEST_PAGE
-        for row in rows[:size]:
-            found.append(record_of_row(row))
-            room -= found[-1].ByteSize()
-            if room < 0:
-                break
+        found = fitting(map(record_of_row, rows[:size]))
         return pb.ListRecordsResponse(
             records=found,
             next_page_token=write_token(found[-1].id) if len(found) < len(rows) else "",

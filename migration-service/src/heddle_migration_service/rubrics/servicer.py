@@ -11,7 +11,7 @@ from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.paging import page_size, write_token
 
 from heddle_migration_service.accounts.access import require_service
-from heddle_migration_service.kept.paging import row_before
+from heddle_migration_service.kept.paging import fitting, row_before
 from heddle_migration_service.kept.row import timestamp
 from heddle_migration_service.rubrics.content import check, completed, is_kept, read
 from heddle_migration_service.rubrics.rights import Allowed, Owner, may_read
@@ -42,10 +42,10 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
         size = page_size(request.page_size, default=100, maximum=1000)
         after = row_before(request.page_token)
         found = await self._rubrics.listed(caller().identity, after, size + 1, own=request.own)
-        token = write_token(str(found[size - 1].number)) if len(found) > size else ""
-        return pb.ListRubricsResponse(
-            rubrics=[_summary(row) for row in found[:size]], next_page_token=token
-        )
+        shown = fitting(map(_summary, found[:size]))
+        more = len(found) > len(shown)
+        token = write_token(str(found[len(shown) - 1].number)) if more else ""
+        return pb.ListRubricsResponse(rubrics=shown, next_page_token=token)
 
     async def CreateRubric(
         self, request: pb.CreateRubricRequest, context: Context
