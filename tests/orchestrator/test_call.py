@@ -62,3 +62,8 @@ def test_arguments_that_have_no_room_are_left_out_and_counted() -> None:
 
 def test_what_is_no_object_is_told_as_it_was_written() -> None:
     assert shown("search(" + KEY + ")" + "x" * 2_000) == ("search([redacted])" + "x" * 982)
+
+
+@pytest.mark.parametrize("levels", [100, 500, 950])
+def test_arguments_are_told_however_deep_they_are(levels: int) -> None:
+    assert 0 < len(shown('{"a":' * levels + "1" + "}" * levels)) <= 1_000

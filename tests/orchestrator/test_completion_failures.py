@@ -113,6 +113,28 @@ async def test_a_wrong_request_is_told_what_is_wrong(
     assert names in error.message + "".join(v.field + v.description for v in error.violations)
 
 
+@pytest.mark.parametrize("wishes", ["[1]", "{", "null", '{"\\ud800": 1}'])
+async def test_wrong_wishes_about_functions_are_the_clients_fault(
+    bench: Bench, wishes: str
+) -> None:
+    request = ask(assistant(function("look")))
+    request.options.extra_json = wishes
+    for answered in (bench.events, bench.whole):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await answered(request)
+        failure = from_rpc(caught.value)
+        assert isinstance(failure, InvalidRequestError)
+        assert [each.field for each in failure.violations] == ["options.extra_json"]
+
+
+@pytest.mark.parametrize("seconds", [10**14, 10**18])
+async def test_a_tool_may_be_given_more_time_than_there_is(bench: Bench, seconds: int) -> None:
+    binding = tool("a", "context", text="found")
+    binding.timeout.seconds = seconds
+    assert kinds(await bench.events(ask(assistant(binding, template="{context}"))))[-1] == "done"
+    assert bench.tools.seen[0].invocations[0].timeout.seconds < 100
+
+
 async def test_a_call_without_a_deadline_is_refused(bench: Bench) -> None:
     stub = pb_grpc.OrchestratorServiceStub(bench.orchestrator)
 

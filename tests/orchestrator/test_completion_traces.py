@@ -63,6 +63,20 @@ async def test_a_trace_tells_what_a_function_was_called_with_whatever_that_is(
     assert from_struct(events[-2].trace.steps[0].input) == traced
 
 
+@pytest.mark.parametrize("levels", [32, 40, 200, 201, 900])
+async def test_arguments_however_deep_do_not_cost_the_answer(bench: Bench, levels: int) -> None:
+    bench.connector.calls = 1
+    bench.connector.arguments = '{"a":' * levels + "1" + "}" * levels
+    request = ask(assistant(function("look")))
+    request.include_trace = True
+    for answered in (bench.events, bench.whole):
+        bench.connector.seen.clear()  # so that it calls again
+        events = await answered(request)
+        assert kinds(events)[-3:] == ["text_delta", "trace", "done"]
+        traced = from_struct(events[-2].trace.steps[0].input)
+        assert list(traced) == ["a" if levels <= 32 else "malformed"]
+
+
 async def test_a_verbose_assistant_traces_without_being_asked(bench: Bench) -> None:
     target = assistant()
     target.verbose = True

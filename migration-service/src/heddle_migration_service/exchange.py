@@ -23,6 +23,7 @@ from heddle_migration_service.conversion import (
     legacy_view,
     metadata_of,
 )
+from heddle_migration_service.conversion.reading_tools import text as text_of
 
 FORMAT = "heddle.assistant/1"
 _TEXTS = ("description", "system_prompt", "prompt_template")
@@ -75,7 +76,7 @@ def imported(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     columns = {key: file.get(key) for key in ("name", *_TEXTS)}
     columns["rag_collections"] = file.get("RAG_collections")
     for key, value in columns.items():
-        if not (value is None or isinstance(value, str)) or "\0" in (value or ""):
+        if not (value is None or _is_text(value)):
             raise _refused(f"has a {key} that is not a text")
     top_k = file.get("RAG_Top_k")
     if not (top_k is None or isinstance(top_k, str | int)) or isinstance(top_k, bool):
@@ -89,6 +90,11 @@ def imported(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     except (MalformedAssistantError, NewerFormatError) as error:
         raise _refused(f"has metadata that {error.violations[0].description}") from None
     return document, {**columns, "name": columns["name"] or "", "rag_top_k": top_k}
+
+
+def _is_text(value: object) -> bool:
+    """Say whether a value is a text that a row can hold: without NUL and halves of characters."""
+    return isinstance(value, str) and "\0" not in value and text_of(value) == value
 
 
 def _object(text: str) -> dict[str, Any]:

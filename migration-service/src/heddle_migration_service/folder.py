@@ -8,6 +8,7 @@ from pathlib import Path
 
 import structlog
 import yaml
+from google.protobuf import json_format
 from pydantic import ValidationError
 
 from heddle_migration_service.documents import AssistantDocument
@@ -15,15 +16,19 @@ from heddle_migration_service.store import Kept
 
 log = structlog.get_logger(__name__)
 _ENDINGS = {".yaml", ".yml", ".json"}
+# An endless number, a member whose name is a number, lists in lists without an end.
+_ODD = (OverflowError, TypeError, RecursionError)
+_UNREADABLE = (OSError, ValueError, yaml.YAMLError, json_format.Error, *_ODD)
 _LOOK_AGAIN = 1.0  # seconds between two looks at the folder
+State = tuple[int, int]
+"""A file's time of change in nanoseconds, and its size."""
 
 
 @dataclass(slots=True)
 class Contents:
     """The folder as it was read last. Nobody changes it."""
 
-    files: dict[Path, tuple[int, int]] = field(default_factory=dict)
-    """Each file's time of change in nanoseconds, and size."""
+    files: dict[Path, State | None] = field(default_factory=dict)
     by_id: dict[str, Kept] = field(default_factory=dict)
     by_name: dict[str, Kept] = field(default_factory=dict)
 
@@ -50,18 +55,14 @@ class FolderAssistants:
 
 
 def _read(folder: Path, known: Contents) -> Contents:
-    files = {
-        path: (stat.st_mtime_ns, stat.st_size)
-        for path in sorted(folder.glob("*"))
-        if path.suffix in _ENDINGS and (stat := path.stat())
-    }
+    files = {path: _state(path) for path in sorted(folder.glob("*")) if path.suffix in _ENDINGS}
     if files == known.files:
         return known
     contents = Contents(files)
     for path in files:
         try:
             kept = _parse(path)
-        except (OSError, ValueError, yaml.YAMLError) as error:
+        except _UNREADABLE as error:
             log.error("assistant skipped", file=path.name, problem=_explain(error))  # noqa: TRY400 - the file is at fault, a traceback says nothing
             continue
         assistant = kept.assistant
@@ -70,6 +71,14 @@ def _read(folder: Path, known: Contents) -> Contents:
             continue
         contents.by_id[assistant.id] = contents.by_name[assistant.name] = kept
     return contents
+
+
+def _state(path: Path) -> State | None:
+    try:
+        stat = path.stat()
+    except OSError:  # it is gone, or what editors put beside a file: a link to nowhere
+        return None
+    return stat.st_mtime_ns, stat.st_size
 
 
 def _parse(path: Path) -> Kept:
@@ -84,4 +93,6 @@ def _explain(error: Exception) -> str:
         return "; ".join(
             f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()
         )
+    if isinstance(error, _ODD):
+        return f"a tool's settings are none that JSON can hold: {error}"
     return str(error)

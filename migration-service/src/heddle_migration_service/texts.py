@@ -5,9 +5,13 @@ from collections.abc import Mapping
 
 from heddle_runtime.errors import InvalidRequestError, Violation
 
+from heddle_migration_service.kept.row import DELETED_OWNER
+
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}"
 """LAMB's names begin with the number of whoever made them, `7_tutor`."""
 _RULE = "must be at most 128 letters, digits, - or _, the first one a letter or digit"
+NO_USER = "is not the e-mail address of a user"
+_LONGEST_OWNER = 320
 _NUL = "must not contain the character NUL"
 
 
@@ -20,6 +24,11 @@ def require_name(name: str, field: str) -> None:
     if not re.fullmatch(NAME, name, re.ASCII):
         violation = Violation(field, _RULE if name else "is required")
         raise InvalidRequestError("The assistant's name is not valid.", [violation])
+
+
+def may_be_user(owner: str) -> bool:
+    """Say whether a new assistant's owner can be a user: what is deleted belongs to none."""
+    return owner != DELETED_OWNER and len(owner) <= _LONGEST_OWNER
 
 
 def refuse_nul(texts: Mapping[str, object], prefix: str) -> None:

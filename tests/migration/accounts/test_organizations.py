@@ -37,6 +37,7 @@ SETTINGS = {
     "features": {"signup_enabled": True, "signup_key": "let-me-in-please"},
     "unknown": {"deep": [{"clientSecret": "s3cr3t"}, {"credentials": {"a": 5, "b": ["x"]}}]},
 }
+KNOWLEDGE = {"server_url": "http://kb:9090", "api_token": "********"}
 SECRETS = (TOKEN, "kb-secret", "let-me-in-please", "s3cr3t")
 
 
@@ -123,6 +124,54 @@ async def test_a_secret_goes_to_no_other_server_unless_it_is_given_anew(
         await accounts.replace("uni", json.dumps(changed), UNI_ADMIN)
     assert caught.value.violations[0].field == "organization.settings_json"
     assert TOKEN not in str(caught.value.violations)
+
+
+THIEF = "https://thief.example"
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (
+            {
+                "setups": {"default": {"knowledge_base": KNOWLEDGE}},
+                "kb_server": {"url": THIEF, "server_url": THIEF, "api_token": "another"},
+            },
+            {
+                "setups": {"default": {"knowledge_base": KNOWLEDGE}},
+                "kb_server": {"url": THIEF, "server_url": THIEF},
+            },
+        ),
+        (
+            {"moodle": {"url": THIEF, "token": "another", "wstoken": "********"}},
+            {"moodle": {"url": THIEF, "wstoken": "********"}},
+        ),
+        (
+            {
+                "setups": {"default": {"mcp_servers": {"x": {"url": THIEF, "token": "********"}}}},
+                "mcp_servers": {"x": {"url": THIEF, "token": "another"}},
+            },
+            {"setups": {"default": {"mcp_servers": {"x": {"url": THIEF, "token": "********"}}}}},
+        ),
+    ],
+)
+async def test_a_secret_goes_to_no_other_server_in_two_steps_either(
+    accounts: Accounts, first: Any, then: Any
+) -> None:
+    given = {
+        "setups": {
+            "default": {
+                "knowledge_base": {"server_url": "http://kb:9090", "api_token": "kb-secret"},
+                "mcp_servers": {"x": {"url": "https://mcp.example", "token": "mcp-secret"}},
+            }
+        },
+        "moodle": {"url": "https://moodle.example", "wstoken": "moodle-secret"},
+    }
+    await accounts.replace("uni", json.dumps(given))
+    await accounts.replace("uni", json.dumps(first), UNI_ADMIN)
+    with pytest.raises(InvalidRequestError) as caught:
+        await accounts.replace("uni", json.dumps(then), UNI_ADMIN)
+    assert "give its secret anew" in caught.value.violations[0].description
 
 
 async def test_a_new_secret_may_go_to_a_new_server(accounts: Accounts) -> None:

@@ -14,7 +14,6 @@ from heddle_migration_service.conversion import (
     dump,
     metadata_of,
     parse,
-    unmigrated,
     version_of,
 )
 from heddle_migration_service.conversion.versions import STEPS
@@ -140,14 +139,16 @@ def test_what_json_cannot_write_is_not_converted(value: Any) -> None:
         convert(value, NOTHING)
 
 
-def test_with_migration_switched_off_a_removed_tool_stays_removed() -> None:
+def test_a_removed_tool_stays_removed() -> None:
     leftover = {"_format_version": 2, "tools": [], "rag_processor": "simple_rag"}
 
-    assert unmigrated(leftover, LegacyColumns(3, "1"))["tools"] == []
+    assert convert(leftover, LegacyColumns(3, "1")).metadata["tools"] == []
 
 
-def test_with_migration_switched_off_the_old_keys_and_columns_count() -> None:
-    (tool,) = unmigrated({"rag_processor": "simple_rag"}, LegacyColumns(None, "1,2"))["tools"]
+def test_the_old_keys_and_columns_count() -> None:
+    old = {"rag_processor": "simple_rag"}
+
+    (tool,) = convert(old, LegacyColumns(None, "1,2")).metadata["tools"]
 
     assert (tool["type"], tool["config"]) == (
         "simple_rag",

@@ -47,6 +47,16 @@ def test_an_empty_list_does_not_switch_the_processor_off() -> None:
     assert binding([], rag_processor="simple_rag")["type"] == "simple_rag"
 
 
+@pytest.mark.timeout(30)  # minutes if each looked at all numbers before its own
+def test_thousands_of_one_kind_are_numbered_as_fast_as_they_are_read() -> None:
+    entries: list[object] = [{"type": "clock", "id": "clock_3"}, *["clock"] * 50_000]
+
+    tools = converted(entries).metadata["tools"]
+
+    assert [tool["id"] for tool in tools[:4]] == ["clock_3", "clock", "clock_2", "clock_4"]
+    assert tools[-1]["id"] == "clock_50001"
+
+
 def test_typed_entries_keep_their_members() -> None:
     config = {"collections": ["a"], "top_k": 5, "threshold": 0.3}
 

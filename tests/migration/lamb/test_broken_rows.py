@@ -1,5 +1,6 @@
 """Rows that no program should have written: kept as far as can be, and told of."""
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -278,3 +279,55 @@ async def test_a_publication_of_an_assistant_that_is_gone_is_told(
     assert list(report.findings["assistants"]) == ["88"]
     assert "no such assistant" in report.notes("assistants", 88)
     assert report.counts["assistants"] == (1, 1, 0, 0)
+
+
+async def test_numbers_beyond_all_ids_stop_no_import(database: Database, lamb: Lamb) -> None:
+    lamb.add("kb_registry", {"id": 1, "kb_id": "1", "kb_name": "k", "owner_user_id": 1e300})
+    lamb.add("assistants", {"id": 1, "name": "a", "organization_id": 1e300})
+
+    report = await run(lamb, database)
+
+    assert "Its owner is no user." in report.notes("kb_registry", 1)
+    assert "It has no organisation" in report.notes("assistants", 1)
+
+
+@pytest.mark.parametrize("odd", ["\\u0000", "\\ud800"])
+async def test_a_description_that_no_row_can_hold_stops_no_import(
+    database: Database, lamb: Lamb, odd: str
+) -> None:
+    text = f'{{"description": "all{odd}"}}'
+    lamb.add("kb_registry", {"id": 1, "kb_id": "1", "kb_name": "k", "metadata": text})
+
+    report = await run(lamb, database)
+
+    assert report.counts["kb_registry"] == (1, 1, 0, 0)
+    kept = (await rows(database, knowledge_bases))[1]["description"]
+    assert kept == "all\N{REPLACEMENT CHARACTER}"
+
+
+async def test_names_that_no_index_holds_are_refused(database: Database, lamb: Lamb) -> None:
+    # PostgreSQL compresses what repeats.
+    long = "".join(hashlib.sha256(bytes([number])).hexdigest() for number in range(140))
+    lamb.add("Creator_users", {"id": 2, "user_email": f"{long}@example.org"})
+    lamb.add(
+        "assistants",
+        {"id": 1, "name": long},
+        {"id": 2, "name": "b", "owner": long},
+        {"id": 3, "name": long[:1_000], "owner": long[:1_000]},
+        {"id": 4, "name": "d"},
+    )
+    lamb.add("rubrics", {"id": 3, "rubric_id": "r", "owner_email": long, "rubric_data": "{}"})
+    lamb.add("kb_registry", {"id": 4, "kb_id": long, "kb_name": "k"})
+
+    said = await run(lamb, database, dry_run=True)
+    report = await run(lamb, database)
+
+    assert {name: counts[1:] for name, counts in report.counts.items()} == {
+        "organizations": (1, 0, 0),
+        "Creator_users": (1, 0, 1),
+        "assistants": (2, 0, 2),
+        "rubrics": (0, 0, 1),
+        "kb_registry": (0, 0, 1),
+    }
+    assert "longer than" in report.error("assistants", 1)
+    assert said.plain() == report.plain()

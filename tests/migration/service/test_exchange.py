@@ -166,6 +166,7 @@ async def test_an_import_keeps_the_columns_of_lamb(service: Service, database: D
         '{"name": "a", "metadata": {"_format_version": 9}}',
         '{"name": "a", "description": 5}',
         '{"name": "a", "system_prompt": "\\u0000"}',
+        '{"name": "a", "prompt_template": "half \\ud800"}',
         '{"name": "a", "RAG_Top_k": [1]}',
         '{"name": ["a"]}',
     ],

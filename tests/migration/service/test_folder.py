@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_migration_service.folder import FolderAssistants
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError, PermissionDeniedError
 from heddle_runtime.identity import Identity
 from migration.serving import ADA, MODEL, Service, serving
@@ -59,6 +60,27 @@ async def test_a_list_has_both_numbers_first(beside: Service) -> None:
     assert await beside.as_(EVE).listed(selection=pb.SELECTION_MANAGED) == []
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        "tools: [{type: clock, timeout: .inf}]",
+        "tools: [{type: clock, config: {by_number: {1: x}}}]",
+        "tools: [{type: clock, config: {since: 2024-01-01}}]",
+        "tools: [{type: clock, config: &all {again: *all}}]",
+        "title: " + "[" * 3000,
+    ],
+    ids=["endless", "number as a name", "date", "itself", "deep"],
+)
+async def test_a_file_that_is_wrong_is_told_and_left_out(tmp_path: Path, more: str) -> None:
+    write(tmp_path, "good")
+    write(tmp_path, "bad", more)
+    (tmp_path / ".#good.yaml").symlink_to("emacs@host.1")  # while somebody edits it
+    with capture_logs() as logs:
+        contents = await FolderAssistants(tmp_path).contents()
+    assert contents.by_id.keys() == {"good"}
+    assert {each["file"] for each in logs} == {"bad.yaml", ".#good.yaml"}
+
+
 async def test_nobody_changes_them_here(beside: Service) -> None:
     ada = beside.as_(ADA)
     calls = [
@@ -75,6 +97,18 @@ async def test_nobody_changes_them_here(beside: Service) -> None:
     with pytest.raises(NotFoundError):
         await ada.edit("hidden", description="x")
     await ada.create("from_hidden")  # of which she cannot know
+
+
+async def test_nobody_takes_their_names_by_an_edit_either(beside: Service) -> None:
+    ada = beside.as_(ADA)
+    made = (await ada.create("own")).assistant
+    changed = pb.Assistant()
+    changed.CopyFrom(made)
+    changed.name = "from_2"
+    for call in (ada.update(changed), ada.edit(made.id, name="from_2")):
+        with pytest.raises(AlreadyExistsError, match="A file holds"):
+            await call
+    await ada.edit(made.id, name="from_hidden")  # of which she cannot know
 
 
 async def test_one_hides_another_of_the_database_and_says_so_once(

@@ -1,10 +1,18 @@
 """Lists: pages, filters, and no row that a list changes."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_migration_service.assistants.catalog import Catalog
 from heddle_migration_service.database.engine import Database
+from heddle_migration_service.folder import FolderAssistants
+from heddle_migration_service.kept.migrating import Migrations
+from heddle_migration_service.kept.reader import Reader
+from heddle_migration_service.kept.row import Row
+from heddle_migration_service.kept.rows import Rows
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity import Identity
 from migration.serving import ADA, ADMIN, Caller, Service
@@ -33,6 +41,39 @@ async def test_pages_hold_everything_once_in_the_order_of_numbers(
     assert await pages(service.as_(ADA), 23, selection=pb.SELECTION_OWN) == [
         [str(number) for number in range(1, 24)]
     ]
+
+
+class Counted(Rows):
+    """Rows that count how often they are read."""
+
+    reads = 0
+
+    async def after(self, *arguments: Any, **more: Any) -> list[Row]:
+        self.reads += 1
+        return await super().after(*arguments, **more)
+
+
+async def test_a_small_page_reads_no_more_often_than_a_large_one(
+    database: Database, tmp_path: Path
+) -> None:
+    await keep_many(database, [{"name": f"a{number}"} for number in range(500)])
+    rows = Counted(database)
+    catalog = Catalog(FolderAssistants(tmp_path), rows, Reader(rows, Migrations(database)))
+    # Any letter may be the one that only Python knows the small form of.
+    assert await catalog.listed(ADA, pb.SELECTION_OWN, "Ü", "", 2) == []
+    assert rows.reads < 10
+
+
+async def test_a_page_of_long_descriptions_fits_into_a_message(
+    service: Service, database: Database
+) -> None:
+    long = "x" * 3_000_000
+    rows: list[dict[str, object]] = [
+        {"name": f"a{number}", "description": long, "published": True} for number in range(12)
+    ]
+    await keep_many(database, rows)
+    found = [each for page in await pages(service.as_(ADA), 1000) for each in page]
+    assert found == [str(number) for number in range(1, 13)]
 
 
 async def test_a_page_begins_where_the_one_before_ended_whatever_comes_or_goes(

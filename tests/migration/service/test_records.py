@@ -200,6 +200,15 @@ async def test_a_wrong_column_is_named(embedded: Service, member: str, value: st
         assert [v.field for v in refused.value.violations] == [f"record.{member}"]
 
 
+@pytest.mark.parametrize("owner", ["deleted_assistant@owi.com", "a\0b", "x" * 321])
+async def test_nobody_makes_a_record_for_an_owner_who_is_no_user(
+    service: Service, owner: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as refused:
+        await create(service.as_(ADMIN), name="tutor", owner=owner)
+    assert [v.field for v in refused.value.violations] == ["record.owner"]
+
+
 async def test_a_name_that_breaks_the_rule_by_now_can_stay(
     service: Service, database: Database
 ) -> None:

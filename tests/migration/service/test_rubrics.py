@@ -45,6 +45,20 @@ ESSAY: dict[str, Any] = {
 TEXT = json.dumps(ESSAY)
 
 
+async def test_a_page_of_long_descriptions_fits_into_a_message(
+    service: Service, database: Database
+) -> None:
+    for number in range(12):
+        await keep_rubric(database, f"r{number}", description="x" * 3_000_000)
+    found: list[str] = []
+    ada, request = service.as_(ADA), pb.ListRubricsRequest(page_size=1000)
+    while not found or request.page_token:
+        page = await ada.ask(ada.rubrics.ListRubrics, request)
+        found += [each.id for each in page.rubrics]
+        request.page_token = page.next_page_token
+    assert found == [f"r{number}" for number in range(12)]
+
+
 async def test_what_is_created_comes_back_with_what_lamb_expects(service: Service) -> None:
     ada = service.as_(ADA)
     made = await ada.create_rubric(TEXT, public=True)

@@ -6,6 +6,7 @@ from collections import Counter
 
 import grpc
 import pytest
+from heddle.assistant.v1.assistant_pb2 import SELECTION_OWN
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_migration_service.database.engine import Database
 from heddle_migration_service.database.schema import assistants
@@ -139,6 +140,19 @@ async def test_what_was_edited_since_is_rolled_back_only_on_demand(
     *_, last = await admin.roll_back(discard_edits=True)
     assert count(last.progress) == (2, 1, 1, 0)
     assert (await kept(database, edited)).metadata == TEXT
+
+
+async def test_what_was_rolled_back_is_found_by_its_old_title(
+    service: Service, database: Database
+) -> None:
+    text = json.dumps({**LEGACY, "title": "Stars"})
+    number = await keep(database, metadata=text)
+    admin, ada = service.as_(ADMIN), service.as_(ADA)
+    await admin.migrate()
+    await ada.edit(number, metadata_json='{"title": "Planets"}')
+    await admin.roll_back(discard_edits=True)
+    for title, found in (("Stars", 1), ("Planets", 0)):
+        assert len(await ada.listed(selection=SELECTION_OWN, text=title)) == found
 
 
 async def test_only_the_assistants_that_are_named_are_looked_at(

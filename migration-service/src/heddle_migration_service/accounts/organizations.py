@@ -158,7 +158,6 @@ class Organizations:
 
 async def locked(connection: AsyncConnection, slug: str) -> Organization | None:
     """Return the organisation of a slug, which nobody else changes until the transaction ends."""
-    # SQLite has no words for it and needs none: a writer is alone.
     return await _find(connection, slug, lock=True)
 
 

@@ -78,17 +78,35 @@ def unmasked(given: Config, kept: Config, keys: Keys, slug: str) -> dict[str, An
     """
 
     def former(_: Any, place: Place) -> Any:  # noqa: ANN401 - any JSON value
-        value: Any = kept
-        for step in place[1:]:
-            try:
-                value = value[step]
-            except (KeyError, IndexError, TypeError):
-                value = None
-        if value is None or isinstance(value, Mapping | list):
-            raise KeyError(".".join(map(str, place[1:])))
+        value = _former(kept, place)
         return keys.open(value, place) if is_sealed(value) else value
 
-    return _changed(given, (slug,), lambda _, value: value == MASK, former)
+    return _changed(given, (slug,), _is_mask, former)
+
+
+def put_back(given: Config, kept: Config) -> dict[str, Any]:
+    """Return the settings that an administrator gave, likewise, those secrets sealed as they are.
+
+    Raises:
+        KeyError: As of `unmasked`.
+    """
+    return _changed(given, ("",), _is_mask, lambda _, place: _former(kept, place))
+
+
+def _is_mask(_: bool, value: Any) -> bool:  # noqa: ANN401, FBT001 - called by position only
+    return bool(value == MASK)
+
+
+def _former(kept: Config, place: Place) -> Any:  # noqa: ANN401 - any JSON value
+    value: Any = kept
+    for step in place[1:]:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            value = None
+    if value is None or isinstance(value, Mapping | list):
+        raise KeyError(".".join(map(str, place[1:])))
+    return value
 
 
 def _changed(

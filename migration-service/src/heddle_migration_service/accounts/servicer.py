@@ -16,6 +16,7 @@ from heddle_migration_service.accounts.organizations import Organizations
 from heddle_migration_service.accounts.resolved_settings import ResolvedSettings
 from heddle_migration_service.accounts.settings_text import parsed
 from heddle_migration_service.accounts.users import User, Users
+from heddle_migration_service.kept.row import row_id
 
 _DEFAULT_PAGE = 100
 _LARGEST_PAGE = 1000
@@ -189,7 +190,8 @@ def _after(token: str) -> tuple[int, str] | None:
     if not token:
         return None
     created, _, identifier = read_token(token).partition(" ")
-    if not created.isdecimal():
+    seconds = row_id(created)
+    if seconds is None:
         violation = Violation("page_token", "is not a token of this list")
         raise InvalidRequestError("The page token is not valid.", [violation])
-    return int(created), identifier
+    return seconds, identifier

@@ -7,7 +7,13 @@ from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_migration_service.accounts.resolution import prices, resolved, servers
 from heddle_migration_service.accounts.sealing import Keys, UnreadableSecretError
-from heddle_migration_service.accounts.secret_members import MASK, Config, sealed, unmasked
+from heddle_migration_service.accounts.secret_members import (
+    MASK,
+    Config,
+    put_back,
+    sealed,
+    unmasked,
+)
 from heddle_migration_service.conversion.errors import MalformedMetadataError
 from heddle_migration_service.conversion.text import checked
 from heddle_migration_service.usage.prices import PriceError, read_prices
@@ -46,8 +52,8 @@ def replaced(given: Config, kept: Config, keys: Keys, slug: str) -> str:
         InvalidRequestError: There is no such secret, or it would go to another server. Or a
             price is wrong.
     """
-    _refuse_moves(given, kept)
     try:
+        _refuse_moves(given, kept)
         plain = unmasked(given, kept, keys, slug)
         read_prices(prices(plain))
         return json.dumps(sealed(plain, keys, slug))
@@ -63,11 +69,21 @@ def replaced(given: Config, kept: Config, keys: Keys, slug: str) -> str:
 
 
 def _refuse_moves(given: Config, kept: Config) -> None:
-    """Refuse to send a secret that somebody else gave to a server of the caller's choice."""
-    known = {name: address for name, address, _ in servers(resolved("", kept, {}))}
-    for name, address, secret in servers(resolved("", given, {})):
-        if secret == MASK and address not in (known.get(name), MASK):
+    """Refuse to send a secret that somebody else gave to a server of the caller's choice.
+
+    It goes where it went before, or nowhere: another secret of the same server, which an earlier
+    change moved, says nothing about this one.
+    """
+    before, after = _reached(kept), _reached(put_back(given, kept))
+    for name, (_, secret) in _reached(given).items():
+        if secret == MASK and after.get(name) != before.get(name):
             raise wrong(f"changes the address of {name!r}: give its secret anew")
+
+
+def _reached(config: Config) -> dict[str, tuple[str, str]]:
+    """Return the address and the secret of each server by its name."""
+    found = servers(resolved("", config, {}))
+    return {name: (address, secret) for name, address, secret in found}
 
 
 def wrong(what: str) -> InvalidRequestError:

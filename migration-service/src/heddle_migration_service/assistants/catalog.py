@@ -25,6 +25,7 @@ from heddle_migration_service.kept.writer import no_assistant
 from heddle_migration_service.store import Kept, candidates
 
 log = structlog.get_logger(__name__)
+_BATCH = 200
 _ROWS: Mapping[int, Callable[[Identity], ColumnElement[bool]]] = {
     pb.SELECTION_UNSPECIFIED: offered,
     pb.SELECTION_USABLE: offered,
@@ -88,9 +89,18 @@ class Catalog:
         Raises:
             AlreadyExistsError: There is one that `identity` may use.
         """
-        kept = (await self._folder.contents()).by_name.get(name)
-        if kept is not None and may_use(identity, kept):
-            raise AlreadyExistsError(f"A file holds an assistant named {name!r} already.")
+        (await self.name_check(identity))(name)
+
+    async def name_check(self, identity: Identity) -> Callable[[str], None]:
+        """Return what refuses a new name likewise, where nothing can be awaited."""
+        by_name = (await self._folder.contents()).by_name
+
+        def check(name: str) -> None:
+            kept = by_name.get(name)
+            if kept is not None and may_use(identity, kept):
+                raise AlreadyExistsError(f"A file holds an assistant named {name!r} already.")
+
+        return check
 
     async def refuse_folder(self, identifier: str, identity: Identity) -> None:
         """Refuse to change an assistant that comes from a file.
@@ -155,10 +165,12 @@ class Catalog:
     ) -> list[pb.AssistantSummary]:
         found: list[pb.AssistantSummary] = []
         last = row_id(after) if after else 0
+        # What the database returns may not match after all: small pages must not mean many reads.
+        batch = max(limit, _BATCH) if text else limit
         while last is not None and len(found) < limit:
-            rows = await self._rows.after(last, limit, where, text)
+            rows = await self._rows.after(last, batch, where, text)
             found += (each for each in map(summary_of_row, rows) if _matches(each, text))
-            last = rows[-1].id if len(rows) == limit else None
+            last = rows[-1].id if len(rows) == batch else None
         return found
 
 

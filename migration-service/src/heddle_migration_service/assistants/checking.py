@@ -18,11 +18,9 @@ from heddle_migration_service.conversion import (
 from heddle_migration_service.conversion.bindings import fillable, numbered
 from heddle_migration_service.conversion.reading import PROMPT_PROCESSOR
 from heddle_migration_service.conversion.text import checked, same
-from heddle_migration_service.kept.row import DELETED_OWNER
-from heddle_migration_service.texts import refuse_nul
+from heddle_migration_service.texts import NO_USER, may_be_user, refuse_nul
 
 _MOST_TOOLS = 64
-_LONGEST_OWNER = 320
 _LONGEST_TIMEOUT = 86_400  # seconds
 _TEXTS = ("name", "title", "description", "owner", "system_prompt", "prompt_template")
 
@@ -64,8 +62,8 @@ def _completed(assistant: pb.Assistant) -> pb.Assistant:
 
 
 def _violations(assistant: pb.Assistant) -> Iterator[Violation]:
-    if assistant.owner == DELETED_OWNER or len(assistant.owner) > _LONGEST_OWNER:
-        yield Violation("assistant.owner", "is not the e-mail address of a user")
+    if not may_be_user(assistant.owner):
+        yield Violation("assistant.owner", NO_USER)
     for name in ("connector", "model"):
         if not getattr(assistant.model, name).strip():
             yield Violation(f"assistant.model.{name}", "is required")

@@ -16,6 +16,7 @@ from heddle_migration_service.assistants.exporting import Exporter
 from heddle_migration_service.exchange import exported, imported
 from heddle_migration_service.kept.deleting import delete
 from heddle_migration_service.kept.migrating import Stored
+from heddle_migration_service.kept.paging import fitting
 from heddle_migration_service.kept.reader import contract
 from heddle_migration_service.kept.row import Row
 from heddle_migration_service.kept.writer import Columns, Writer
@@ -60,8 +61,9 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         found = await self._catalog.listed(
             caller().identity, request.selection, request.text, after, size + 1
         )
-        token = write_token(found[size - 1].id) if len(found) > size else ""
-        return pb.ListAssistantsResponse(assistants=found[:size], next_page_token=token)
+        shown = fitting(found[:size])
+        token = write_token(shown[-1].id) if len(found) > len(shown) else ""
+        return pb.ListAssistantsResponse(assistants=shown, next_page_token=token)
 
     async def CreateAssistant(
         self, request: pb.CreateAssistantRequest, context: Context
@@ -83,10 +85,12 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
             raise InvalidRequestError("The request does not say which assistant.", [violation])
         await self._catalog.refuse_folder(given.id, identity)
         document = document_of(given)
+        check_name = await self._catalog.name_check(identity)
 
         def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
             if given.name != stored.row.name:
                 require_name(given.name, "assistant.name")
+                check_name(given.name)
             return document, _columns(given)
 
         stored = await self._writer.edit(given.id, identity, request.etag, edit)
@@ -107,7 +111,6 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
     ) -> pb.PublishAssistantResponse:
         """Say who of the organisation may use an assistant."""
         await self._catalog.refuse_folder(request.id, caller().identity)
-
         group = _group(request)
 
         def publish(row: Row) -> Columns:

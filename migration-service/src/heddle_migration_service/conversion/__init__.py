@@ -18,7 +18,6 @@ from heddle_migration_service.conversion.versions import (
     Conversion,
     convert,
     newest,
-    unmigrated,
     version_of,
 )
 
@@ -41,6 +40,5 @@ __all__ = [
     "newest",
     "parse",
     "to_contract",
-    "unmigrated",
     "version_of",
 ]

@@ -5,7 +5,8 @@ members with a value of the wrong kind are set aside in it. What is normal stays
 """
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,18 +51,25 @@ def numbered(bindings: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     found = list(bindings)
     taken = {binding["id"] for binding in found if "id" in binding}
     given: set[str] = set()
+    numbers: Counter[str] = Counter()  # or each of thousands would begin with 1 again
     ids: list[str] = []
     for binding in found:
         name = binding.get("id", "")
         if not name or name in given:
-            number, name = 1, binding["type"]
-            while name in taken:
-                number += 1
-                name = f"{binding['type']}_{number}"
+            name = _free(binding["type"], taken, numbers)
         taken.add(name)
         given.add(name)
         ids.append(name)
     return [{**binding, "id": name} for binding, name in zip(found, ids, strict=True)]
+
+
+def _free(kind: str, taken: Container[str], numbers: Counter[str]) -> str:
+    """Return the first of `<type>`, `<type>_2`, … that is not taken; `numbers` were looked at."""
+    while True:
+        numbers[kind] += 1
+        name = kind if numbers[kind] == 1 else f"{kind}_{numbers[kind]}"
+        if name not in taken:
+            return name
 
 
 def _binding(entry: object) -> tuple[dict[str, Any] | None, Notes]:

@@ -85,12 +85,3 @@ def convert(
         converted[VERSION_KEY] = version
         notes += found
     return Conversion(converted, first, version, notes)
-
-
-def unmigrated(metadata: Mapping[str, Any], columns: LegacyColumns) -> dict[str, Any]:
-    """Return what to read while migration is switched off: the newest version, never stored.
-
-    Only metadata without tools of its own version falls back on the old keys: a document of
-    version 2 whose tools were removed has none, whatever else it still carries.
-    """
-    return convert(metadata, columns).metadata

@@ -5,7 +5,13 @@ from typing import TypeAlias
 
 import asyncpg
 
-from heddle_migration_service.database.failures import busy, passes, unreachable
+from heddle_migration_service.database.failures import (
+    busy,
+    is_unrepresentable,
+    passes,
+    unreachable,
+    unrepresentable,
+)
 from heddle_migration_service.database.turns import Turns
 
 # A class that takes a parameter in its stubs only.
@@ -42,6 +48,8 @@ class Connections:
         except asyncpg.PostgresError as error:
             if passes(error):
                 raise busy() from error
+            if is_unrepresentable(error):
+                raise unrepresentable() from None
             raise
 
     async def close(self) -> None:

@@ -11,6 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from heddle_migration_service.database.identities import continue_after_given_ids
 from heddle_migration_service.lamb.kinds import Draft, Kind
 
+_LONGEST_KEY = 2_000
+"""Bytes of the texts in a row's indexes; PostgreSQL takes 2,704 less what it needs itself."""
+
 
 @dataclass(slots=True)
 class Fates:
@@ -67,9 +70,26 @@ def decide(kind: Kind, drafts: Sequence[Draft], there: Present) -> Fates:
         if draft.error is None and known is not None:
             _refuse(draft, f"has another row with the id {draft.id}")
         if draft.error is None:
+            _measure(kind, draft)
+        if draft.error is None:
             _claim(kind, draft, there.keys)
         (fates.refused if draft.error else fates.new).append(draft)
     return fates
+
+
+def _measure(kind: Kind, draft: Draft) -> None:
+    """Refuse texts that are too long for an index: they would stop the whole batch."""
+    indexed = {column.name for index in kind.table.indexes for column in index.columns}
+    texts = {
+        name: len(value.encode())
+        for name in indexed | {column.name for column in kind.key}
+        if isinstance(value := draft.values[name], str)
+    }
+    if sum(texts.values()) > _LONGEST_KEY:
+        longest = max(texts, key=lambda name: texts[name])
+        draft.refuse(
+            f"Its {longest} is longer than what a row can be found by. Shorten it in LAMB."
+        )
 
 
 def _claim(kind: Kind, draft: Draft, taken: set[int]) -> None:

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from heddle_migration_service.conversion import MalformedMetadataError, parse
+from heddle_migration_service.conversion.reading_tools import text
 from heddle_migration_service.database.schema import knowledge_bases
 from heddle_migration_service.lamb import users
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
 from heddle_migration_service.lamb.organizations import OrganizationIds
 from heddle_migration_service.lamb.tables import LambTables
-from heddle_migration_service.lamb.values import LambRow
+from heddle_migration_service.lamb.values import UNREADABLE, LambRow
 
 TABLE = "kb_registry"
 _COLUMNS = (
@@ -52,7 +53,10 @@ def _description(row: LambRow) -> str | None:
         description = parse(row.text("metadata")).get("description")
     except MalformedMetadataError:
         return None
-    return description if isinstance(description, str) else None
+    if not isinstance(description, str):
+        return None
+    # JSON writes what no row can hold: NUL, and halves of characters.
+    return text(description).replace("\0", UNREADABLE)
 
 
 KNOWLEDGE_BASES = Kind(

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+_LARGEST = 2**63
 _TRUE = frozenset({"1", "true", "t", "yes"})
 _LATEST = 253_402_300_799  # the end of the year 9999, which is as far as other programs can count
-_UNREADABLE = "\N{REPLACEMENT CHARACTER}"
+UNREADABLE = "\N{REPLACEMENT CHARACTER}"
+"""What stands for what is no text."""
 Value = bytes | int | float | None
 
 
@@ -30,13 +32,13 @@ class LambRow:
                 return str(value)
 
     def whole(self, name: str) -> int | None:
-        """Return a whole number; None for anything else."""
+        """Return a whole number of 64 bits; None for anything else."""
         match self.values.get(name):
             case int() as value:
                 return value
-            case float() as value if value.is_integer():
+            case float() as value if value.is_integer() and abs(value) < _LARGEST:
                 return int(value)
-            case bytes() as value if value.isdigit() and len(value) < len(str(2**63)):
+            case bytes() as value if value.isdigit() and len(value) < len(str(_LARGEST)):
                 return int(value)
             case _:
                 return None
@@ -68,11 +70,9 @@ class LambRow:
         return self.text(name) if isinstance(value, bytes) else value
 
     def _decoded(self, name: str, value: bytes) -> str:
-        text = value.decode(errors="replace").replace("\0", _UNREADABLE)
+        text = value.decode(errors="replace").replace("\0", UNREADABLE)
         if text.encode() != value:
-            self.notes.append(
-                f"{name} holds bytes that are no text; {_UNREADABLE!r} replaces them."
-            )
+            self.notes.append(f"{name} holds bytes that are no text; {UNREADABLE!r} replaces them.")
         return text
 
 

@@ -15,7 +15,7 @@ from heddle_migration_service.access import changeable, may_use
 from heddle_migration_service.assistants.catalog import Catalog
 from heddle_migration_service.conversion import legacy_edit, legacy_new
 from heddle_migration_service.kept.migrating import Stored
-from heddle_migration_service.kept.paging import row_before
+from heddle_migration_service.kept.paging import fitting, row_before
 from heddle_migration_service.kept.reader import Reader
 from heddle_migration_service.kept.rows import Rows
 from heddle_migration_service.kept.writer import Columns, Writer, no_assistant
@@ -29,8 +29,6 @@ from heddle_migration_service.records.view import (
     wrong_metadata,
 )
 from heddle_migration_service.texts import require_name
-
-_LARGEST_PAGE = 16 * 1024 * 1024  # bytes, half of what a message may have
 
 
 class RecordServicer(pb_grpc.RecordServiceServicer):
@@ -65,13 +63,7 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
             raise InvalidRequestError("The request is not valid.", [violation])
         where = and_(await self._catalog.in_sight(), changeable(caller().identity))
         rows = await self._rows.after(after, size + 1, where, skip=request.skip)
-        found: list[pb.Record] = []
-        room = _LARGEST_PAGE
-        for row in rows[:size]:
-            found.append(record_of_row(row))
-            room -= found[-1].ByteSize()
-            if room < 0:
-                break
+        found = fitting(map(record_of_row, rows[:size]))
         return pb.ListRecordsResponse(
             records=found,
             next_page_token=write_token(found[-1].id) if len(found) < len(rows) else "",
@@ -89,9 +81,7 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
         with wrong_metadata():
             document = legacy_new(body, legacy_of_request(columns))
         await self._catalog.refuse_name(record.name, identity)
-        stored = await self._writer.insert(
-            document, {**columns, "owner": record.owner}, identity, await self._catalog.taken()
-        )
+        stored = await self._writer.insert(document, columns, identity, await self._catalog.taken())
         return pb.CreateRecordResponse(record=record_of_stored(stored), etag=stored.row.etag)
 
     async def UpdateRecord(
@@ -101,11 +91,13 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
         identity, record = caller().identity, request.record
         await self._catalog.refuse_folder(request.id, identity)
         body = metadata_of_request(record)
+        check_name = await self._catalog.name_check(identity)
 
         def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
             columns = columns_of_request(record, stored)
             if columns.get("name", stored.row.name) != stored.row.name:
                 require_name(record.name, "record.name")
+                check_name(record.name)
             with wrong_metadata():
                 document = legacy_edit(
                     stored.document, stored.row.legacy, body, legacy_of_request(columns)

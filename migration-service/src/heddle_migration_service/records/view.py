@@ -25,7 +25,7 @@ from heddle_migration_service.conversion import (
 from heddle_migration_service.kept.migrating import Stored
 from heddle_migration_service.kept.row import Row, timestamp
 from heddle_migration_service.store import Kept
-from heddle_migration_service.texts import refuse_nul
+from heddle_migration_service.texts import NO_USER, may_be_user, refuse_nul
 
 _COLUMNS = ("name", "description", "system_prompt", "prompt_template", "rag_collections")
 _ENDPOINTS = ("rag_endpoint", "pre_retrieval_endpoint", "post_retrieval_endpoint")
@@ -85,6 +85,8 @@ def metadata_of_request(record: pb.Record) -> dict[str, Any] | None:
 def columns_of_request(record: pb.Record, stored: Stored | None = None) -> dict[str, Any]:
     """Return the columns that a request tells; `stored` is what is kept, if anything is.
 
+    Only what is new gets an owner, whom an edit leaves as he is.
+
     A column that comes back as it was shown is not told: what was shown is what the tool says by
     now, and the column stays what it was before the migration.
 
@@ -97,6 +99,11 @@ def columns_of_request(record: pb.Record, stored: Stored | None = None) -> dict[
         as_shown = {"rag_top_k": _text(shown.top_k), "rag_collections": shown.collections}
         told = {name: value for name, value in told.items() if as_shown.get(name) != value}
     columns = {name: told[name] for name in (*_COLUMNS, *_ENDPOINTS) if name in told}
+    if stored is None:
+        columns["owner"] = record.owner
+        if not may_be_user(record.owner):
+            violation = Violation("record.owner", NO_USER)
+            raise InvalidRequestError("The record is not valid.", [violation])
     if "rag_top_k" in told:
         columns["rag_top_k"] = _number(record.rag_top_k)
     refuse_nul(columns, "record.")

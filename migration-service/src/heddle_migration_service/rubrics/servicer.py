@@ -8,10 +8,11 @@ from heddle.rubric.v1 import rubric_pb2_grpc as pb_grpc
 from heddle_runtime.boundary import Context
 from heddle_runtime.calls import caller
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.paging import page_size, read_token, write_token
+from heddle_runtime.paging import page_size, write_token
 
 from heddle_migration_service.accounts.access import require_service
-from heddle_migration_service.kept.row import row_id, timestamp
+from heddle_migration_service.kept.paging import fitting, row_before
+from heddle_migration_service.kept.row import timestamp
 from heddle_migration_service.rubrics.content import check, completed, is_kept, read
 from heddle_migration_service.rubrics.rights import Allowed, Owner, may_read
 from heddle_migration_service.rubrics.row import Row
@@ -39,12 +40,12 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
     ) -> pb.ListRubricsResponse:
         """List the rubrics that the caller may read."""
         size = page_size(request.page_size, default=100, maximum=1000)
-        after = _after(request.page_token)
+        after = row_before(request.page_token)
         found = await self._rubrics.listed(caller().identity, after, size + 1, own=request.own)
-        token = write_token(str(found[size - 1].number)) if len(found) > size else ""
-        return pb.ListRubricsResponse(
-            rubrics=[_summary(row) for row in found[:size]], next_page_token=token
-        )
+        shown = fitting(map(_summary, found[:size]))
+        more = len(found) > len(shown)
+        token = write_token(str(found[len(shown) - 1].number)) if more else ""
+        return pb.ListRubricsResponse(rubrics=shown, next_page_token=token)
 
     async def CreateRubric(
         self, request: pb.CreateRubricRequest, context: Context
@@ -132,11 +133,3 @@ def _summary(row: Row) -> pb.Rubric:
         create_time=timestamp(row.created_at),
         update_time=timestamp(row.updated_at),
     )
-
-
-def _after(token: str) -> int:
-    found = row_id(read_token(token)) if token else 0
-    if found is None:
-        violation = Violation("page_token", "is not a token of this list")
-        raise InvalidRequestError("The page token is not valid.", [violation])
-    return found

@@ -8,7 +8,9 @@ from heddle_runtime.errors import ConflictError
 from sqlalchemy import Select, bindparam, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from heddle_migration_service.conversion import parse
 from heddle_migration_service.database.schema import assistants, originals
+from heddle_migration_service.kept.migrating import shown_title
 
 
 class New(NamedTuple):
@@ -48,7 +50,11 @@ _QUERY = select(
 _UPDATE = (
     update(assistants)
     .where(assistants.c.id == bindparam("which"))
-    .values(metadata=bindparam("original"), revision=assistants.c.revision + 1)
+    .values(
+        metadata=bindparam("original"),
+        title=bindparam("shown"),
+        revision=assistants.c.revision + 1,
+    )
 )
 
 
@@ -81,7 +87,14 @@ class Back:
 
     async def write(self, connection: AsyncConnection, changes: Sequence[Restored]) -> None:
         """Put the old documents back, byte for byte."""
-        rows = [{"which": each.subject.id, "original": each.subject.original} for each in changes]
+        rows = [
+            {
+                "which": each.subject.id,
+                "original": each.subject.original,
+                "shown": shown_title(parse(each.subject.original)),
+            }
+            for each in changes
+        ]
         await connection.execute(_UPDATE, rows)
         ids = [each.subject.id for each in changes]
         await connection.execute(delete(originals).where(originals.c.assistant_id.in_(ids)))

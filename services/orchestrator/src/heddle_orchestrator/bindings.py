@@ -93,7 +93,7 @@ def bound_for(
             continue
         limit = tool_timeout
         if binding.HasField("timeout"):
-            limit = binding.timeout.ToTimedelta().total_seconds()
+            limit = binding.timeout.seconds + binding.timeout.nanos / 1e9
         seconds = min(limit, most)
         bound.append(Bound(name, binding, seconds, slot=binding.slot, binding_id=name))
     return bound

@@ -8,6 +8,7 @@ from heddle.chat.v1 import chat_pb2
 from heddle_runtime.outputs import shown, written
 from heddle_runtime.redaction import redact
 
+_DEEPEST = 200  # levels; whatever walks through more may find no end of the stack
 _LONGEST = 1_000  # characters that are told
 _SHARES = (_LONGEST, 200, 50)
 """Characters of each text; the largest share with which all has room is taken."""
@@ -20,7 +21,7 @@ class Call:
     told: chat_pb2.ToolCall
     """As the model asked for it."""
     arguments: dict[str, Any] | None
-    """None if they are no JSON object."""
+    """None if they are no JSON object, or one that is nested without measure."""
 
     @classmethod
     def read(cls, told: chat_pb2.ToolCall) -> "Call":
@@ -29,7 +30,8 @@ class Call:
             arguments = json.loads(told.arguments_json)
         except (ValueError, RecursionError):
             arguments = None
-        return cls(told, arguments if isinstance(arguments, dict) else None)
+        readable = isinstance(arguments, dict) and not is_deeper(arguments, _DEEPEST)
+        return cls(told, arguments if readable else None)
 
     @property
     def id(self) -> str:
@@ -59,3 +61,16 @@ class Call:
                 return text
         size = len(self.told.arguments_json)
         return written({"…": f"{len(self.arguments):,} arguments of {size:,} characters"})
+
+
+def is_deeper(value: object, levels: int) -> bool:
+    """Say whether a JSON value has more levels of objects and lists than so many."""
+    inside = [value]
+    for _ in range(levels + 1):
+        outer = [each for each in inside if isinstance(each, dict | list)]
+        if not outer:
+            return False
+        inside = [
+            it for each in outer for it in (each.values() if isinstance(each, dict) else each)
+        ]
+    return True

@@ -15,9 +15,12 @@ from heddle_runtime.structs import from_struct, to_struct
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.agent.traced import traced
 from heddle_orchestrator.bindings import Bound
+from heddle_orchestrator.call import is_deeper
 from heddle_orchestrator.prompt_processors import PromptProcessor
 from heddle_orchestrator.slots import fill
 
+_DEEPEST = 32
+"""Levels of traced arguments: each costs three of the 100 nested messages that protobuf reads."""
 _MODEL = "model"
 _NOT_OFFERED = NotFoundError.reason
 
@@ -77,7 +80,7 @@ def _step(bound: Bound) -> pb.Trace.Step:
 def _input(bound: Bound) -> Struct:
     if bound.call is None:
         return to_struct(redact_value(from_struct(bound.binding.config)))
-    if bound.call.arguments is not None:
+    if bound.call.arguments is not None and not is_deeper(bound.call.arguments, _DEEPEST):
         with suppress(ValueError):  # a number that no Struct holds, or half of a character
             return to_struct(redact_value(bound.call.arguments))
     return to_struct({"malformed": redact(bound.call.told.arguments_json)})

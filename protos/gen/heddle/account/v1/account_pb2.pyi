@@ -135,7 +135,8 @@ class Organization(_message.Message):
     settings_json: _builtins.str
     """What it has set up, the text of one JSON object in LAMB's form: `setups.default` with
     `providers`, `knowledge_base`, `global_default_model`, `small_fast_model`; `kb_server`;
-    `features`; `moodle`. Unknown members are kept.
+    `features`; `moodle`. Unknown members are kept. At most 262144 characters, nested at most 32
+    levels deep.
     """
     def __init__(
         self,

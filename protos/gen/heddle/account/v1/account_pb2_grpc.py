@@ -154,17 +154,24 @@ class AccountServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def PutOrganization(self, request, context):
-        """Makes or replaces an organisation. `"********"` in its settings leaves the secret in that
-        place as it is. Fails with `ABORTED` and reason `CONFLICT` if it changed since it was read,
-        and with `INVALID_ARGUMENT` if a server is given an address in a private network that the
-        operator has not allowed; those who run the installation may give any.
+        """Makes or changes an organisation. A name or settings that are empty stay as they are;
+        settings that are given replace all that there are. `"********"` in them leaves the secret in
+        that place as it is.
+
+        Fails with `ALREADY_EXISTS` if it shall be new and is not, with `ABORTED` and reason
+        `CONFLICT` if it changed since it was read, and with `INVALID_ARGUMENT` if a server is given
+        an address in a private network that the operator has not allowed (those who run the
+        installation may give any), or if a secret that is left as it is would go to another server
+        than before.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PutUser(self, request, context):
-        """Makes or changes a user.
+        """Makes a user, or replaces what is known of one: a field that is not set is emptied. Only an
+        `admin` moves a user to another organisation; whoever else tries gets `ALREADY_EXISTS`. Keys
+        of the organisation that a user left are of no use any more.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

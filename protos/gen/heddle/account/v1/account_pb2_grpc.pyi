@@ -56,13 +56,21 @@ class AccountServiceStub:
     ListOrganizations: _grpc.UnaryUnaryMultiCallable[_account_pb2.ListOrganizationsRequest, _account_pb2.ListOrganizationsResponse]
     """Lists organisations, ordered by slug."""
     PutOrganization: _grpc.UnaryUnaryMultiCallable[_account_pb2.PutOrganizationRequest, _account_pb2.PutOrganizationResponse]
-    """Makes or replaces an organisation. `"********"` in its settings leaves the secret in that
-    place as it is. Fails with `ABORTED` and reason `CONFLICT` if it changed since it was read,
-    and with `INVALID_ARGUMENT` if a server is given an address in a private network that the
-    operator has not allowed; those who run the installation may give any.
+    """Makes or changes an organisation. A name or settings that are empty stay as they are;
+    settings that are given replace all that there are. `"********"` in them leaves the secret in
+    that place as it is.
+
+    Fails with `ALREADY_EXISTS` if it shall be new and is not, with `ABORTED` and reason
+    `CONFLICT` if it changed since it was read, and with `INVALID_ARGUMENT` if a server is given
+    an address in a private network that the operator has not allowed (those who run the
+    installation may give any), or if a secret that is left as it is would go to another server
+    than before.
     """
     PutUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]
-    """Makes or changes a user."""
+    """Makes a user, or replaces what is known of one: a field that is not set is emptied. Only an
+    `admin` moves a user to another organisation; whoever else tries gets `ALREADY_EXISTS`. Keys
+    of the organisation that a user left are of no use any more.
+    """
     ResolveUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveUserRequest, _account_pb2.ResolveUserResponse]
     """Tells who somebody is for whom another one speaks: a user, one who is let in no more, or
     nobody that is known. Only for callers with the scope `service`.
@@ -110,13 +118,21 @@ class AccountServiceAsyncStub(AccountServiceStub):
     ListOrganizations: _aio.UnaryUnaryMultiCallable[_account_pb2.ListOrganizationsRequest, _account_pb2.ListOrganizationsResponse]  # type: ignore[assignment]
     """Lists organisations, ordered by slug."""
     PutOrganization: _aio.UnaryUnaryMultiCallable[_account_pb2.PutOrganizationRequest, _account_pb2.PutOrganizationResponse]  # type: ignore[assignment]
-    """Makes or replaces an organisation. `"********"` in its settings leaves the secret in that
-    place as it is. Fails with `ABORTED` and reason `CONFLICT` if it changed since it was read,
-    and with `INVALID_ARGUMENT` if a server is given an address in a private network that the
-    operator has not allowed; those who run the installation may give any.
+    """Makes or changes an organisation. A name or settings that are empty stay as they are;
+    settings that are given replace all that there are. `"********"` in them leaves the secret in
+    that place as it is.
+
+    Fails with `ALREADY_EXISTS` if it shall be new and is not, with `ABORTED` and reason
+    `CONFLICT` if it changed since it was read, and with `INVALID_ARGUMENT` if a server is given
+    an address in a private network that the operator has not allowed (those who run the
+    installation may give any), or if a secret that is left as it is would go to another server
+    than before.
     """
     PutUser: _aio.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]  # type: ignore[assignment]
-    """Makes or changes a user."""
+    """Makes a user, or replaces what is known of one: a field that is not set is emptied. Only an
+    `admin` moves a user to another organisation; whoever else tries gets `ALREADY_EXISTS`. Keys
+    of the organisation that a user left are of no use any more.
+    """
     ResolveUser: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveUserRequest, _account_pb2.ResolveUserResponse]  # type: ignore[assignment]
     """Tells who somebody is for whom another one speaks: a user, one who is let in no more, or
     nobody that is known. Only for callers with the scope `service`.
@@ -203,10 +219,15 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.PutOrganizationRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.PutOrganizationResponse, _abc.Awaitable[_account_pb2.PutOrganizationResponse]]:
-        """Makes or replaces an organisation. `"********"` in its settings leaves the secret in that
-        place as it is. Fails with `ABORTED` and reason `CONFLICT` if it changed since it was read,
-        and with `INVALID_ARGUMENT` if a server is given an address in a private network that the
-        operator has not allowed; those who run the installation may give any.
+        """Makes or changes an organisation. A name or settings that are empty stay as they are;
+        settings that are given replace all that there are. `"********"` in them leaves the secret in
+        that place as it is.
+
+        Fails with `ALREADY_EXISTS` if it shall be new and is not, with `ABORTED` and reason
+        `CONFLICT` if it changed since it was read, and with `INVALID_ARGUMENT` if a server is given
+        an address in a private network that the operator has not allowed (those who run the
+        installation may give any), or if a secret that is left as it is would go to another server
+        than before.
         """
 
     @_abc_1.abstractmethod
@@ -215,7 +236,10 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.PutUserRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.PutUserResponse, _abc.Awaitable[_account_pb2.PutUserResponse]]:
-        """Makes or changes a user."""
+        """Makes a user, or replaces what is known of one: a field that is not set is emptied. Only an
+        `admin` moves a user to another organisation; whoever else tries gets `ALREADY_EXISTS`. Keys
+        of the organisation that a user left are of no use any more.
+        """
 
     @_abc_1.abstractmethod
     def ResolveUser(

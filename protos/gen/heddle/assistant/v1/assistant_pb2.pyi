@@ -141,7 +141,9 @@ class Assistant(_message.Message):
     `lamb_assistant.<id>`. May be empty for an inline assistant.
     """
     name: _builtins.str
-    """The unique short name."""
+    """The unique short name, of a new assistant `[A-Za-z0-9][A-Za-z0-9_-]{0,127}`. One that
+    has another keeps it until it is renamed.
+    """
     title: _builtins.str
     """The name shown to people. If empty, `name` is shown."""
     description: _builtins.str
@@ -326,7 +328,8 @@ class ToolBinding(_message.Message):
     def timeout(self) -> _duration_pb2.Duration:
         """The most time the tool may take. If not set, the tool service's own limit, 20 s
         unless configured; never more than half of what the call has left, so that a
-        slow tool leaves room for the model.
+        slow tool leaves room for the model. Of an assistant that is kept it is above 0 s and
+        at most a day.
         """
 
     def __init__(
@@ -506,7 +509,9 @@ class ListAssistantsRequest(_message.Message):
     selection: Global___Selection.ValueType
     """Which assistants. If not set, `SELECTION_USABLE`."""
     text: _builtins.str
-    """Only assistants whose name or title contains this, in any case of letters."""
+    """Only assistants whose name or title contains this, in any case of letters. At most 200
+    characters.
+    """
     def __init__(
         self,
         *,

@@ -115,7 +115,8 @@ class AssistantServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CreateAssistant(self, request, context):
-        """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name.
+        """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name, or
+        if a file of the service holds one of that name which the caller may use.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -123,7 +124,8 @@ class AssistantServiceServicer:
 
     def UpdateAssistant(self, request, context):
         """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since
-        the caller read it; nothing is changed then.
+        the caller read it, and like `CreateAssistant` if its name changes; nothing is changed
+        then. One that comes from a file is changed there: `PERMISSION_DENIED`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

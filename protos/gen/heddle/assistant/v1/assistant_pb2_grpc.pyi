@@ -52,10 +52,13 @@ class AssistantServiceStub:
     ListAssistants: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.ListAssistantsRequest, _assistant_pb2.ListAssistantsResponse]
     """Lists assistants, ordered by id. Changes and migrates nothing."""
     CreateAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.CreateAssistantRequest, _assistant_pb2.CreateAssistantResponse]
-    """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name."""
+    """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name, or
+    if a file of the service holds one of that name which the caller may use.
+    """
     UpdateAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.UpdateAssistantRequest, _assistant_pb2.UpdateAssistantResponse]
     """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since
-    the caller read it; nothing is changed then.
+    the caller read it, and like `CreateAssistant` if its name changes; nothing is changed
+    then. One that comes from a file is changed there: `PERMISSION_DENIED`.
     """
     DeleteAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.DeleteAssistantRequest, _assistant_pb2.DeleteAssistantResponse]
     """Takes an assistant out of use. What it was is kept for the operator; its name is free
@@ -94,10 +97,13 @@ class AssistantServiceAsyncStub(AssistantServiceStub):
     ListAssistants: _aio.UnaryUnaryMultiCallable[_assistant_pb2.ListAssistantsRequest, _assistant_pb2.ListAssistantsResponse]  # type: ignore[assignment]
     """Lists assistants, ordered by id. Changes and migrates nothing."""
     CreateAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.CreateAssistantRequest, _assistant_pb2.CreateAssistantResponse]  # type: ignore[assignment]
-    """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name."""
+    """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name, or
+    if a file of the service holds one of that name which the caller may use.
+    """
     UpdateAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.UpdateAssistantRequest, _assistant_pb2.UpdateAssistantResponse]  # type: ignore[assignment]
     """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since
-    the caller read it; nothing is changed then.
+    the caller read it, and like `CreateAssistant` if its name changes; nothing is changed
+    then. One that comes from a file is changed there: `PERMISSION_DENIED`.
     """
     DeleteAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.DeleteAssistantRequest, _assistant_pb2.DeleteAssistantResponse]  # type: ignore[assignment]
     """Takes an assistant out of use. What it was is kept for the operator; its name is free
@@ -151,7 +157,9 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _assistant_pb2.CreateAssistantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.CreateAssistantResponse, _abc.Awaitable[_assistant_pb2.CreateAssistantResponse]]:
-        """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name."""
+        """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name, or
+        if a file of the service holds one of that name which the caller may use.
+        """
 
     @_abc_1.abstractmethod
     def UpdateAssistant(
@@ -160,7 +168,8 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.UpdateAssistantResponse, _abc.Awaitable[_assistant_pb2.UpdateAssistantResponse]]:
         """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since
-        the caller read it; nothing is changed then.
+        the caller read it, and like `CreateAssistant` if its name changes; nothing is changed
+        then. One that comes from a file is changed there: `PERMISSION_DENIED`.
         """
 
     @_abc_1.abstractmethod

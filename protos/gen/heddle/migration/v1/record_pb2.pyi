@@ -48,7 +48,7 @@ class Record(_message.Message):
     id: _builtins.str
     """The identifier, a whole number."""
     name: _builtins.str
-    """The name, unique for its owner."""
+    """The name, unique for its owner; a new one as `heddle.assistant.v1.Assistant.name`."""
     description: _builtins.str
     """What the assistant is for."""
     owner: _builtins.str

@@ -92,7 +92,8 @@ class RecordServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CreateRecord(self, request, context):
-        """Keeps a new assistant, in the newest format.
+        """Keeps a new assistant, in the newest format. Fails with `INVALID_ARGUMENT` if its metadata
+        cannot be understood, otherwise like `AssistantService.CreateAssistant`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -100,7 +101,8 @@ class RecordServiceServicer:
 
     def UpdateRecord(self, request, context):
         """Changes what the request sets, and keeps the result in the newest format. Fails with
-        `ABORTED` and reason `CONFLICT` if the assistant changed since the caller read it.
+        `ABORTED` and reason `CONFLICT` if the assistant changed since the caller read it, otherwise
+        like `CreateRecord` and `GetRecord`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

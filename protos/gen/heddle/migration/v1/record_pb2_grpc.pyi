@@ -50,10 +50,13 @@ class RecordServiceStub:
     returned in the format that it is kept in.
     """
     CreateRecord: _grpc.UnaryUnaryMultiCallable[_record_pb2.CreateRecordRequest, _record_pb2.CreateRecordResponse]
-    """Keeps a new assistant, in the newest format."""
+    """Keeps a new assistant, in the newest format. Fails with `INVALID_ARGUMENT` if its metadata
+    cannot be understood, otherwise like `AssistantService.CreateAssistant`.
+    """
     UpdateRecord: _grpc.UnaryUnaryMultiCallable[_record_pb2.UpdateRecordRequest, _record_pb2.UpdateRecordResponse]
     """Changes what the request sets, and keeps the result in the newest format. Fails with
-    `ABORTED` and reason `CONFLICT` if the assistant changed since the caller read it.
+    `ABORTED` and reason `CONFLICT` if the assistant changed since the caller read it, otherwise
+    like `CreateRecord` and `GetRecord`.
     """
 
 @_typing.type_check_only
@@ -78,10 +81,13 @@ class RecordServiceAsyncStub(RecordServiceStub):
     returned in the format that it is kept in.
     """
     CreateRecord: _aio.UnaryUnaryMultiCallable[_record_pb2.CreateRecordRequest, _record_pb2.CreateRecordResponse]  # type: ignore[assignment]
-    """Keeps a new assistant, in the newest format."""
+    """Keeps a new assistant, in the newest format. Fails with `INVALID_ARGUMENT` if its metadata
+    cannot be understood, otherwise like `AssistantService.CreateAssistant`.
+    """
     UpdateRecord: _aio.UnaryUnaryMultiCallable[_record_pb2.UpdateRecordRequest, _record_pb2.UpdateRecordResponse]  # type: ignore[assignment]
     """Changes what the request sets, and keeps the result in the newest format. Fails with
-    `ABORTED` and reason `CONFLICT` if the assistant changed since the caller read it.
+    `ABORTED` and reason `CONFLICT` if the assistant changed since the caller read it, otherwise
+    like `CreateRecord` and `GetRecord`.
     """
 
 class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -121,7 +127,9 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _record_pb2.CreateRecordRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_record_pb2.CreateRecordResponse, _abc.Awaitable[_record_pb2.CreateRecordResponse]]:
-        """Keeps a new assistant, in the newest format."""
+        """Keeps a new assistant, in the newest format. Fails with `INVALID_ARGUMENT` if its metadata
+        cannot be understood, otherwise like `AssistantService.CreateAssistant`.
+        """
 
     @_abc_1.abstractmethod
     def UpdateRecord(
@@ -130,7 +138,8 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_record_pb2.UpdateRecordResponse, _abc.Awaitable[_record_pb2.UpdateRecordResponse]]:
         """Changes what the request sets, and keeps the result in the newest format. Fails with
-        `ABORTED` and reason `CONFLICT` if the assistant changed since the caller read it.
+        `ABORTED` and reason `CONFLICT` if the assistant changed since the caller read it, otherwise
+        like `CreateRecord` and `GetRecord`.
         """
 
 def add_RecordServiceServicer_to_server(servicer: RecordServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -425,7 +425,10 @@ class Trace(_message.Message):
 
         @_builtins.property
         def input(self) -> _struct_pb2.Struct:
-            """The tool's configuration, or what the model called the function with."""
+            """The tool's configuration, or what the model called the function with. Arguments that are
+            no JSON object, or that are nested more than 32 levels deep, are the text of one member
+            `malformed`.
+            """
 
         def __init__(
             self,

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 from heddle.chat.v1 import chat_pb2
+from heddle_runtime.errors import InvalidRequestError, Violation
 
 _CHOICE, _PARALLEL = "tool_choice", "parallel_tool_calls"
 _FREE = ("auto", "none")
@@ -12,7 +13,11 @@ _Members = dict[str, msgspec.Raw]
 
 
 def begin(options: chat_pb2.GenerationOptions) -> None:
-    """Let the model choose in the first round, unless the client wishes otherwise."""
+    """Let the model choose in the first round, unless the client wishes otherwise.
+
+    Raises:
+        InvalidRequestError: What the client wishes is not the text of a JSON object.
+    """
 
     def change(members: _Members) -> None:
         members.setdefault(_CHOICE, msgspec.Raw(b'"auto"'))
@@ -42,7 +47,11 @@ def end(options: chat_pb2.GenerationOptions) -> None:
 
 def _change(options: chat_pb2.GenerationOptions, change: Callable[[_Members], None]) -> None:
     # Raw: all other members stay as the client wrote them.
-    members = msgspec.json.decode(options.extra_json or "{}", type=_Members)
+    try:
+        members = msgspec.json.decode(options.extra_json or "{}", type=_Members)
+    except msgspec.DecodeError as error:
+        wrong = Violation("options.extra_json", "must be the text of a JSON object")
+        raise InvalidRequestError("The request is not valid.", [wrong]) from error
     change(members)
     options.extra_json = msgspec.json.encode(members).decode()
 
