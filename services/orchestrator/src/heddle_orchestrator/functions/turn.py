@@ -49,7 +49,13 @@ class Turn:
         if not call.id or call.id in self.ids:
             renamed = chat_pb2.ToolCall()
             renamed.CopyFrom(call)
-            renamed.id = f"call_{self.number}_{len(self.ours) + 1}"
+            renamed.id = self._free_id()
             call = renamed
         self.ids.add(call.id)
         self.ours.append(call)
+
+    def _free_id(self) -> str:
+        number = len(self.ours) + 1
+        while (made := f"call_{self.number}_{number}") in self.ids:
+            number += 1
+        return made
