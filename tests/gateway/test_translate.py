@@ -122,6 +122,15 @@ def test_a_wrong_member_is_named(body: dict[str, object], place: str) -> None:
     assert message.startswith(place)
 
 
+def test_a_conversation_has_so_many_parts_in_all() -> None:
+    parts = [{"type": "text", "text": "hi"}] * 1_000
+    said = [{"role": "user", "content": parts}] * 10
+
+    assert sum(len(each.parts) for each in ordered(messages=said).request.messages) == 10_000
+    told = ("messages", "messages must have at most 10,000 parts in all.")
+    assert refused(messages=[*said, {"role": "user", "content": parts[:1]}]) == told
+
+
 def test_more_than_one_answer_is_refused_in_words() -> None:
     assert "one answer" in refused(n=2)[1]
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Turns = RepeatedCompositeFieldContainer[Message]
 
 MAX_MESSAGES = 4096
+MOST_PARTS = 10_000
+"""Of all messages together: to read one takes some microseconds, in which nobody else is served."""
 _ROLES = {
     "system": ROLE_SYSTEM,
     "user": ROLE_USER,
@@ -43,9 +45,14 @@ def fill_conversation(messages: "Turns", value: object, place: Place) -> None:
     found = fields.items(value, place, "messages", most=MAX_MESSAGES)
     if not found:
         raise (place / "messages").wrong("must have at least one message")
+    room = MOST_PARTS
     for index, item in enumerate(found):
-        if not _fill_usual(messages, item):
-            _fill(messages, item, place.at("messages", index))
+        if _fill_usual(messages, item):
+            continue
+        _fill(messages, item, place.at("messages", index))
+        room -= len(messages[-1].parts)
+        if room < 0:
+            raise (place / "messages").wrong(f"must have at most {MOST_PARTS:,} parts in all")
 
 
 def fill_question(messages: "Turns", prompt: str) -> None:
