@@ -19,17 +19,21 @@ async def exclusive(path: Path) -> AsyncGenerator[None]:
     """Hold the lock of a file, waiting for it as long as it takes.
 
     Two holders exclude each other whether they live in one process or in two, for every holder
-    opens the file anew. Cancelling the wait is safe.
+    opens the file anew. Cancelling the wait is safe. The last thing that a holder does may be to
+    remove the file.
     """
-    descriptor = _opened(path)
     wait = _SHORTEST_WAIT
-    try:
-        while not _taken(descriptor):
-            await asyncio.sleep(wait)
-            wait = min(wait * 2, _LONGEST_WAIT)
-        yield
-    finally:
-        os.close(descriptor)  # which also unlocks
+    while True:
+        descriptor = _opened(path)
+        try:
+            while not _taken(descriptor):
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, _LONGEST_WAIT)
+            if _stands(descriptor, path):
+                yield
+                return
+        finally:
+            os.close(descriptor)  # which also unlocks
 
 
 @asynccontextmanager
@@ -37,7 +41,7 @@ async def exclusive_if_free(path: Path) -> AsyncGenerator[bool]:
     """Hold the lock of a file if nobody else does; say whether."""
     descriptor = _opened(path)
     try:
-        yield _taken(descriptor)
+        yield _taken(descriptor) and _stands(descriptor, path)
     finally:
         os.close(descriptor)
 
@@ -66,3 +70,11 @@ def _taken(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _stands(descriptor: int, path: Path) -> bool:
+    """Say whether the file is still the one that others would open."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return not path.parent.exists()  # with its folder: there is nothing to lock any more
