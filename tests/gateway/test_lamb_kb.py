@@ -93,6 +93,18 @@ async def test_a_file_is_ingested_found_and_deleted(shelf: Shelves) -> None:
     assert (await shelf["ana"].post(f"{path}/query", json=asked)).json()["results"] == []
 
 
+async def test_a_file_that_another_collection_has_stays(shelf: Shelves) -> None:
+    files, stores = shelf.openai["ana"].files, shelf.openai["ana"].vector_stores
+    path = await made(shelf)
+    file = await ingested(shelf, path, "a.txt", "A shed.")
+    other = await stores.create(name="Other", file_ids=[file["id"]])
+    await shelf["ana"].delete(f"{path}/files/{file['id']}")
+    await shelf["ana"].delete(path)
+    assert [each.id async for each in files.list()] == [file["id"]]
+    await shelf["ana"].delete(f"/collections/{other.id}")
+    assert [each async for each in files.list()] == []
+
+
 async def test_no_file_is_left_over(shelf: Shelves) -> None:
     files = shelf.openai["ana"].files
     path = await made(shelf)

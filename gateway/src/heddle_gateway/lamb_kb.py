@@ -139,13 +139,14 @@ async def collection(state: "State", exchange: Exchange) -> pb.Collection:
 
 
 async def forget(state: "State", file: str) -> None:
-    """Delete an uploaded file, if it is the caller's: LAMB knows no files outside collections.
+    """Delete an uploaded file of the caller's that is in no collection: LAMB knows none.
 
     Raises:
         HeddleError: It cannot be deleted.
     """
     with suppress(NotFoundError):
-        await ask(state.peers.files.DeleteFile, DeleteFileRequest(id=file), TIMEOUT)
+        request = DeleteFileRequest(id=file, unless_attached=True)
+        await ask(state.peers.files.DeleteFile, request, TIMEOUT)
 
 
 def view(found: pb.Collection) -> dict[str, Any]:

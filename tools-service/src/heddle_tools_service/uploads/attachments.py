@@ -56,6 +56,10 @@ class Attachments:
         found = list(self._read(self._root / collection))
         return sorted(found, key=lambda it: (it.created_at, it.file_id))
 
+    def anywhere(self, identifier: str) -> bool:
+        """Say whether a file is in any collection."""
+        return is_id(identifier) and any(self._root.glob(f"*/{identifier}.json"))
+
     def unfinished(self) -> list[Attachment]:
         """Return the files of all collections that are on their way, the oldest first."""
         every = (it for folder in self._root.glob("*") for it in self._read(folder))

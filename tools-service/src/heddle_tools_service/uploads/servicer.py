@@ -71,6 +71,10 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         self, request: pb.DeleteFileRequest, context: Context
     ) -> pb.DeleteFileResponse:
         """Delete a file of the caller's."""
+        if request.unless_attached:
+            await asyncio.to_thread(self._uploads.get, person(), request.id)
+            if await asyncio.to_thread(self._attachments.anywhere, request.id):
+                return pb.DeleteFileResponse()
         await asyncio.to_thread(self._uploads.delete, person(), request.id)
         return pb.DeleteFileResponse()
 

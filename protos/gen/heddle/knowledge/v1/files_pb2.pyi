@@ -460,16 +460,20 @@ class DeleteFileRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
+    UNLESS_ATTACHED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier."""
+    unless_attached: _builtins.bool
+    """Leaves the file as it is if it is attached to a collection, whosoever that is."""
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
+        unless_attached: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "unless_attached", b"unless_attached"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
