@@ -5,8 +5,9 @@ next, make a million of checks of a single number. A schema without references m
 as it has parts times those of the value.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from urllib.parse import unquote
 
@@ -24,7 +25,7 @@ class FoldedError(ValueError):
     """A schema whose work cannot be counted; the message says why."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Part:
     """A schema within a schema, and those that it applies to the same value or to parts of it."""
 
@@ -32,15 +33,10 @@ class _Part:
     named: "dict[str, list[_Part]]" = field(default_factory=dict)
     members: "list[_Part]" = field(default_factory=list)
     items: "list[_Part]" = field(default_factory=list)
-    opened: bool = False
-    """It is being looked into."""
-    straight: bool = False
-    """It applies itself to no value again, whatever it applies to that."""
-    size: float = 0.0
-    """How many parts it unfolds to; 0 while that is unknown, infinite if it contains itself."""
 
-    def within(self) -> "Iterator[_Part]":
-        """Yield what it applies to parts of a value."""
+    def all(self) -> "Iterator[_Part]":
+        """Yield what it applies to anything."""
+        yield from self.same
         yield from self.members
         yield from self.items
         for parts in self.named.values():
@@ -61,11 +57,13 @@ class Unfolding:
         self._parts: dict[int, _Part] = {}
         try:
             self._root = self._part(schema)
-            for part in self._parts.values():
-                _refuse_loop(part)
-            self._plain = _size(self._root) <= _SMALL
         except RecursionError:
             raise FoldedError("it is nested too deeply") from None
+        parts = self._parts.values()
+        if _ordered({part: part.same for part in parts}) is None:  # nobody can say how often
+            raise FoldedError("a part refers to itself for the same value")
+        order = _ordered({part: list(part.all()) for part in parts})
+        self._plain = order is not None and _sizes(order)[self._root] <= _SMALL
 
     def work(self, value: object) -> int:
         """Return how often a part is applied to a part of `value` at most; 0 if that is little.
@@ -111,26 +109,20 @@ class Unfolding:
         return found
 
 
-def _refuse_loop(part: _Part) -> None:
-    """Refuse a part that applies itself to the same value: nobody can say how often."""
-    if part.opened:
-        raise FoldedError("a part refers to itself for the same value")
-    if not part.straight:
-        part.opened = True
-        for each in part.same:
-            _refuse_loop(each)
-        part.opened, part.straight = False, True
+def _ordered(applied: Mapping[_Part, Iterable[_Part]]) -> list[_Part] | None:
+    """Return all parts, each behind those that it applies; None if one applies itself."""
+    try:
+        return list(TopologicalSorter(applied).static_order())
+    except CycleError:
+        return None
 
 
-def _size(part: _Part) -> float:
-    """Return how many parts one unfolds to."""
-    if not part.size:
-        if part.opened:
-            return float("inf")
-        part.opened = True
-        part.size = 1 + sum(map(_size, part.same)) + sum(map(_size, part.within()))
-        part.opened = False
-    return part.size
+def _sizes(order: Iterable[_Part]) -> dict[_Part, int]:
+    """Return how many parts each unfolds to."""
+    sizes: dict[_Part, int] = {}
+    for part in order:
+        sizes[part] = 1 + sum(sizes[each] for each in part.all())
+    return sizes
 
 
 class _Count:
