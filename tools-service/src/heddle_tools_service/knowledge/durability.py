@@ -35,7 +35,8 @@ class Flushes:
         before its own flush, or not have come to it.
         """
         began = time.time_ns()
-        _flush(os.fspath(self._folder.parent))  # the name of the folder itself
+        if not self._flushed:
+            _flush(os.fspath(self._folder.parent))  # the name of the folder itself
         recent: dict[str, _State] = {}
         for parent, _, names in os.walk(self._folder):
             changed = {
