@@ -1,6 +1,6 @@
 """Which rows of a batch are new, which are there already, and which cannot be kept."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +61,7 @@ async def present(connection: AsyncConnection, kind: Kind, drafts: Sequence[Draf
 
 def decide(kind: Kind, drafts: Sequence[Draft], there: Present) -> Fates:
     """Say what becomes of each draft; what is new is `there` afterwards."""
-    fates = Fates()
+    fates, indexed = Fates(), _indexed(kind)
     for draft in drafts:
         known = there.by_id.get(draft.id)
         if draft.error is None and known == draft.values[kind.known_by.name]:
@@ -70,20 +70,23 @@ def decide(kind: Kind, drafts: Sequence[Draft], there: Present) -> Fates:
         if draft.error is None and known is not None:
             _refuse(draft, f"has another row with the id {draft.id}")
         if draft.error is None:
-            _measure(kind, draft)
+            _measure(indexed, draft)
         if draft.error is None:
             _claim(kind, draft, there.keys)
         (fates.refused if draft.error else fates.new).append(draft)
     return fates
 
 
-def _measure(kind: Kind, draft: Draft) -> None:
+def _indexed(kind: Kind) -> set[str]:
+    """Return the columns by which rows are found."""
+    columns = [*kind.key, *(column for index in kind.table.indexes for column in index.columns)]
+    return {column.name for column in columns}
+
+
+def _measure(names: Iterable[str], draft: Draft) -> None:
     """Refuse texts that are too long for an index: they would stop the whole batch."""
-    indexed = {column.name for index in kind.table.indexes for column in index.columns}
     texts = {
-        name: len(value.encode())
-        for name in indexed | {column.name for column in kind.key}
-        if isinstance(value := draft.values[name], str)
+        name: len(value.encode()) for name in names if isinstance(value := draft.values[name], str)
     }
     if sum(texts.values()) > _LONGEST_KEY:
         longest = max(texts, key=lambda name: texts[name])
