@@ -18,14 +18,13 @@ from heddle_gateway.bodies import read_object
 from heddle_gateway.exchange import Exchange, Reply
 from heddle_gateway.files import TIMEOUT
 from heddle_gateway.json_text import Place
-from heddle_gateway.peers import ask, every
-from heddle_gateway.vector_stores import attached, named
+from heddle_gateway.peers import ask
+from heddle_gateway.vector_stores import attached, collections, named
 
 if TYPE_CHECKING:
     from heddle_gateway.state import State
 
 QUERY_PLUGINS = ("simple_query", "parent_child_query")
-_PAGE = 200
 _MOST_PASSAGES = 100
 _LONGEST_NAME = 255
 _NOTED = ("owner", "description", "visibility")
@@ -51,12 +50,7 @@ async def listing(state: "State", exchange: Exchange) -> Reply:
     visibility = queries.choice(exchange, "visibility", _VISIBILITIES)
     skip = queries.whole(exchange, "skip", 0, low=0, high=10**9)
     limit = queries.whole(exchange, "limit", 100, low=1, high=1_000)
-    request = pb.ListCollectionsRequest(page_size=_PAGE)
-    every_one = [
-        view(each)
-        async for page in every(state.peers.knowledge.ListCollections, request, TIMEOUT)
-        for each in page.collections
-    ]
+    every_one = [view(each) for each in await collections(state)]
     found = [
         each
         for each in every_one

@@ -58,12 +58,7 @@ async def create(state: "State", exchange: Exchange) -> Reply:
 
 async def listing(state: "State", exchange: Exchange) -> Reply:
     """Answer `GET /v1/vector_stores`."""
-    request = knowledge_pb2.ListCollectionsRequest(page_size=_PAGE)
-    found = [
-        each
-        async for page in every(state.peers.knowledge.ListCollections, request, TIMEOUT)
-        for each in page.collections
-    ]
+    found = await collections(state)
     found.sort(key=lambda each: (each.create_time.ToMicroseconds(), each.id))
     told = cursors.page(exchange, [{"id": each.id} for each in found])
     by_id = {each.id: each for each in found}
@@ -118,6 +113,20 @@ async def named(
     except AlreadyExistsError:
         request.collection.name = f"{asked.name}-{secrets.token_hex(4)}"
         return (await ask(state.peers.knowledge.CreateCollection, request, TIMEOUT)).collection
+
+
+async def collections(state: "State") -> list[knowledge_pb2.Collection]:
+    """Return all collections that the caller may read.
+
+    Raises:
+        HeddleError: They cannot be had.
+    """
+    request = knowledge_pb2.ListCollectionsRequest(page_size=_PAGE)
+    return [
+        each
+        async for page in every(state.peers.knowledge.ListCollections, request, TIMEOUT)
+        for each in page.collections
+    ]
 
 
 async def attached(state: "State", collection: str) -> list[files_pb2.AttachedFile]:
