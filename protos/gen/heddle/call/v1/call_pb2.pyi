@@ -33,7 +33,8 @@ class CallMetadata(_message.Message):
       Members that a server does not know are ignored.
     - A call that fails has the entry `grpc-status-details-bin` in its trailing metadata, a
       `google.rpc.Status`, as gRPC libraries read it. See `heddle.error.v1.ErrorReason`.
-    - A call that is cancelled, or whose client goes away, stops what was begun for it.
+    - A call that is cancelled, or whose client goes away, stops what was begun for it, unless its
+      method says that it goes on.
     - Methods with an `idempotency_level` may be called again after `UNAVAILABLE`. Others may have
       done their work.
     - Lists come in pages. A page's `next_page_token`, given back as `page_token` with the same
