@@ -5,7 +5,7 @@ import os
 from collections.abc import Generator
 
 import pytest
-from heddle_runtime.calls import CALLER, Caller
+from heddle_runtime.call_metadata import CALLER, Caller
 from hypothesis import settings
 from memory import memory
 from runtime.examples import PROFILE, examples

@@ -20,10 +20,10 @@ from heddle_orchestrator.agent.labels import labels_of
 from heddle_orchestrator.agent.words import words
 from heddle_orchestrator.forwarding import forward
 from heddle_orchestrator.functions.budget import Budget
-from heddle_runtime.boundary import Context
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.server_interceptor import Context
 from heddle_runtime.settings import ServiceSettings
 
 from benchmarks.agent.questions import Labelled
@@ -52,7 +52,7 @@ def asking(stub: "ConnectorServiceAsyncStub", model: assistant_pb2.ModelRef) -> 
     async def generate(
         order: pb.GenerateWholeMessageRequest,
     ) -> list[orchestrator_pb2.RunEvent]:
-        answered = await stub.GenerateWholeMessage(order, **outgoing(_SECONDS))
+        answered = await stub.GenerateWholeMessage(order, **new_call_options(_SECONDS))
         made = orchestrator_pb2.RunCompletionResponse()
         forward(answered.events[:], made.events)
         return made.events[:]

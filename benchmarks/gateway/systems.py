@@ -105,5 +105,5 @@ def _commands(name: str, ports: Sequence[int], upstream: int, folder: Path) -> l
     modules = ("heddle_devstack",) if name == ONE else _SERVICES
     settings = heddle_environment(ports, upstream, folder / name.replace(" ", "-"))
     if name == CALLS:
-        settings["HEDDLE_PIPES"] = "0"
+        settings["HEDDLE_MULTIPLEXING"] = "0"
     return [Command(module, environment=settings) for module in modules]

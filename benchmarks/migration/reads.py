@@ -19,10 +19,10 @@ import uvloop
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
 from heddle_migration_service.app import MigrationSettings, app
-from heddle_runtime.calls import AUTHORIZATION, REQUEST_ID, new_request_id
+from heddle_runtime.call_metadata import AUTHORIZATION, REQUEST_ID, new_request_id
 from heddle_runtime.client import channel
 from heddle_runtime.identity import Identity, TokenSigner
-from heddle_runtime.local import LocalChannel
+from heddle_runtime.in_process import InProcessChannel
 
 from benchmarks.gateway import accounting
 from benchmarks.migration.bare import CONCURRENCY, Read, bare
@@ -118,7 +118,7 @@ async def _getting(service: Service) -> AsyncGenerator[Read]:
 @asynccontextmanager
 async def _getting_locally(settings: Mapping[str, str]) -> AsyncGenerator[Read]:
     os.environ.update(settings)
-    local = LocalChannel()
+    local = InProcessChannel()
     async with app(MigrationSettings()) as bindings:
         for binding in bindings:
             binding.register(local)

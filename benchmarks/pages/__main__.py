@@ -19,7 +19,7 @@ from pathlib import Path
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.server import running
 from heddle_tools_service.app import NOWHERE, ToolsSettings, app
@@ -79,16 +79,18 @@ async def service(folder: Path) -> AsyncGenerator["pb_grpc.KnowledgeServiceAsync
 
 async def ingest(stub: "pb_grpc.KnowledgeServiceAsyncStub", manuals: Sequence[Manual]) -> None:
     """Put the manuals into a collection whose pages are searched."""
-    known = await stub.ListCollections(pb.ListCollectionsRequest(), **outgoing(60))
+    known = await stub.ListCollections(pb.ListCollectionsRequest(), **new_call_options(60))
     if _COLLECTION not in {each.name for each in known.collections}:
         made = pb.Collection(name=_COLLECTION, page_handling=pb.PAGE_HANDLING_SEARCH)
-        await stub.CreateCollection(pb.CreateCollectionRequest(collection=made), **outgoing(60))
+        await stub.CreateCollection(
+            pb.CreateCollectionRequest(collection=made), **new_call_options(60)
+        )
     for each in manuals:
         request = pb.IngestDocumentRequest(
             collection=_COLLECTION, name=f"{each.name}.pdf", data=each.data
         )
         started = time.monotonic()
-        async for event in stub.IngestDocument(request, **outgoing(_DAY)):
+        async for event in stub.IngestDocument(request, **new_call_options(_DAY)):
             if event.HasField("ingested"):
                 pages = event.ingested.document.page_count
                 print(f"{each.name}: {pages} pages in {time.monotonic() - started:.0f} s")
@@ -105,7 +107,7 @@ async def measure(
             if often[title] > 1:
                 continue
             request = pb.SearchPagesRequest(collection=_COLLECTION, query=title, top_k=_FOUND)
-            found = (await stub.SearchPages(request, **outgoing(60))).pages
+            found = (await stub.SearchPages(request, **new_call_options(60))).pages
             places = [(it.document, it.page) for it in found]
             wanted = (f"{each.name}.pdf", page)
             gains.append(1 / math.log2(places.index(wanted) + 2) if wanted in places else 0.0)

@@ -20,7 +20,7 @@ from heddle_runtime.errors import (
     to_status,
 )
 from heddle_runtime.paging import page
-from heddle_runtime.structs import from_struct, to_struct
+from heddle_runtime.struct_codec import from_struct, to_struct
 
 
 @dataclass

@@ -21,7 +21,7 @@ from heddle_cli.connections import OPERATOR, Connection
 from heddle_migration_service.accounts.opening import AccountSettings, account_service
 from heddle_migration_service.database.engine import open_database
 from heddle_migration_service.database.upgrading import upgrade
-from heddle_runtime.calls import AUTHORIZATION
+from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.identity import Identity, TokenSigner, TokenVerifier
 from heddle_runtime.server import Binding
 

@@ -12,11 +12,11 @@ from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle_connector.app import ConnectorSettings, app
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import HeddleError, from_rpc
-from heddle_runtime.local import LocalChannel
+from heddle_runtime.in_process import InProcessChannel
 from heddle_runtime.server import running
 from runtime.accounts import Accounts
 
@@ -37,7 +37,7 @@ async def service(accounts: Accounts | None = None, **settings: Any) -> AsyncGen
     """Run the service beside `accounts` and yield a stub for it."""
     given = {"address": "127.0.0.1:0", "drain_wait": 0, "shutdown_grace": 1}
     chosen = ConnectorSettings.model_validate({**given, SETTING: "127.0.0.0/8", **settings})
-    known = LocalChannel()
+    known = InProcessChannel()
     add_AccountServiceServicer_to_server(accounts or nobodys_accounts(), known)  # type: ignore[arg-type] # it stands where generated code wants a server
     async with running(app(chosen, known), chosen) as up, channel(up.address) as wire:
         await wire.channel_ready()
@@ -90,10 +90,10 @@ async def responses(
 ) -> AsyncGenerator[list[pb.GenerationEvent]]:
     """Yield the events of each response, the only one of a whole answer."""
     if isinstance(request, pb.GenerateWholeMessageRequest):
-        response = await stub.GenerateWholeMessage(request, **outgoing(seconds))
+        response = await stub.GenerateWholeMessage(request, **new_call_options(seconds))
         yield list(response.events)
         return
-    async for streamed in stub.GenerateMessage(request, **outgoing(seconds)):
+    async for streamed in stub.GenerateMessage(request, **new_call_options(seconds)):
         yield list(streamed.events)
 
 

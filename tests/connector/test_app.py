@@ -8,7 +8,7 @@ import pytest
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.app import ConnectorSettings
 from heddle_connector.registry import installed
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 
 from connector.service import service
 
@@ -34,6 +34,6 @@ async def test_an_empty_variable_counts_as_none(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setenv(f"HEDDLE_CONNECTOR_{name}", "")
     assert ConnectorSettings().plugins_dir is None
     async with service() as stub:
-        listed = await stub.ListConnectors(pb.ListConnectorsRequest(), **outgoing(5))
+        listed = await stub.ListConnectors(pb.ListConnectorsRequest(), **new_call_options(5))
     assert not listed.problems
     assert "HEDDLE_CONNECTOR_LOCAL_MODEL_PATH" in os.environ

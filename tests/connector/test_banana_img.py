@@ -13,7 +13,7 @@ from heddle.account.v1.account_pb2 import Provider as Settings
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -81,7 +81,9 @@ async def test_a_picture_is_kept_for_the_person_and_told_in_one_response(
     async with banana(script, monkeypatch) as (stub, made):
         request = as_whole(draw()) if whole else draw()
         [found] = await batches(stub, request)
-        got = await stub.GetPicture(pb.GetPictureRequest(name=found[1].picture.name), **outgoing(5))
+        got = await stub.GetPicture(
+            pb.GetPictureRequest(name=found[1].picture.name), **new_call_options(5)
+        )
 
     assert [event.WhichOneof("event") for event in found] == [
         "text_delta",
@@ -200,7 +202,9 @@ async def test_without_a_key_nobody_is_asked_and_the_error_names_the_setting(
 ) -> None:
     async with banana(answering({}), monkeypatch, key="") as (stub, made):
         error = await failure(stub, draw())
-        listed = await stub.ListModels(pb.ListModelsRequest(connector="banana_img"), **outgoing(5))
+        listed = await stub.ListModels(
+            pb.ListModelsRequest(connector="banana_img"), **new_call_options(5)
+        )
     assert isinstance(error, UnavailableError)
     assert "HEDDLE_CONNECTOR_BANANA_IMG_API_KEY" in error.message
     assert listed.problems[0].message == error.message
@@ -235,7 +239,9 @@ async def test_models_are_those_that_make_pictures(monkeypatch: pytest.MonkeyPat
         {"name": "models/imagen-image", "supportedGenerationMethods": ["predict"]},
     ]
     async with banana(answering({"models": listed}), monkeypatch) as (stub, made):
-        found = await stub.ListModels(pb.ListModelsRequest(connector="banana_img"), **outgoing(5))
+        found = await stub.ListModels(
+            pb.ListModelsRequest(connector="banana_img"), **new_call_options(5)
+        )
     [model] = found.models
     assert (model.ref.model, model.title) == (MODEL, "Nano Banana")
     assert model.input_kinds == [pb.INPUT_KIND_IMAGE]
@@ -394,6 +400,6 @@ async def test_a_picture_of_many_megabytes_arrives(monkeypatch: pytest.MonkeyPat
         for request in (draw(), as_whole(draw())):
             found = await events(stub, request, 60)
             got = await stub.GetPicture(
-                pb.GetPictureRequest(name=found[0].picture.name), **outgoing(30)
+                pb.GetPictureRequest(name=found[0].picture.name), **new_call_options(30)
             )
             assert found[0].picture.data == got.picture.data == large

@@ -8,7 +8,7 @@ import pytest
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceStub
 from heddle_connector.app import ConnectorSettings, app
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import streaming
 from heddle_runtime.server import running
 
@@ -59,9 +59,9 @@ async def begin(stub: Stub, whole: bool) -> "grpc.aio.UnaryStreamCall[Any, Any]"
     """Ask, and return when the first event is here."""
     if whole:
         await stub.GenerateWholeMessage(
-            pb.GenerateWholeMessageRequest(generation=asked()), **outgoing(30)
+            pb.GenerateWholeMessageRequest(generation=asked()), **new_call_options(30)
         )
-    call = stub.GenerateMessage(asked(), **outgoing(30))
+    call = stub.GenerateMessage(asked(), **new_call_options(30))
     await anext(aiter(call))
     return call
 
@@ -76,7 +76,7 @@ async def test_cancelling_many_calls_at_once_loses_none(monkeypatch: pytest.Monk
         closed.append(await exchange.gone())
 
     async with openai_at(script, monkeypatch) as (stub, _):
-        calls = [stub.GenerateMessage(asked(), **outgoing(30)) for _ in range(50)]
+        calls = [stub.GenerateMessage(asked(), **new_call_options(30)) for _ in range(50)]
         await asyncio.gather(*(anext(aiter(call)) for call in calls))
         cancelled = time.monotonic()
         for call in calls:
@@ -104,6 +104,6 @@ async def test_a_caller_in_the_same_process_stops_the_provider_too(
         settings = ConnectorSettings(address="127.0.0.1:0", drain_wait=0)
         async with running(app(settings), settings) as up:
             stub: Stub = ConnectorServiceStub(up.local)
-            async with streaming(stub.GenerateMessage(asked(), **outgoing(30))) as call:
+            async with streaming(stub.GenerateMessage(asked(), **new_call_options(30))) as call:
                 await anext(aiter(call))
             assert await asyncio.wait_for(closed.wait(), BOUND)

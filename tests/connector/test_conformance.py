@@ -14,7 +14,7 @@ from heddle.assistant.v1 import assistant_pb2 as assistants
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle_connector.registry import installed
 from heddle_connector.sdk import Connector, Example, Plugin
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 
 from connector.provider import Exchange, provider
 from connector.service import answer, asked, events, service
@@ -134,7 +134,7 @@ async def test_it_stops_when_it_is_cancelled(
         closed.set()
 
     async with example_service(plugin, script, monkeypatch) as stub:
-        call = stub.GenerateMessage(request(plugin), **outgoing(30))
+        call = stub.GenerateMessage(request(plugin), **new_call_options(30))
         if example_of(plugin).reply:
             waiting = asyncio.ensure_future(anext(aiter(call)))
             await asked_for.wait()

@@ -13,7 +13,7 @@ import pytest
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.connectors import local
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, UnavailableError
 
 from connector.service import answer, as_whole, asked, batches, events, failure, said, service
@@ -52,7 +52,7 @@ async def test_a_cancelled_answer_stops_the_engine(moment: str) -> None:
         await events(stub, ask(), 60)  # loaded
         reads = moment == "while it reads the prompt"
         request = ask("word " * 3500) if reads else ask("Tell a long story.", 3000)
-        call = stub.GenerateMessage(request, **outgoing(60))
+        call = stub.GenerateMessage(request, **new_call_options(60))
         waiting = asyncio.ensure_future(anext(aiter(call)))
         await asyncio.wait([waiting], timeout=0.5 if reads else 60)
         assert waiting.done() != reads
@@ -107,7 +107,9 @@ async def test_another_model_is_one_setting_away(
     (tmp_path / "Other.Q4.gguf").symlink_to(path)
     monkeypatch.setenv("HEDDLE_CONNECTOR_LOCAL_MODEL_PATH", str(tmp_path / "Other.Q4.gguf"))
     async with service() as stub:
-        listed = await stub.ListModels(pb.ListModelsRequest(connector="local"), **outgoing(5))
+        listed = await stub.ListModels(
+            pb.ListModelsRequest(connector="local"), **new_call_options(5)
+        )
         assert [model.ref.model for model in listed.models] == ["Other.Q4"]
         found = await events(stub, asked("local", "Other.Q4", options=ask().options), 60)
         assert found[-1].done.model == "Other.Q4"
@@ -133,7 +135,9 @@ async def test_without_the_extra_the_remedy_is_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(local, "_ENGINE", "no_such_engine")
     async with service() as stub:
         error = await failure(stub, ask())
-        listed = await stub.ListModels(pb.ListModelsRequest(connector="local"), **outgoing(5))
+        listed = await stub.ListModels(
+            pb.ListModelsRequest(connector="local"), **new_call_options(5)
+        )
     assert type(error) is UnavailableError
     assert "heddle-connector[local]" in error.message
     assert "heddle-connector[local]" in listed.problems[0].message

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 
 from connector.provider import Exchange
 from connector.service import Stub, asked, failure, openai_at, service
@@ -21,7 +21,7 @@ LISTED = {
 
 
 async def models(stub: Stub, **fields: Any) -> pb.ListModelsResponse:
-    return await stub.ListModels(pb.ListModelsRequest(**fields), **outgoing(10))
+    return await stub.ListModels(pb.ListModelsRequest(**fields), **new_call_options(10))
 
 
 async def test_models_of_all_connectors_are_listed_in_order_and_remembered(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     InvalidRequestError,
     ProviderGarbledError,
@@ -223,7 +223,7 @@ async def test_the_models_of_the_server_are_listed(monkeypatch: pytest.MonkeyPat
 
     async with ollama_at(script, monkeypatch) as (stub, _):
         request = pb.ListModelsRequest(connector="ollama")
-        found = await stub.ListModels(request, **outgoing(5))
+        found = await stub.ListModels(request, **new_call_options(5))
     assert [model.ref.model for model in found.models] == ["a:2", "b:1"]
 
 

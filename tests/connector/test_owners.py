@@ -10,7 +10,7 @@ import pytest
 from heddle.account.v1.account_pb2 import Provider as Settings
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.calls import AUTHORIZATION, outgoing
+from heddle_runtime.call_metadata import AUTHORIZATION, new_call_options
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.identity import Identity, TokenSigner
 from runtime.accounts import SECRET, Accounts
@@ -205,7 +205,7 @@ async def test_a_list_of_models_is_the_callers(monkeypatch: pytest.MonkeyPatch) 
         listed = {}
         for slug in ("uni", "poor"):
             token = TokenSigner(SECRET).token(Identity("ann", slug))
-            sent = outgoing(10)
+            sent = new_call_options(10)
             sent["metadata"] = ((AUTHORIZATION, f"Bearer {token}"),)
             listed[slug] = await here.stub.ListModels(pb.ListModelsRequest(), **sent)
     models = {slug: [m.ref.model for m in found.models] for slug, found in listed.items()}

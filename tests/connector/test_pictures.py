@@ -10,7 +10,7 @@ import pytest
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.app import ConnectorSettings
 from heddle_connector.pictures import Pictures
-from heddle_runtime.calls import AUTHORIZATION
+from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError, from_rpc
 from heddle_runtime.identity import Identity, TokenSigner
 from pydantic import ValidationError

@@ -8,7 +8,7 @@ import pytest
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.connectors.bypass import Bypass
 from heddle_connector.sdk import Connector, Model, NoSettings
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError
 
 from connector.service import answer, asked, events, failure, service
@@ -66,8 +66,10 @@ def folder(tmp_path: Path) -> Path:
 
 async def test_a_file_in_the_folder_is_a_connector(folder: Path) -> None:
     async with service(plugins_dir=folder) as stub:
-        listed = await stub.ListConnectors(pb.ListConnectorsRequest(), **outgoing(5))
-        models = await stub.ListModels(pb.ListModelsRequest(connector="mirror"), **outgoing(5))
+        listed = await stub.ListConnectors(pb.ListConnectorsRequest(), **new_call_options(5))
+        models = await stub.ListModels(
+            pb.ListModelsRequest(connector="mirror"), **new_call_options(5)
+        )
         found = await events(stub, asked("mirror", "plain"))
     mirror = next(item for item in listed.connectors if item.name == "mirror")
     assert mirror.origin == "folder:mirror.py"
@@ -81,7 +83,7 @@ async def test_a_file_in_the_folder_is_a_connector(folder: Path) -> None:
 
 async def test_a_connector_that_does_not_load_is_reported_and_hides_no_other(folder: Path) -> None:
     async with service(plugins_dir=folder) as stub:
-        listed = await stub.ListConnectors(pb.ListConnectorsRequest(), **outgoing(5))
+        listed = await stub.ListConnectors(pb.ListConnectorsRequest(), **new_call_options(5))
     names = [item.name for item in listed.connectors]
     assert names == sorted(
         [
@@ -98,7 +100,7 @@ async def test_a_connector_that_does_not_load_is_reported_and_hides_no_other(fol
 
 async def test_a_connector_that_fails_to_list_its_models_hides_no_other(folder: Path) -> None:
     async with service(plugins_dir=folder) as stub:
-        found = await stub.ListModels(pb.ListModelsRequest(), **outgoing(5))
+        found = await stub.ListModels(pb.ListModelsRequest(), **new_call_options(5))
     assert "mirror" in {model.ref.connector for model in found.models}
     problems = {item.connector: item.message for item in found.problems}
     assert problems["odd"] == "The connector failed. The cause is in the service's log."
@@ -107,7 +109,7 @@ async def test_a_connector_that_fails_to_list_its_models_hides_no_other(folder: 
 async def test_a_wrong_setting_is_named_without_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", "http://me:hunter22@localhost/v1")
     async with service() as stub:
-        listed = await stub.ListConnectors(pb.ListConnectorsRequest(), **outgoing(5))
+        listed = await stub.ListConnectors(pb.ListConnectorsRequest(), **new_call_options(5))
         error = await failure(stub, asked())
     (problem,) = listed.problems
     assert "HEDDLE_CONNECTOR_OPENAI_BASE_URL" in problem.message
@@ -135,9 +137,11 @@ async def test_an_unknown_connector_is_not_found_and_the_installed_ones_are_name
 
 async def test_connectors_come_in_pages() -> None:
     async with service() as stub:
-        first = await stub.ListConnectors(pb.ListConnectorsRequest(page_size=3), **outgoing(5))
+        first = await stub.ListConnectors(
+            pb.ListConnectorsRequest(page_size=3), **new_call_options(5)
+        )
         request = pb.ListConnectorsRequest(page_size=3, page_token=first.next_page_token)
-        second = await stub.ListConnectors(request, **outgoing(5))
+        second = await stub.ListConnectors(request, **new_call_options(5))
     names = [item.name for page in (first, second) for item in page.connectors]
     assert names == ["banana_img", "bypass", "local", "ollama", "openai"]
     assert second.next_page_token == ""

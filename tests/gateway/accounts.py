@@ -17,7 +17,7 @@ from heddle_gateway.server import serving
 from heddle_migration_service.accounts.opening import AccountSettings, account_service
 from heddle_migration_service.database.engine import open_database
 from heddle_migration_service.database.upgrading import upgrade
-from heddle_runtime.calls import CALLER, Caller, outgoing
+from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, to_rpc
 from heddle_runtime.identity import Identity, TokenSigner
@@ -96,7 +96,7 @@ class Bench:
     async def operator(self, method: str, request: Any) -> Any:
         """Call the account service as the operator."""
         CALLER.set(Caller("", ADMIN, TokenSigner(SECRET).token(ADMIN)))
-        return await getattr(self.accounts.stub, method)(request, **outgoing(10))
+        return await getattr(self.accounts.stub, method)(request, **new_call_options(10))
 
 
 @asynccontextmanager

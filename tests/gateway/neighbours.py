@@ -22,7 +22,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_gateway.completions import TOOLS_RAN
 from heddle_gateway.peers import SERVICES, Peers
-from heddle_runtime.calls import Caller, caller
+from heddle_runtime.call_metadata import Caller, caller
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, NotFoundError, to_status
 from heddle_runtime.server import Binding, bind, running

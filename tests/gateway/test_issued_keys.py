@@ -11,8 +11,7 @@ from gateway.conftest import KEY, Start
 from heddle.account.v1 import account_pb2 as pb
 from heddle_gateway.issued_keys import IssuedKeys
 from heddle_gateway.keyring import Holder
-from heddle_runtime.acting import Acting
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import (
     PermissionDeniedError,
     UnauthenticatedError,
@@ -20,6 +19,7 @@ from heddle_runtime.errors import (
     to_rpc,
 )
 from heddle_runtime.identity import Identity
+from heddle_runtime.service_credentials import ServiceCredentials
 
 UNKNOWN = f"hk_{'0' * 16}_{'x' * 43}"
 
@@ -112,7 +112,7 @@ class Accounts:
 
 
 def issued(accounts: Accounts) -> IssuedKeys:
-    return IssuedKeys(accounts, Acting("heddle-gateway", None))  # type: ignore[arg-type] # the one method that is called
+    return IssuedKeys(accounts, ServiceCredentials("heddle-gateway", None))  # type: ignore[arg-type] # the one method that is called
 
 
 @pytest.mark.parametrize(

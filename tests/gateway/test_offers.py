@@ -10,7 +10,7 @@ from gateway.library import library
 from gateway.neighbours import Connectors
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.connector.v1 import connector_pb2
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 from integration.browser import browser
 from integration.whole import whole
 

@@ -17,7 +17,7 @@ from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_runtime.egress import SETTING
-from heddle_runtime.structs import to_struct
+from heddle_runtime.struct_codec import to_struct
 from integration.functions.upstream import Delta, Upstream, calls, says, scripted
 from integration.test_moodle import SECRET, kept, signed
 from integration.whole import Whole, whole

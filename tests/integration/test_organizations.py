@@ -13,7 +13,7 @@ import pytest
 from gateway.tasks import METADATA, TITLE
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
-from heddle_runtime.calls import AUTHORIZATION
+from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.egress import SETTING
 from heddle_runtime.identity import Identity, TokenSigner
 from integration.browser import browser

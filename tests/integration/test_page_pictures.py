@@ -11,7 +11,7 @@ import httpx
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
-from heddle_runtime.calls import AUTHORIZATION
+from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.egress import SETTING
 from heddle_runtime.identity import Identity, TokenSigner
 from integration.browser import browser

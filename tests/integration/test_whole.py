@@ -11,7 +11,7 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from integration.browser import browser
 from integration.provider import providing
@@ -86,7 +86,7 @@ async def test_eight_tools_of_50_ms_take_at_most_a_third_more(folder: Path) -> N
 
         async def seconds(asked: pb.RunCompletionRequest) -> float:
             started = time.perf_counter()
-            [response async for response in stub.RunCompletion(asked, **outgoing(10))]
+            [response async for response in stub.RunCompletion(asked, **new_call_options(10))]
             return time.perf_counter() - started
 
         with_tools, model_only = [], []

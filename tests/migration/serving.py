@@ -14,7 +14,7 @@ from heddle.migration.v1 import migration_pb2, migration_pb2_grpc, record_pb2, r
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_migration_service.app import MigrationSettings, app
-from heddle_runtime.calls import AUTHORIZATION
+from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.client import ResponseStream, channel
 from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity import ANONYMOUS, Identity, TokenSigner

@@ -15,13 +15,13 @@ from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_orchestrator.app import OrchestratorSettings, app, connect
-from heddle_runtime.boundary import Context
-from heddle_runtime.calls import Caller, caller, outgoing
+from heddle_runtime.call_metadata import Caller, caller, new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import NotFoundError, UnavailableError, to_status
 from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.server_interceptor import Context
 from heddle_runtime.settings import ServiceSettings
-from heddle_runtime.structs import from_struct, to_struct
+from heddle_runtime.struct_codec import from_struct, to_struct
 
 TOOLS = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
 CONNECTORS = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
@@ -206,13 +206,13 @@ class Bench:
         timeout: float = 10,
     ) -> list[list[pb.RunEvent]]:
         stub = pb_grpc.OrchestratorServiceStub(self.orchestrator)
-        call = stub.RunCompletion(request, **outgoing(timeout))
+        call = stub.RunCompletion(request, **new_call_options(timeout))
         return [list(response.events) async for response in call]
 
     async def whole(self, request: pb.RunCompletionRequest) -> list[pb.RunEvent]:
         stub = pb_grpc.OrchestratorServiceStub(self.orchestrator)
         whole = pb.RunWholeCompletionRequest(run=request)
-        return list((await stub.RunWholeCompletion(whole, **outgoing(10))).events)
+        return list((await stub.RunWholeCompletion(whole, **new_call_options(10))).events)
 
     async def events(self, request: pb.RunCompletionRequest) -> list[pb.RunEvent]:
         return [event for batch in await self.batches(request) for event in batch]

@@ -11,7 +11,7 @@ from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.servicer import OrchestratorServicer
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from orchestrator.bench import Bench, ask, assistant, done, function, kinds, prompt_of, text, tool
 
 
@@ -32,7 +32,7 @@ async def test_what_a_model_says_before_its_calls_is_told_before_it_calls(bench:
     bench.connector.batches = [[text("Let me see.")], [done()]]
     bench.connector.going_on = asyncio.Event()
     stub = pb_grpc.OrchestratorServiceStub(bench.orchestrator)
-    run = stub.RunCompletion(ask(assistant(function("look"))), **outgoing(10))
+    run = stub.RunCompletion(ask(assistant(function("look"))), **new_call_options(10))
 
     first = await anext(aiter(run))
     assert [event.text_delta for event in first.events] == ["Let me see."]

@@ -8,7 +8,7 @@ import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -175,7 +175,7 @@ async def test_a_slow_tool_leaves_time_for_the_model(bench: Bench) -> None:
 async def test_tools_stop_when_the_client_goes_away(bench: Bench) -> None:
     stub = pb_grpc.OrchestratorServiceStub(bench.orchestrator)
     request = ask(assistant(tool("slow", seconds=60)))
-    call = stub.RunCompletion(request, **outgoing(30))
+    call = stub.RunCompletion(request, **new_call_options(30))
     await anext(aiter(call))
     await asyncio.sleep(0.1)
 

@@ -3,7 +3,7 @@
 import pytest
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
-from heddle_runtime.structs import from_struct
+from heddle_runtime.struct_codec import from_struct
 from orchestrator.bench import Bench, ask, assistant, done, function, kinds, text, tool
 
 

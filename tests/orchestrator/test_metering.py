@@ -13,7 +13,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     RunWholeCompletionRequest,
 )
 from heddle.usage.v1.usage_pb2 import Counts
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -83,7 +83,7 @@ async def test_the_model_that_answered_in_place_of_another_is_counted(quick: Ben
 async def test_a_stream_that_is_left_counts_without_its_tokens(quick: Bench) -> None:
     quick.connector.batches = [[text("Hi")]] * 100_000
     stub = pb_grpc.OrchestratorServiceStub(quick.orchestrator)
-    call = stub.RunCompletion(ask("1"), **outgoing(10))
+    call = stub.RunCompletion(ask("1"), **new_call_options(10))
     async for _ in call:
         break
     call.cancel()
@@ -93,7 +93,7 @@ async def test_a_stream_that_is_left_counts_without_its_tokens(quick: Bench) -> 
 async def test_a_stream_that_is_left_after_its_end_counts_with_its_tokens(quick: Bench) -> None:
     quick.connector.batches = [[text("Hi"), done(USAGE)]]
     stub = pb_grpc.OrchestratorServiceStub(quick.orchestrator)
-    call = stub.RunCompletion(ask("1"), **outgoing(10))
+    call = stub.RunCompletion(ask("1"), **new_call_options(10))
     async for response in call:
         if response.events[-1].HasField("done"):
             break

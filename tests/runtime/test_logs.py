@@ -12,7 +12,7 @@ PROGRAM = f"""
 import logging
 import structlog
 from heddle_runtime import logs
-from heddle_runtime.calls import CALLER, Caller
+from heddle_runtime.call_metadata import CALLER, Caller
 
 logs.configure("demo", "INFO")
 CALLER.set(Caller("req_1"))
@@ -94,7 +94,7 @@ ENDED = """
 import sys
 import structlog
 from heddle_runtime import logs
-from heddle_runtime.calls import CALLER, Caller
+from heddle_runtime.call_metadata import CALLER, Caller
 
 logs.configure("demo", sys.argv[1])
 for caller in (Caller("req_1"), Caller("")):

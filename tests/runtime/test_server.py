@@ -7,7 +7,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.calls import CALLER, Caller, outgoing
+from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import ResourceExhaustedError, UnauthenticatedError, from_rpc
 from heddle_runtime.health import healthy
@@ -31,7 +31,7 @@ async def test_a_call_without_a_valid_token_is_refused(token: str) -> None:
     async with greeting(greeter(), GUARDED) as server, channel(server.address, CONTRACT) as to:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await pb_grpc.OrchestratorServiceStub(to).ListStrategies(
-                pb.ListStrategiesRequest(), **outgoing(5)
+                pb.ListStrategiesRequest(), **new_call_options(5)
             )
 
     assert isinstance(from_rpc(caught.value), UnauthenticatedError)
@@ -41,7 +41,7 @@ async def test_a_signed_identity_arrives() -> None:
     CALLER.set(Caller("r", token=TokenSigner(SECRET).token(Identity("ann", "school"))))
     async with greeting(greeter(), GUARDED) as server, channel(server.address, CONTRACT) as to:
         response = await pb_grpc.OrchestratorServiceStub(to).ListStrategies(
-            pb.ListStrategiesRequest(), **outgoing(5)
+            pb.ListStrategiesRequest(), **new_call_options(5)
         )
 
     assert response.strategies[0].name == "ann"
@@ -51,11 +51,11 @@ async def test_the_call_over_the_limit_is_refused_at_once_and_typed() -> None:
     settings = ServiceSettings(drain_wait=0, max_concurrent_calls=2, shutdown_grace=0)
     async with greeting(greeter(), settings) as server, channel(server.address, CONTRACT) as to:
         stub = pb_grpc.OrchestratorServiceStub(to)
-        held = [stub.RunCompletion(ask("hang"), **outgoing(30)) for _ in range(2)]
+        held = [stub.RunCompletion(ask("hang"), **new_call_options(30)) for _ in range(2)]
         for call in held:
             await anext(aiter(call))
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            [r async for r in stub.RunCompletion(ask(""), **outgoing(5))]
+            [r async for r in stub.RunCompletion(ask(""), **new_call_options(5))]
         for call in held:
             call.cancel()
 
@@ -76,7 +76,9 @@ async def test_a_stop_lets_running_calls_finish_and_says_so_first() -> None:
         async def ask_on() -> None:
             stub = pb_grpc.OrchestratorServiceStub(to)
             for _ in range(20):
-                response = await stub.ListStrategies(pb.ListStrategiesRequest(), **outgoing(5))
+                response = await stub.ListStrategies(
+                    pb.ListStrategiesRequest(), **new_call_options(5)
+                )
                 answers.append(response.strategies[0].name)
                 await asyncio.sleep(0.01)
 

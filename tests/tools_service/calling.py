@@ -9,7 +9,7 @@ from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_runtime.calls import CALLER, Caller
+from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import HeddleError, from_status
 from heddle_runtime.identity import Identity, TokenSigner

@@ -6,10 +6,10 @@ from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import CALLER, Caller, outgoing
+from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.errors import HeddleError, from_status
 from heddle_runtime.identity import Identity, TokenSigner
-from heddle_runtime.structs import to_struct
+from heddle_runtime.struct_codec import to_struct
 from runtime.accounts import SECRET
 from tools_service.calling import SERVICE, Calling
 from tools_service.mcp_sites import Library
@@ -30,7 +30,9 @@ async def listed(
     request = pb.ListFunctionsRequest(invocations=invocations, assistant=assistant)
     before = CALLER.set(Caller("req_test", SERVICE, TokenSigner(SECRET).token(SERVICE)))
     try:
-        return list((await tools.client.stub.ListFunctions(request, **outgoing(30))).functions)
+        return list(
+            (await tools.client.stub.ListFunctions(request, **new_call_options(30))).functions
+        )
     finally:
         CALLER.reset(before)
 

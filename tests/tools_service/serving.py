@@ -12,7 +12,7 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, from_rpc, from_status
 from heddle_runtime.server import Binding, bind, running
@@ -63,7 +63,9 @@ class Client:
         """Return the statuses and the result of one tool, or raise its error."""
         request = pb.ExecuteToolRequest(invocation=invocation("1", name, config), context=context)
         try:
-            events = [event async for event in self.stub.ExecuteTool(request, **outgoing(seconds))]
+            events = [
+                event async for event in self.stub.ExecuteTool(request, **new_call_options(seconds))
+            ]
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error) from error
         *statuses, last = events
@@ -82,7 +84,7 @@ class Client:
         try:
             return [
                 list(response.events)
-                async for response in self.stub.ExecuteTools(request, **outgoing(seconds))
+                async for response in self.stub.ExecuteTools(request, **new_call_options(seconds))
             ]
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error) from error

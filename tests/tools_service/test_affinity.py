@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_tools_service import affinity
 from heddle_tools_service.knowledge.embedders import multilingual_e5
 from heddle_tools_service.sdk import Example, ToolArguments, ToolCall, ToolError, ToolResult, tool
@@ -65,7 +65,7 @@ async def told(
         context=context,
         compare=compare,
     )
-    response = await client.stub.AssessTools(request, **outgoing(60))
+    response = await client.stub.AssessTools(request, **new_call_options(60))
     return {each.id: each for each in response.assessments}
 
 

@@ -11,7 +11,7 @@ import pytest
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.server import Running, running
@@ -60,12 +60,12 @@ async def test_both_contracts_are_served_and_a_document_reaches_a_tool(tmp_path:
             knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(connection)
             made = knowledge_pb2.Collection(name="looms")
             await knowledge.CreateCollection(
-                knowledge_pb2.CreateCollectionRequest(collection=made), **outgoing(30)
+                knowledge_pb2.CreateCollectionRequest(collection=made), **new_call_options(30)
             )
             request = knowledge_pb2.IngestDocumentRequest(
                 collection="looms", name="shed.md", data=b"A shed is the gap between threads."
             )
-            [_ async for _ in knowledge.IngestDocument(request, **outgoing(60))]
+            [_ async for _ in knowledge.IngestDocument(request, **new_call_options(60))]
         _, result = await client.run(
             "simple_rag", {"collections": ["looms"]}, said("What is a shed?"), seconds=60
         )
@@ -151,7 +151,7 @@ def test_a_model_needs_a_connector(model: str) -> None:
 
 async def test_the_list_names_every_tool(tmp_path: Path) -> None:
     async with serving(settings(tmp_path)) as (client, _):
-        listed = await client.stub.ListTools(pb.ListToolsRequest(), **outgoing(5))
+        listed = await client.stub.ListTools(pb.ListToolsRequest(), **new_call_options(5))
 
     assert {tool.name for tool in listed.tools} == {golden.stem for golden in GOLDEN.iterdir()}
     assert not listed.problems

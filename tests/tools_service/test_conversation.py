@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import CALLER, Caller
+from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_tools_service.conversation import Scene

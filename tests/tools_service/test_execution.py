@@ -9,7 +9,7 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.struct_pb2 import Struct
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -211,7 +211,7 @@ async def test_tools_stop_when_nobody_waits_for_them() -> None:
         invocations=[invocation(str(number), "endless") for number in range(8)]
     )
     async with serving_tools(endless) as client:
-        call = client.stub.ExecuteTools(request, **outgoing(10))
+        call = client.stub.ExecuteTools(request, **new_call_options(10))
         await anext(aiter(call))
         call.cancel()
         assert await asyncio.wait_for(all_stopped.wait(), 2)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -169,7 +169,7 @@ async def test_functions_are_listed_for_each_configuration() -> None:
     ]
     async with serving_tools(weather_of, echo, silent) as client:
         request = pb.ListFunctionsRequest(invocations=invocations)
-        response = await client.stub.ListFunctions(request, **outgoing(5))
+        response = await client.stub.ListFunctions(request, **new_call_options(5))
 
     good, wrong, uncallable, unknown = response.functions
     [declared] = good.functions

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import DeadlineError, HeddleError, from_status
 from heddle_tools_service.sdk import Occasion, Tool, ToolCall, ToolResult, tool
 from tools_service.serving import invocation, outcome, serving_tools
@@ -46,10 +46,10 @@ async def test_a_tool_that_does_not_say_whether_it_is_of_use_keeps_no_other_from
     tools = asking("good", None), asking("bad", available)
     async with serving_tools(*tools, patience=0.3) as client:
         functions = await client.stub.ListFunctions(
-            pb.ListFunctionsRequest(invocations=invocations), **outgoing(10)
+            pb.ListFunctionsRequest(invocations=invocations), **new_call_options(10)
         )
         assessments = await client.stub.AssessTools(
-            pb.AssessToolsRequest(invocations=invocations), **outgoing(10)
+            pb.AssessToolsRequest(invocations=invocations), **new_call_options(10)
         )
 
     offered, not_offered = functions.functions

@@ -8,7 +8,7 @@ import grpc
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
-from heddle_runtime.calls import CALLER, Caller, outgoing
+from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.errors import (
     AlreadyExistsError,
     HeddleError,
@@ -44,7 +44,7 @@ class Knowledge:
     async def __call__(self, method: str, request: Any) -> Any:
         before = CALLER.set(self._caller)
         try:
-            return await answered(getattr(self._stub, method)(request, **outgoing(30)))
+            return await answered(getattr(self._stub, method)(request, **new_call_options(30)))
         finally:
             CALLER.reset(before)
 
@@ -57,7 +57,7 @@ class Knowledge:
         request = pb.IngestDocumentRequest(collection=collection, name=name, data=text.encode())
         before = CALLER.set(self._caller)
         try:
-            [_ async for _ in self._stub.IngestDocument(request, **outgoing(30))]
+            [_ async for _ in self._stub.IngestDocument(request, **new_call_options(30))]
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error) from error
         finally:

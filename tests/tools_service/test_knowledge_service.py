@@ -9,7 +9,7 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     AlreadyExistsError,
     HeddleError,
@@ -41,7 +41,7 @@ async def create(
     stub: "pb_grpc.KnowledgeServiceAsyncStub", name: str, **fields: Any
 ) -> pb.Collection:
     request = pb.CreateCollectionRequest(collection=pb.Collection(name=name, **fields))
-    return (await answered(stub.CreateCollection(request, **outgoing(10)))).collection
+    return (await answered(stub.CreateCollection(request, **new_call_options(10)))).collection
 
 
 async def ingest(
@@ -49,7 +49,7 @@ async def ingest(
 ) -> list[pb.IngestDocumentResponse]:
     request = pb.IngestDocumentRequest(collection="looms", name=name, data=data, **fields)
     try:
-        return [event async for event in stub.IngestDocument(request, **outgoing(30))]
+        return [event async for event in stub.IngestDocument(request, **new_call_options(30))]
     except grpc.aio.AioRpcError as error:
         raise from_rpc(error) from error
 
@@ -64,8 +64,10 @@ async def test_a_document_is_ingested_with_progress_and_found(
     *progress, last = await ingest(stub, "guides/loom.md", uri="http://w/loom")
     again = await ingest(stub, "guides/loom.md", uri="http://w/loom")
     request = pb.SearchCollectionRequest(collection="looms", query="what is a shed", top_k=1)
-    found = await answered(stub.SearchCollection(request, **outgoing(10)))
-    got = await answered(stub.GetCollection(pb.GetCollectionRequest(name="looms"), **outgoing(10)))
+    found = await answered(stub.SearchCollection(request, **new_call_options(10)))
+    got = await answered(
+        stub.GetCollection(pb.GetCollectionRequest(name="looms"), **new_call_options(10))
+    )
 
     told = [(event.progress.stage, event.progress.done, event.progress.total) for event in progress]
     assert told == [
@@ -104,7 +106,7 @@ async def test_a_search_is_ordered_as_its_request_says(
 
     async def relevance(**fields: Any) -> dict[str, float]:
         request = pb.SearchCollectionRequest(collection="looms", query=query, **fields)
-        found = await answered(stub.SearchCollection(request, **outgoing(10)))
+        found = await answered(stub.SearchCollection(request, **new_call_options(10)))
         return {passage.document: passage.relevance for passage in found.passages}
 
     by_words = await relevance(vector_weight=0.0)
@@ -130,7 +132,7 @@ async def test_a_collection_has_a_language_and_may_change_it(
 
     async def update(language: str) -> str:
         request = pb.UpdateCollectionRequest(name="looms", language=language)
-        changed = await answered(stub.UpdateCollection(request, **outgoing(10)))
+        changed = await answered(stub.UpdateCollection(request, **new_call_options(10)))
         return changed.collection.language
 
     assert await update("sv") == "sv"
@@ -155,7 +157,7 @@ async def test_a_search_beyond_the_contract_is_refused_by_its_field(
     await create(stub, "looms")
     request = pb.SearchCollectionRequest(collection="looms", query="x", **fields)
     with pytest.raises(InvalidRequestError) as refused:
-        await answered(stub.SearchCollection(request, **outgoing(10)))
+        await answered(stub.SearchCollection(request, **new_call_options(10)))
     assert [violation.field for violation in refused.value.violations] == [field]
 
 
@@ -166,7 +168,7 @@ async def test_a_reranking_that_is_not_set_up_is_a_failed_precondition(
     await create(stub, "looms")
     request = pb.SearchCollectionRequest(collection="looms", query="x", reranking=reranking)
     with pytest.raises(grpc.aio.AioRpcError) as refused:
-        await stub.SearchCollection(request, **outgoing(10))
+        await stub.SearchCollection(request, **new_call_options(10))
     assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
 
 
@@ -199,12 +201,12 @@ async def test_documents_and_collections_are_listed_in_pages(
 
     async def documents(token: str) -> tuple[list[str], str]:
         request = pb.ListDocumentsRequest(collection="looms", page_size=2, page_token=token)
-        page = await answered(stub.ListDocuments(request, **outgoing(10)))
+        page = await answered(stub.ListDocuments(request, **new_call_options(10)))
         return [each.name for each in page.documents], page.next_page_token
 
     async def collections(token: str) -> tuple[list[str], str]:
         request = pb.ListCollectionsRequest(page_size=2, page_token=token)
-        page = await answered(stub.ListCollections(request, **outgoing(10)))
+        page = await answered(stub.ListCollections(request, **new_call_options(10)))
         return [each.name for each in page.collections], page.next_page_token
 
     first, token = await documents("")
@@ -223,12 +225,12 @@ async def test_documents_and_collections_are_deleted(
     document = pb.DeleteDocumentRequest(collection="looms", name="a.txt")
     collection = pb.DeleteCollectionRequest(name="looms")
 
-    await answered(stub.DeleteDocument(document, **outgoing(10)))
+    await answered(stub.DeleteDocument(document, **new_call_options(10)))
     with pytest.raises(NotFoundError, match=r"a\.txt"):
-        await answered(stub.DeleteDocument(document, **outgoing(10)))
-    await answered(stub.DeleteCollection(collection, **outgoing(10)))
+        await answered(stub.DeleteDocument(document, **new_call_options(10)))
+    await answered(stub.DeleteCollection(collection, **new_call_options(10)))
     with pytest.raises(NotFoundError, match="looms"):
-        await answered(stub.DeleteCollection(collection, **outgoing(10)))
+        await answered(stub.DeleteCollection(collection, **new_call_options(10)))
 
 
 async def test_a_collection_of_a_server_is_only_registered(
@@ -239,7 +241,7 @@ async def test_a_collection_of_a_server_is_only_registered(
     assert dict(made.settings) == {"collection_id": "42"}
     request = pb.SearchCollectionRequest(collection="course", query="?")
     with pytest.raises(InvalidRequestError, match="lamb-kb"):
-        await answered(stub.SearchCollection(request, **outgoing(10)))
+        await answered(stub.SearchCollection(request, **new_call_options(10)))
 
 
 @pytest.mark.parametrize(
@@ -270,7 +272,7 @@ async def test_a_search_for_too_much_is_refused(
 ) -> None:
     request = pb.SearchCollectionRequest(collection="looms", query="?", **fields)
     with pytest.raises(InvalidRequestError) as caught:
-        await answered(stub.SearchCollection(request, **outgoing(10)))
+        await answered(stub.SearchCollection(request, **new_call_options(10)))
 
     assert [violation.field for violation in caught.value.violations] == [field]
 
@@ -313,7 +315,7 @@ async def test_what_belongs_to_a_document_comes_back_with_it_and_its_passages(
     time = Timestamp(seconds=1_600_000_000)
     *_, last = await ingest(stub, "a.md", metadata={"course": "2"}, document_time=time)
     search = pb.SearchCollectionRequest(collection="looms", query="shed", top_k=1)
-    (found,) = (await answered(stub.SearchCollection(search, **outgoing(10)))).passages
+    (found,) = (await answered(stub.SearchCollection(search, **new_call_options(10)))).passages
 
     document = last.ingested.document
     assert (dict(document.metadata), document.document_time) == ({"course": "2"}, time)
@@ -359,9 +361,9 @@ async def test_the_passages_of_a_document_are_listed_in_pages_with_their_places(
         collection="looms", document=last.ingested.document.id, page_size=1
     )
 
-    first = await answered(stub.ListPassages(request, **outgoing(10)))
+    first = await answered(stub.ListPassages(request, **new_call_options(10)))
     request.page_token = first.next_page_token
-    second = await answered(stub.ListPassages(request, **outgoing(10)))
+    second = await answered(stub.ListPassages(request, **new_call_options(10)))
 
     assert second.next_page_token == ""
     passages = [*first.passages, *second.passages]
@@ -381,11 +383,11 @@ async def test_pages_of_passages_do_not_mix_versions_of_a_document(
     await ingest(stub, "a.md")
     request = pb.ListPassagesRequest(collection="looms", document="a.md", page_size=1)
     request.page_token = (
-        await answered(stub.ListPassages(request, **outgoing(10)))
+        await answered(stub.ListPassages(request, **new_call_options(10)))
     ).next_page_token
     await ingest(stub, "a.md", b"# Other\n\none\n\n# Text\n\ntwo")
     with pytest.raises(InvalidRequestError, match="ingested again"):
-        await answered(stub.ListPassages(request, **outgoing(10)))
+        await answered(stub.ListPassages(request, **new_call_options(10)))
 
 
 async def test_passages_of_a_document_that_is_not_there_are_not_found(
@@ -395,4 +397,4 @@ async def test_passages_of_a_document_that_is_not_there_are_not_found(
     for document in ("a.md", "doc_" + "0" * 32):
         request = pb.ListPassagesRequest(collection="looms", document=document)
         with pytest.raises(NotFoundError):
-            await answered(stub.ListPassages(request, **outgoing(10)))
+            await answered(stub.ListPassages(request, **new_call_options(10)))

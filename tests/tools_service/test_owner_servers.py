@@ -9,7 +9,7 @@ import pytest
 from heddle.account.v1 import account_pb2
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_runtime.calls import CALLER, Caller
+from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import ToolFailedError, UnavailableError
 from heddle_runtime.identity import Identity

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.server import Running, running
 from heddle_tools_service.app import ToolsSettings, app
 from heddle_tools_service.knowledge.embedders.embedding import MiniLmEmbedder
@@ -141,12 +141,12 @@ async def ingest(service: Running) -> None:
     knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(service.local)  # it stands for a channel
     made = knowledge_pb2.Collection(name="notes")
     await knowledge.CreateCollection(
-        knowledge_pb2.CreateCollectionRequest(collection=made), **outgoing(30)
+        knowledge_pb2.CreateCollectionRequest(collection=made), **new_call_options(30)
     )
     request = knowledge_pb2.IngestDocumentRequest(
         collection="notes", name="a.txt", data=b"A shed is the gap between threads."
     )
-    assert [_ async for _ in knowledge.IngestDocument(request, **outgoing(60))]
+    assert [_ async for _ in knowledge.IngestDocument(request, **new_call_options(60))]
 
 
 def test_the_environment_chooses(monkeypatch: pytest.MonkeyPatch) -> None:

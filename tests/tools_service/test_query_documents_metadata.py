@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from google.protobuf.json_format import MessageToDict
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import HeddleError, ToolFailedError, from_status
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
@@ -244,7 +244,9 @@ async def test_models_are_offered_it_only_with_collections(store: KnowledgeStore
             request = pb.ListFunctionsRequest(
                 invocations=[invocation("1", TOOL, {"collections": collections})]
             )
-            [functions] = (await client.stub.ListFunctions(request, **outgoing(30))).functions
+            [functions] = (
+                await client.stub.ListFunctions(request, **new_call_options(30))
+            ).functions
             offered.append([function.name for function in functions.functions])
         refused = await failure(client, {"collections": []}, sql="SELECT 1")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import InvalidRequestError, NotFoundError
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Tool, ToolResult, tool
@@ -39,7 +39,7 @@ async def test_a_file_of_under_40_lines_in_a_mounted_folder_is_found_and_runs(
     assert len((tmp_path / "greet.py").read_text().splitlines()) < 40
 
     async with serving(Registry.discover(tmp_path)) as client:
-        listed = await client.stub.ListTools(pb.ListToolsRequest(), **outgoing(5))
+        listed = await client.stub.ListTools(pb.ListToolsRequest(), **new_call_options(5))
         _, result = await client.run("greet", {}, said("hi"))
 
     found = next(each for each in listed.tools if each.name == "greet")
@@ -93,7 +93,9 @@ async def test_broken_plugins_are_told_and_skipped(tmp_path: Path) -> None:
     (tmp_path / "_ignored.py").write_text("raise RuntimeError")
 
     async with serving(Registry.discover(tmp_path)) as client:
-        listed = await client.stub.ListTools(pb.ListToolsRequest(page_size=200), **outgoing(5))
+        listed = await client.stub.ListTools(
+            pb.ListToolsRequest(page_size=200), **new_call_options(5)
+        )
 
     told = {problem.origin.removeprefix("folder:"): problem.message for problem in listed.problems}
     assert told.keys() == BROKEN.keys()
@@ -152,7 +154,7 @@ async def test_tools_are_listed_in_pages_with_problems_on_the_first(tmp_path: Pa
     async with serving(registry) as client:
         while True:
             request = pb.ListToolsRequest(page_size=5, page_token=token)
-            page = await client.stub.ListTools(request, **outgoing(5))
+            page = await client.stub.ListTools(request, **new_call_options(5))
             names += [each.name for each in page.tools]
             problems.append(len(page.problems))
             if not (token := page.next_page_token):
@@ -166,7 +168,7 @@ async def test_tools_are_listed_in_pages_with_problems_on_the_first(tmp_path: Pa
 async def test_a_bad_page_token_is_refused() -> None:
     async with serving(Registry.of(make("a"))) as client:
         with pytest.raises(Exception, match="page token"):
-            await client.stub.ListTools(pb.ListToolsRequest(page_token="?"), **outgoing(5))
+            await client.stub.ListTools(pb.ListToolsRequest(page_token="?"), **new_call_options(5))
 
 
 async def test_a_missing_deadline_is_refused() -> None:
@@ -177,7 +179,9 @@ async def test_a_missing_deadline_is_refused() -> None:
 
 async def test_one_tool_can_be_asked_for() -> None:
     async with serving(Registry.discover(None)) as client:
-        response = await client.stub.GetTool(pb.GetToolRequest(name="rubric"), **outgoing(5))
+        response = await client.stub.GetTool(
+            pb.GetToolRequest(name="rubric"), **new_call_options(5)
+        )
 
     assert response.tool.title == "Assessment Rubric"
     assert response.tool.version == "1.0"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import from_status
-from heddle_runtime.structs import to_struct
+from heddle_runtime.struct_codec import to_struct
 from heddle_tools_service.definitions import DefinitionError
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import (
@@ -108,7 +108,7 @@ async def assessments(
 ) -> Mapping[str, pb.Assessment]:
     invocations = [pb.ToolInvocation(id=name, name=name) for name in names]
     request = pb.AssessToolsRequest(invocations=invocations, context=context)
-    response = await client.stub.AssessTools(request, **outgoing(10))
+    response = await client.stub.AssessTools(request, **new_call_options(10))
     return {each.id: each for each in response.assessments}
 
 
@@ -283,7 +283,7 @@ async def test_what_is_of_no_use_is_not_offered_to_models_either() -> None:
 
     async with serving_tools(idle) as client:
         request = pb.ListFunctionsRequest(invocations=[pb.ToolInvocation(id="1", name="idle")])
-        listed = await client.stub.ListFunctions(request, **outgoing(10))
+        listed = await client.stub.ListFunctions(request, **new_call_options(10))
         told = await assessments(client, "idle")
 
     assert not listed.functions[0].functions

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from google.protobuf.struct_pb2 import Struct
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import Violation
-from heddle_runtime.structs import from_struct
+from heddle_runtime.struct_codec import from_struct
 from heddle_tools_service.definitions import DefinitionError
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.schemas import CompiledSchema
@@ -232,4 +232,4 @@ async def validate(name: str, config: dict[str, Any]) -> pb.ValidateToolConfigRe
     struct.update(config)
     async with serving(Registry.discover(None)) as client:
         request = pb.ValidateToolConfigRequest(name=name, config=struct)
-        return await client.stub.ValidateToolConfig(request, **outgoing(5))
+        return await client.stub.ValidateToolConfig(request, **new_call_options(5))

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -89,7 +89,7 @@ async def called(
 async def offered(folder: Path, config: dict[str, Any] | None = None) -> pb.ToolFunctions:
     async with serving(Registry.discover(folder)) as client:
         request = pb.ListFunctionsRequest(invocations=[invocation("1", "look_up", config)])
-        [found] = (await client.stub.ListFunctions(request, **outgoing(5))).functions
+        [found] = (await client.stub.ListFunctions(request, **new_call_options(5))).functions
     return found
 
 
@@ -194,7 +194,7 @@ async def test_our_own_tools_have_such_a_switch_too() -> None:
     invocations = [invocation("1", "door"), invocation("2", "door", {"open": True})]
     async with serving_tools(door) as client:
         request = pb.ListFunctionsRequest(invocations=invocations)
-        shut, wide = (await client.stub.ListFunctions(request, **outgoing(5))).functions
+        shut, wide = (await client.stub.ListFunctions(request, **new_call_options(5))).functions
 
     assert [len(each.functions) for each in (shut, wide)] == [0, 1]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_tools_service.sdk import (
     Environment,
     Found,
@@ -85,7 +85,7 @@ async def assessed(*earlier: Found, prompt: str = "What does it show?") -> tuple
     look = pb.ToolInvocation(id="1", name=visual_interpretation.name)
     request = pb.AssessToolsRequest(invocations=[look], context=context)
     async with serving_tools(visual_interpretation) as client:
-        response = await client.stub.AssessTools(request, **outgoing(10))
+        response = await client.stub.AssessTools(request, **new_call_options(10))
     (told,) = response.assessments
     return told.available, told.reason
 
@@ -106,7 +106,7 @@ async def test_a_model_is_offered_the_function_before_anything_was_asked() -> No
     look = pb.ToolInvocation(id="1", name=visual_interpretation.name)
     async with serving_tools(visual_interpretation) as client:
         request = pb.ListFunctionsRequest(invocations=[look])
-        offered = await client.stub.ListFunctions(request, **outgoing(10))
+        offered = await client.stub.ListFunctions(request, **new_call_options(10))
     assert [each.name for each in offered.functions[0].functions] == ["visual_interpretation"]
 
 

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 from heddle_runtime import logs
-from heddle_runtime.acting import Acting
-from heddle_runtime.calls import CALLER, Caller, Stopwatch
+from heddle_runtime.call_metadata import CALLER, Caller, Stopwatch
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.owner_settings import OwnerSettings
+from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.service_credentials import ServiceCredentials
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Receive, Scope, Send
 
@@ -119,7 +119,7 @@ def app(settings: GatewaySettings, peers: Peers) -> Gateway:
     if settings.api_key:
         holders[settings.api_key.get_secret_value()] = Holder(OPERATOR)
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
-    acting = Acting("heddle-gateway", secret)
+    acting = ServiceCredentials("heddle-gateway", secret)
     gate = Gate(
         Keyring(holders),
         IssuedKeys(peers.accounts, acting),
@@ -128,7 +128,7 @@ def app(settings: GatewaySettings, peers: Peers) -> Gateway:
         development=settings.development,
         origins=settings.cors_origins,
     )
-    organizations = OwnerSettings(
+    organizations = OrganizationSettings(
         peers.accounts, acting, remembered=REMEMBERED, without_servers=True
     )
     small_models = SmallModels(organizations, settings.small_model)

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from heddle_runtime.calls import AUTHORIZATION, CALLER, Caller
+from heddle_runtime.call_metadata import AUTHORIZATION, CALLER, Caller
 from heddle_runtime.errors import PermissionDeniedError, UnauthenticatedError
 from heddle_runtime.identity import ADMIN, Identity, TokenSigner
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from urllib.parse import quote
 
 import grpc
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import ResponseStream, streaming
 from heddle_runtime.errors import (
     HeddleError,
@@ -95,7 +95,7 @@ async def _complete(
             if not ordered.stream:
                 return await _whole(state, exchange, ordered, view)
             call = state.peers.orchestrator.RunCompletion(
-                ordered.request, **outgoing(settings.deadline)
+                ordered.request, **new_call_options(settings.deadline)
             )
             async with streaming(cast("Run", call)) as run:
                 return await _stream(state, exchange, ordered, view, run, lifeline)
@@ -190,7 +190,7 @@ async def answered(state: "State", request: "RunWholeCompletionRequest", answer:
         ProviderGarbledError: It ended without an answer.
     """
     response = await state.peers.orchestrator.RunWholeCompletion(
-        request, **outgoing(state.settings.deadline)
+        request, **new_call_options(state.settings.deadline)
     )
     answer.take(response.events[:])
     if answer.done is None:

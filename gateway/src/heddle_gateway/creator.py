@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.migration.v1 import record_pb2
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import AlreadyExistsError
 
 from heddle_gateway import etags, queries, records

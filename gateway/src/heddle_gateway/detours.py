@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from heddle.assistant.v1.assistant_pb2 import Assistant, GetAssistantRequest, ModelRef
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest
-from heddle_runtime.calls import CALLER, caller
+from heddle_runtime.call_metadata import CALLER, caller
 from heddle_runtime.errors import PermissionDeniedError
 
 from heddle_gateway.peers import ask

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.structs import from_struct
+from heddle_runtime.struct_codec import from_struct
 
 from heddle_gateway import fields
 from heddle_gateway.json_text import Place

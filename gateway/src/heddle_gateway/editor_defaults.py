@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from heddle.account.v1.account_pb2 import ResolveSettingsResponse
 from heddle.connector.v1.connector_pb2 import ListModelsRequest
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity import home
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import msgspec
-from heddle_runtime.calls import REQUEST_ID, TRACE, new_request_id
+from heddle_runtime.call_metadata import REQUEST_ID, TRACE, new_request_id
 from starlette.types import Receive, Scope, Send
 
 from heddle_gateway.line import Headers

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 from google.protobuf.struct_pb2 import Struct
-from heddle_runtime.structs import to_struct
+from heddle_runtime.struct_codec import to_struct
 
 from heddle_gateway.json_text import Place
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import grpc
 import structlog
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.acting import Acting
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     InvalidRequestError,
     PermissionDeniedError,
@@ -24,7 +23,8 @@ from heddle_runtime.errors import (
     from_rpc,
 )
 from heddle_runtime.identity import Identity, home
-from heddle_runtime.remembered import Remembered
+from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.ttl_cache import TTLCache
 from msgspec.structs import replace
 
 from heddle_gateway.exchange import Exchange
@@ -47,10 +47,10 @@ _TIMEOUT = 5.0
 class Speakers:
     """Asks the account service who somebody is; about one person only once at a time."""
 
-    def __init__(self, accounts: "AccountServiceAsyncStub", acting: Acting) -> None:
+    def __init__(self, accounts: "AccountServiceAsyncStub", acting: ServiceCredentials) -> None:
         self._accounts = accounts
         self._acting = acting
-        self._known: Remembered[Identity, pb.Standing.ValueType] = Remembered(REMEMBERED)
+        self._known: TTLCache[Identity, pb.Standing.ValueType] = TTLCache(REMEMBERED)
 
     async def speaker(self, holder: Holder, exchange: Exchange) -> Identity:
         """Return in whose name a request with a trusted key comes.
@@ -77,7 +77,7 @@ class Speakers:
         request = pb.ResolveUserRequest(email=identity.subject, organization=home(identity))
         try:
             with self._acting.itself():
-                found = await self._accounts.ResolveUser(request, **outgoing(_TIMEOUT))
+                found = await self._accounts.ResolveUser(request, **new_call_options(_TIMEOUT))
         except grpc.aio.AioRpcError as error:
             known = from_rpc(error)
             log.error("users cannot be checked", reason=known.reason, cause=known.message)  # noqa: TRY400 - the service is at fault, a traceback says nothing

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import grpc
 import structlog
 from heddle.account.v1.account_pb2 import ResolveKeyRequest
-from heddle_runtime.acting import Acting
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import UnauthenticatedError, UnavailableError, from_rpc
 from heddle_runtime.identity import Identity
-from heddle_runtime.remembered import Remembered
+from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_gateway.keyring import Holder
 
@@ -28,10 +28,10 @@ _TIMEOUT = 5.0
 class IssuedKeys:
     """Asks the account service whose a key is; about one key only once at a time."""
 
-    def __init__(self, accounts: "AccountServiceAsyncStub", acting: Acting) -> None:
+    def __init__(self, accounts: "AccountServiceAsyncStub", acting: ServiceCredentials) -> None:
         self._accounts = accounts
         self._acting = acting
-        self._known: Remembered[bytes, Holder | None] = Remembered(REMEMBERED)
+        self._known: TTLCache[bytes, Holder | None] = TTLCache(REMEMBERED)
 
     async def holder(self, key: str) -> Holder | None:
         """Return whom a key stands for; None if it is of no use.
@@ -48,7 +48,7 @@ class IssuedKeys:
         try:
             with self._acting.itself():
                 found = await self._accounts.ResolveKey(
-                    ResolveKeyRequest(key=key), **outgoing(_TIMEOUT)
+                    ResolveKeyRequest(key=key), **new_call_options(_TIMEOUT)
                 )
         except grpc.aio.AioRpcError as error:
             known = from_rpc(error)

@@ -7,7 +7,7 @@ import grpc
 from heddle.assistant.v1.assistant_pb2 import MODE_FUNCTION, Assistant, ModelRef
 from heddle.chat.v1.chat_pb2 import FunctionDeclaration
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import caller, outgoing
+from heddle_runtime.call_metadata import caller, new_call_options
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError, from_rpc
 
@@ -76,7 +76,7 @@ async def call(state: "State", name: str, arguments_json: str, told: Told) -> pb
         invocation=pb.ToolInvocation(id=tool, name=tool, function_call=called),
         context=pb.RunContext(assistant=_own()),
     )
-    run = state.peers.tools.ExecuteTool(request, **outgoing(state.settings.deadline))
+    run = state.peers.tools.ExecuteTool(request, **new_call_options(state.settings.deadline))
     try:
         async with streaming(cast("ResponseStream[pb.ExecuteToolResponse]", run)) as events:
             async for event in events:

@@ -18,7 +18,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import ResourceExhaustedError, from_rpc
 
@@ -84,7 +84,7 @@ class Peers:
         connector: Any,  # noqa: ANN401 - as above
         assistants: Any,  # noqa: ANN401 - as above
     ) -> "Peers":
-        """Return the peers at the ends of these channels, of `grpc.aio` or `LocalChannel`."""
+        """Return the peers at the ends of these channels, of `grpc.aio` or `InProcessChannel`."""
         channels = dict(zip(SERVICES, (orchestrator, tools, connector, assistants), strict=True))
         return cls(
             orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator),
@@ -133,7 +133,7 @@ async def ask(
         HeddleError: The call failed.
     """
     try:
-        return await method(request, **outgoing(timeout))
+        return await method(request, **new_call_options(timeout))
     except grpc.aio.AioRpcError as error:
         raise from_rpc(error) from error
 

@@ -3,10 +3,10 @@
 import structlog
 from heddle.account.v1.account_pb2 import ResolveSettingsResponse
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import HeddleError, NotSetUpError
 from heddle_runtime.identity import home
-from heddle_runtime.owner_settings import OwnerSettings
+from heddle_runtime.organization_settings import OrganizationSettings
 
 PICTURES = "banana_img"
 """The connector that makes pictures and writes nothing."""
@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 class SmallModels:
     """Knows the small models of organisations and that of the environment."""
 
-    def __init__(self, settings: OwnerSettings, environments: str) -> None:
+    def __init__(self, settings: OrganizationSettings, environments: str) -> None:
         self._settings = settings
         self._environments = environments
 

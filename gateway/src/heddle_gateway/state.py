@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from heddle_runtime.acting import Acting
-from heddle_runtime.owner_settings import OwnerSettings
+from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.service_credentials import ServiceCredentials
 
 from heddle_gateway.auth import Gate
 from heddle_gateway.health import Health
@@ -21,9 +21,9 @@ class State:
     peers: Peers
     gate: Gate
     health: Health
-    acting: Acting
+    acting: ServiceCredentials
     """The gateway's own identity, for what it asks for itself."""
-    organizations: OwnerSettings
+    organizations: OrganizationSettings
     """What organisations have set up, without what opens their servers."""
     small_models: SmallModels
     lifelines: Lifelines = field(default_factory=Lifelines)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.struct_pb2 import Struct
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
-from heddle_runtime.structs import from_struct
+from heddle_runtime.struct_codec import from_struct
 
 from heddle_gateway import cursors, fields, queries
 from heddle_gateway.bodies import read_object

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle_runtime.errors import NotFoundError
-from heddle_runtime.structs import from_struct
+from heddle_runtime.struct_codec import from_struct
 
 from heddle_gateway import fields
 from heddle_gateway.bodies import read_object

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.structs import to_struct
+from heddle_runtime.struct_codec import to_struct
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from heddle_migration_service.conversion.bindings import fillable

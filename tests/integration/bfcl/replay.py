@@ -21,9 +21,9 @@ from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime import logs
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
-from heddle_runtime.structs import to_struct
+from heddle_runtime.struct_codec import to_struct
 from integration.bfcl.apis import PLUGIN, WORLDS, begin, methods, plain, tool_of
 from integration.bfcl.scenarios import CATEGORIES, Scenario, Turn, scenarios
 from integration.functions.upstream import Delta, Upstream, says, serving
@@ -79,7 +79,7 @@ class Replays:
             request = pb.RunCompletionRequest(
                 assistant=_assistant(scenario, turn, name), messages=said
             )
-            run = self.stub.RunCompletion(request, **outgoing(60))
+            run = self.stub.RunCompletion(request, **new_call_options(60))
             events = [event async for response in run for event in response.events]
             answer = "".join(event.text_delta for event in events)
             if answer.split() != ["Done."]:

@@ -18,9 +18,9 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
-from heddle_runtime.structs import to_struct
+from heddle_runtime.struct_codec import to_struct
 from integration.functions.toolbox import PLUGIN
 from integration.functions.upstream import Delta, Upstream, calls, goes_on, says, scripted
 from integration.whole import whole
@@ -164,9 +164,11 @@ async def told(case: Case, folder: Path, *, watched: bool) -> tuple[list[pb.RunE
             stub = pb_grpc.OrchestratorServiceStub(to)
             if not watched:
                 request = pb.RunWholeCompletionRequest(run=case.request())
-                events = list((await stub.RunWholeCompletion(request, **outgoing(20))).events)
+                events = list(
+                    (await stub.RunWholeCompletion(request, **new_call_options(20))).events
+                )
             else:
-                run = stub.RunCompletion(case.request(), **outgoing(20))
+                run = stub.RunCompletion(case.request(), **new_call_options(20))
                 events = [event async for response in run for event in response.events]
     return events, upstream
 

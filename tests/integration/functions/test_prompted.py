@@ -12,7 +12,7 @@ from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_connector.toolcalls import read_tool_calls
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from integration.functions.toolbox import PLUGIN
 from integration.functions.upstream import Delta, Upstream, says, scripted
@@ -69,7 +69,7 @@ async def answered(
         options=chat_pb2.GenerationOptions(extra_json=json.dumps(extra or {})),
     )
     async with whole(folder) as heddle, channel(heddle.stack.orchestrator, CONTRACT) as to:
-        run = pb_grpc.OrchestratorServiceStub(to).RunCompletion(request, **outgoing(20))
+        run = pb_grpc.OrchestratorServiceStub(to).RunCompletion(request, **new_call_options(20))
         events = [event async for response in run for event in response.events]
     return "".join(event.text_delta for event in events)
 

@@ -12,7 +12,7 @@ from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_migration_service.accounts.opening import AccountSettings, account_service
 from heddle_migration_service.database.engine import Database, open_database
 from heddle_migration_service.database.upgrading import upgrade
-from heddle_runtime.calls import AUTHORIZATION
+from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.server import Binding, running

@@ -16,7 +16,7 @@ from heddle_migration_service.conversion import (
 )
 from heddle_migration_service.conversion.columns import LegacyColumns
 from heddle_migration_service.conversion.text import DEEPEST, checked
-from heddle_runtime.structs import from_struct
+from heddle_runtime.struct_codec import from_struct
 from heddle_runtime.validation import is_complete
 
 ROW = StoredColumns(

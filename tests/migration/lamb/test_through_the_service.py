@@ -13,7 +13,7 @@ from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
 from heddle_migration_service.app import MigrationSettings, app
 from heddle_migration_service.database.engine import open_database
 from heddle_migration_service.database.schema import organizations
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.server import running
 from migration.lamb.lamb_database import filled, legacy_rows
@@ -43,7 +43,7 @@ async def service(database_url: str, tmp_path: Path) -> AsyncIterator[grpc.aio.C
 
 async def imported(service: grpc.aio.Channel) -> list[pb.ImportLambResponse]:
     stub = pb_grpc.MigrationServiceStub(service)
-    return [each async for each in stub.ImportLamb(pb.ImportLambRequest(), **outgoing(60))]
+    return [each async for each in stub.ImportLamb(pb.ImportLambRequest(), **new_call_options(60))]
 
 
 async def test_an_imported_assistant_answers_under_its_old_name(service: grpc.aio.Channel) -> None:
@@ -51,7 +51,7 @@ async def test_an_imported_assistant_answers_under_its_old_name(service: grpc.ai
     stub = assistant_pb2_grpc.AssistantServiceStub(service)
     for reference in ("lamb_assistant.42", "42", "LAMB:3_tutor"):
         request = assistant_pb2.GetAssistantRequest(reference=reference)
-        response = await stub.GetAssistant(request, **outgoing(20))
+        response = await stub.GetAssistant(request, **new_call_options(20))
         found = response.assistant
         assert (found.id, found.owner, found.organization) == ("42", "bo@example.org", "physics")
         assert response.published
@@ -64,7 +64,7 @@ async def test_the_quota_of_an_imported_assistant_takes_effect(service: grpc.aio
     stub = assistant_pb2_grpc.AssistantServiceStub(service)
     for row in limited:
         request = assistant_pb2.GetAssistantRequest(reference=str(row["id"]))
-        response = await stub.GetAssistant(request, **outgoing(20))
+        response = await stub.GetAssistant(request, **new_call_options(20))
         assert response.quota == assistant_pb2.Quota(limit_micros=5_000_000)
 
 
@@ -74,7 +74,7 @@ async def test_every_legacy_row_migrates_after_its_import_but_the_broken_one(
     await imported(service)
     stub = pb_grpc.MigrationServiceStub(service)
 
-    calls = stub.MigrateAssistants(pb.MigrateAssistantsRequest(), **outgoing(60))
+    calls = stub.MigrateAssistants(pb.MigrateAssistantsRequest(), **new_call_options(60))
     responses = [each async for each in calls]
 
     refused = [
@@ -93,7 +93,7 @@ async def test_the_settings_of_an_organisation_are_kept_sealed_and_still_of_use(
     stub = account_pb2_grpc.AccountServiceStub(service)
 
     request = account_pb2.ResolveSettingsRequest(owner="bo@example.org")
-    response = await stub.ResolveSettings(request, **outgoing(20))
+    response = await stub.ResolveSettings(request, **new_call_options(20))
 
     assert response.organization == "physics"
     assert response.providers["openai"].api_key == "sk-lambs-own"

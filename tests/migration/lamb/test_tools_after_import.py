@@ -12,7 +12,7 @@ import httpx
 import pytest
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc
-from heddle_runtime.calls import AUTHORIZATION
+from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.egress import SETTING
 from heddle_runtime.identity import Identity, TokenSigner
 from integration.browser import browser

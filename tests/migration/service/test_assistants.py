@@ -12,7 +12,7 @@ from heddle_runtime.errors import (
     PermissionDeniedError,
 )
 from heddle_runtime.identity import ANONYMOUS, Identity
-from heddle_runtime.structs import to_struct
+from heddle_runtime.struct_codec import to_struct
 from migration.serving import ADA, ADMIN, MODEL, Service, serving
 from migration.stored import keep, keep_user, kept, original
 

@@ -8,7 +8,7 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_migration_service.database.engine import Database
 from heddle_runtime.errors import AlreadyExistsError, InvalidRequestError
 from heddle_runtime.identity import Identity
-from heddle_runtime.structs import to_struct
+from heddle_runtime.struct_codec import to_struct
 from migration.serving import ADA, Caller, Service
 from migration.stored import LEGACY, keep, keep_user, kept
 

@@ -16,7 +16,7 @@ from heddle_runtime.errors import (
     NotFoundError,
 )
 from heddle_runtime.identity import Identity
-from heddle_runtime.structs import from_struct
+from heddle_runtime.struct_codec import from_struct
 from migration.serving import ADA, ADMIN, Caller, Service
 from migration.stored import LEGACY, TEXT, everything, keep, keep_many, kept, original
 

@@ -11,7 +11,7 @@ import grpc
 import pytest
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
-from heddle_runtime.calls import CALLER, Caller
+from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import HeddleError, from_rpc
 from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity
 from heddle_runtime.server import Binding, running

@@ -9,7 +9,7 @@ from google.protobuf.struct_pb2 import Struct
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
-from heddle_runtime.structs import from_struct, to_struct
+from heddle_runtime.struct_codec import from_struct, to_struct
 from heddle_tools_service.knowledge.locks import exclusive
 from heddle_tools_service.uploads.attachments import Attachments
 from tools_service.uploads.desk import Desk, refusal, serving

@@ -7,7 +7,7 @@ import pytest
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
-from heddle_runtime.structs import to_struct
+from heddle_runtime.struct_codec import to_struct
 from tools_service.uploads.desk import Desk, refusal, serving
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import InvalidRequestError, ToolFailedError
 from tools_service.serving import Client, invocation, text_of
 from tools_service.workspace.asking import ANA, CHANGE, asked_by, done
@@ -65,7 +65,7 @@ async def test_models_are_told_of_all_five(client: Client) -> None:
     names = ["patch_file", "read_file", "list_files", "search_files", "restore_file"]
     request = pb.ListFunctionsRequest(invocations=[invocation(name, name) for name in names])
     with asked_by(ANA):
-        response = await client.stub.ListFunctions(request, **outgoing(5))
+        response = await client.stub.ListFunctions(request, **new_call_options(5))
 
     assert [offer.functions[0].name for offer in response.functions] == names
     patch = json.loads(response.functions[0].functions[0].parameters_schema_json)

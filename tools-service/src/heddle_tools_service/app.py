@@ -9,11 +9,11 @@ import httpx
 from heddle.connector.v1 import connector_pb2
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
-from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
-from heddle_runtime.owner_settings import ACCOUNTS, OwnerSettings
+from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings
 from heddle_runtime.server import Binding, bind
+from heddle_runtime.service_credentials import ServiceCredentials
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
@@ -270,7 +270,7 @@ def _web(
     settings: ToolsSettings,
     http: httpx.AsyncClient,
     guarded_http: httpx.AsyncClient,
-    owners: OwnerSettings | None,
+    owners: OrganizationSettings | None,
 ) -> WebSearches:
     keys = {str(name): key.get_secret_value() for name, key in settings.web_search_keys.items()}
     sites = operators_sites(keys, settings.web_search_searxng_url)
@@ -291,7 +291,7 @@ def _belongings(settings: ToolsSettings, accounts: Channel | None) -> Belongings
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     return known_to(
         accounts,
-        Acting("heddle-tools", secret),
+        ServiceCredentials("heddle-tools", secret),
         operators=operators,
         shared=settings.kb_shared,
         rubrics=rubrics,

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from heddle_runtime.acting import Acting
-from heddle_runtime.owner_settings import Channel, OwnerSettings, account_stub
+from heddle_runtime.organization_settings import Channel, OrganizationSettings, account_stub
+from heddle_runtime.service_credentials import ServiceCredentials
 
 from heddle_tools_service.providers.files import NumberOf, no_number
 from heddle_tools_service.providers.kb_server import KnowledgeServer
@@ -26,13 +26,13 @@ class Belongings:
     number_of: NumberOf
     rubrics: RubricLibrary | RubricFolder
     site_of: SiteOf
-    settings: OwnerSettings | None
+    settings: OrganizationSettings | None
     """What organisations have set up; None if nobody keeps it."""
 
 
 def known_to(
     accounts: Channel,
-    acting: Acting,
+    acting: ServiceCredentials,
     *,
     operators: KnowledgeServer | None,
     shared: bool,
@@ -49,7 +49,7 @@ def known_to(
         rubrics: Those of the operator's folder.
         moodle: The Moodle that the operator has set up.
     """
-    settings = OwnerSettings(account_stub(accounts), acting)
+    settings = OrganizationSettings(account_stub(accounts), acting)
     return Belongings(
         OwnerServers(settings, operators, shared),
         RegisteredCollections(accounts, acting, operators.url if operators else ""),

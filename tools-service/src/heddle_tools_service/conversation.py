@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_tools_service.sdk import Assistant, Caller, EarlierResult, TreeData

@@ -7,16 +7,16 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import from_rpc
-from heddle_runtime.local import LocalChannel
+from heddle_runtime.in_process import InProcessChannel
 
 from heddle_tools_service.sdk import ToolUnavailableError
 
 if TYPE_CHECKING:  # a class of the stubs alone
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
 
-Channel = grpc.aio.Channel | LocalChannel
+Channel = grpc.aio.Channel | InProcessChannel
 
 
 class SmallModel:
@@ -42,7 +42,7 @@ class SmallModel:
         )
         request = pb.GenerateWholeMessageRequest(generation=generation)
         try:
-            response = await self._stub.GenerateWholeMessage(request, **outgoing(timeout))
+            response = await self._stub.GenerateWholeMessage(request, **new_call_options(timeout))
         except grpc.aio.AioRpcError as error:
             known = from_rpc(error)
             raise ToolUnavailableError(f"The small model gave no answer: {known}") from known

@@ -19,7 +19,7 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 from heddle_runtime.redaction import redact, redact_value
-from heddle_runtime.structs import to_struct
+from heddle_runtime.struct_codec import to_struct
 
 from heddle_tools_service.definitions import is_slot
 from heddle_tools_service.sdk import FileChange, Source, ToolError, ToolResult, ToolUnavailableError

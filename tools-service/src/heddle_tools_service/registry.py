@@ -14,7 +14,7 @@ from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
 from heddle_runtime.plugins import Plugins, Problem, discover
-from heddle_runtime.structs import from_struct
+from heddle_runtime.struct_codec import from_struct
 
 from heddle_tools_service import tools
 from heddle_tools_service.adapters import tools_in

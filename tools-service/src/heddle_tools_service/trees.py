@@ -6,7 +6,7 @@ from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.structs import from_struct
+from heddle_runtime.struct_codec import from_struct
 
 from heddle_tools_service.routing import Environment, FailedTool, Found, PastRun, TreeData
 from heddle_tools_service.sdk import Tool

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.calls import Stopwatch
+from heddle_runtime.call_metadata import Stopwatch
 from heddle_runtime.errors import HeddleError, to_status
 
 from heddle_tools_service.affinity import Affinities

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from heddle_runtime.outputs import shortened
+from heddle_runtime.frontend_payloads import shortened
 
 from heddle_tools_service.outcomes import LONGEST_TEXT
 from heddle_tools_service.sdk import (

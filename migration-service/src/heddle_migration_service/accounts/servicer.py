@@ -2,10 +2,10 @@
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
-from heddle_runtime.boundary import Context
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import InvalidRequestError, UnauthenticatedError, Violation
 from heddle_runtime.paging import page_size, read_token, write_token
+from heddle_runtime.server_interceptor import Context
 
 from heddle_migration_service.access import may_administer
 from heddle_migration_service.accounts import access, checks, messages

@@ -7,7 +7,7 @@ from typing import Any
 from google.protobuf import json_format
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.structs import from_struct
+from heddle_runtime.struct_codec import from_struct
 
 from heddle_migration_service.conversion import (
     VERSION_KEY,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.structs import from_struct, to_struct
+from heddle_runtime.struct_codec import from_struct, to_struct
 
 from heddle_migration_service.conversion.bindings import normal, numbered
 from heddle_migration_service.conversion.text import dump, parse, same

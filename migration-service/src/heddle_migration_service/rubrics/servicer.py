@@ -5,10 +5,10 @@ from typing import Any
 
 from heddle.rubric.v1 import rubric_pb2 as pb
 from heddle.rubric.v1 import rubric_pb2_grpc as pb_grpc
-from heddle_runtime.boundary import Context
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.paging import page_size, write_token
+from heddle_runtime.server_interceptor import Context
 
 from heddle_migration_service.accounts.access import require_service
 from heddle_migration_service.kept.paging import fitting, row_before

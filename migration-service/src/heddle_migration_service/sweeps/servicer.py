@@ -6,9 +6,9 @@ from typing import Protocol
 
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
-from heddle_runtime.boundary import Context
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import InvalidRequestError, NotSetUpError, Violation
+from heddle_runtime.server_interceptor import Context
 
 from heddle_migration_service.access import require_administrator
 from heddle_migration_service.conversion import (

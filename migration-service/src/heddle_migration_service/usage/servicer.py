@@ -2,9 +2,9 @@
 
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1 import usage_pb2_grpc as pb_grpc
-from heddle_runtime.boundary import Context
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.paging import page_size, write_token
+from heddle_runtime.server_interceptor import Context
 
 from heddle_migration_service.accounts.access import require_service
 from heddle_migration_service.kept.paging import row_before

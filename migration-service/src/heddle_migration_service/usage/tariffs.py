@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import structlog
-from heddle_runtime.remembered import Remembered
+from heddle_runtime.ttl_cache import TTLCache
 from sqlalchemy import bindparam, select
 
 from heddle_migration_service.accounts.organizations import COLUMNS, Organization
@@ -27,7 +27,7 @@ class Tariffs:
         self._file = file
         found = select(*COLUMNS).where(organizations.c.slug == bindparam("slug"))
         self._read = database.row_reader(found)
-        self._known: Remembered[str, Prices] = Remembered(REMEMBERED)
+        self._known: TTLCache[str, Prices] = TTLCache(REMEMBERED)
 
     async def of(self, slug: str) -> Prices:
         """Return the prices for an organisation's assistants."""

@@ -10,7 +10,7 @@ from functools import cache
 
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
-from heddle_runtime.calls import AUTHORIZATION, REQUEST_ID, Onward, new_request_id
+from heddle_runtime.call_metadata import AUTHORIZATION, REQUEST_ID, CallOptions, new_request_id
 from heddle_runtime.client import OPTIONS, service_config
 from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_runtime.identity import ADMIN, Identity, TokenSigner
@@ -59,10 +59,10 @@ def connected(address: str, *services: ServiceDescriptor) -> Iterator[Connection
             channel.close()
 
 
-def outgoing(timeout: float) -> Onward:
+def new_call_options(timeout: float) -> CallOptions:
     """Return what every call carries: its deadline, an id, and a token if there is a secret.
 
-    Use as `stub.Method(request, **outgoing(seconds))`, anew for each call: tokens are short-lived.
+    Use as `stub.Method(request, **new_call_options(seconds))`, anew for each call: tokens are short-lived.
     """
     metadata = [(REQUEST_ID, new_request_id())]
     if secret := os.environ.get(SECRET):

@@ -16,7 +16,7 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 
-from heddle_cli.connections import SOON, Connection, outgoing
+from heddle_cli.connections import SOON, Connection, new_call_options
 from heddle_cli.documents import Document
 from heddle_cli.failures import sentence
 
@@ -48,7 +48,7 @@ def ensure_collection(connection: Connection, wanted: knowledge_pb2.Collection) 
     """Make the collection if there is none of its name, and return whether there was none."""
     request = knowledge_pb2.CreateCollectionRequest(collection=wanted)
     try:
-        KnowledgeServiceStub(connection.channel).CreateCollection(request, **outgoing(SOON))
+        KnowledgeServiceStub(connection.channel).CreateCollection(request, **new_call_options(SOON))
     except grpc.RpcError as error:
         known = connection.failure(error)
         if isinstance(known, AlreadyExistsError):
@@ -104,7 +104,7 @@ def _ingested(
 ) -> Outcome:
     outcome = Outcome("failed", "The answer of the service was cut off.")
     stub = KnowledgeServiceStub(connection.channel)
-    call = stub.IngestDocument(request, **outgoing(LONGEST))
+    call = stub.IngestDocument(request, **new_call_options(LONGEST))
     try:
         for response in call:
             match response.WhichOneof("event"):

@@ -6,11 +6,16 @@ from pathlib import Path
 
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
-from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress, EgressSettings
-from heddle_runtime.owner_settings import ACCOUNTS, Channel, OwnerSettings, account_stub
+from heddle_runtime.organization_settings import (
+    ACCOUNTS,
+    Channel,
+    OrganizationSettings,
+    account_stub,
+)
 from heddle_runtime.server import Binding, bind
+from heddle_runtime.service_credentials import ServiceCredentials
 from pydantic import Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
@@ -107,7 +112,9 @@ async def app(
         registry = await enter(opened(plugins, http))
         if accounts is None:
             accounts = await enter(channel(settings.accounts_address, ACCOUNTS))
-        known = OwnerSettings(account_stub(accounts), Acting("heddle-connector", secret))
+        known = OrganizationSettings(
+            account_stub(accounts), ServiceCredentials("heddle-connector", secret)
+        )
         guarded = await enter(
             http_client(settings.connect_timeout, Egress(settings.private_networks))
         )

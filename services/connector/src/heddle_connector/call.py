@@ -7,7 +7,7 @@ import msgspec
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.calls import TimedCall, caller, remaining
+from heddle_runtime.call_metadata import TimedCall, caller, remaining
 from heddle_runtime.errors import ProviderGarbledError
 from msgspec import Raw
 

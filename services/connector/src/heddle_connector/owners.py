@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 from heddle.account.v1.account_pb2 import Provider, ResolveSettingsResponse
 from heddle_runtime.errors import UnavailableError
-from heddle_runtime.owner_settings import OwnerSettings
+from heddle_runtime.organization_settings import OrganizationSettings
 
 from heddle_connector.call import Call
 from heddle_connector.catalog import Offer
@@ -33,7 +33,7 @@ class Owners:
         registry: Registry,
         http: Http,
         guarded: Http,
-        settings: OwnerSettings,
+        settings: OrganizationSettings,
         *,
         shared: bool,
     ) -> None:

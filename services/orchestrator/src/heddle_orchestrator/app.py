@@ -11,9 +11,9 @@ from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
-from heddle_runtime.acting import Acting
 from heddle_runtime.client import channel
 from heddle_runtime.server import Binding, bind
+from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.settings import ServiceSettings
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -129,7 +129,7 @@ async def connect(settings: OrchestratorSettings) -> AsyncGenerator[Peers]:
 async def app(settings: OrchestratorSettings, peers: Peers) -> AsyncGenerator[Sequence[Binding]]:
     """Yield what the orchestrator service serves."""
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
-    acting, meter = Acting("heddle-orchestrator", secret), Meter()
+    acting, meter = ServiceCredentials("heddle-orchestrator", secret), Meter()
     completions = Completions(
         tools=peers.tools,
         connectors=peers.connectors,

@@ -4,10 +4,10 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from heddle.assistant.v1 import assistant_pb2
-from heddle_runtime.boundary import Context
-from heddle_runtime.calls import caller, outgoing, remaining
+from heddle_runtime.call_metadata import caller, new_call_options, remaining
 from heddle_runtime.identity import ANONYMOUS, SERVICE, Identity
-from heddle_runtime.remembered import Remembered
+from heddle_runtime.server_interceptor import Context
+from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_orchestrator.metering.budgets import Budget, budget
 from heddle_orchestrator.metering.meter import Meter
@@ -40,7 +40,7 @@ class KeptAssistants:
     def __init__(self, service: "AssistantServiceAsyncStub", seconds: float, meter: Meter) -> None:
         self._service = service
         self._meter = meter
-        self._remembered: Remembered[_Key, _Kept] = Remembered(seconds, _MOST)
+        self._remembered: TTLCache[_Key, _Kept] = TTLCache(seconds, _MOST)
 
     def known(self, reference: str) -> assistant_pb2.Assistant | None:
         """Return the assistant that the caller means by `reference`, if it was read of late.
@@ -63,7 +63,7 @@ class KeptAssistants:
         async def ask() -> _Kept:
             asked = time.monotonic()
             request = assistant_pb2.GetAssistantRequest(reference=reference)
-            response = await self._service.GetAssistant(request, **outgoing(_CAP))
+            response = await self._service.GetAssistant(request, **new_call_options(_CAP))
             return response.assistant, budget(response, self._meter, asked)
 
         key = (reference, caller().identity)

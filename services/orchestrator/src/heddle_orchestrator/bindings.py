@@ -8,7 +8,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc import status_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.calls import TimedCall, remaining
+from heddle_runtime.call_metadata import TimedCall, remaining
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, from_status
 
 from heddle_orchestrator.call import Call

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heddle.chat.v1 import chat_pb2
-from heddle_runtime.outputs import shown, written
+from heddle_runtime.frontend_payloads import shown, written
 from heddle_runtime.redaction import redact
 
 _DEEPEST = 200  # levels; whatever walks through more may find no end of the stack

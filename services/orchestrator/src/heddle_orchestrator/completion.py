@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import grpc
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime.boundary import Context
-from heddle_runtime.calls import onward
+from heddle_runtime.call_metadata import call_options
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import (
     HeddleError,
@@ -19,6 +18,7 @@ from heddle_runtime.errors import (
     Violation,
     from_rpc,
 )
+from heddle_runtime.server_interceptor import Context
 
 from heddle_orchestrator.agent import Agents, Route
 from heddle_orchestrator.agent.state import begun
@@ -152,7 +152,7 @@ class Completions:
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
         done = False
         with self._counting(planned) as counted:
-            call = self.connectors.GenerateMessage(order.generation, **onward(context))
+            call = self.connectors.GenerateMessage(order.generation, **call_options(context))
             async with streaming(call) as responses:
                 # Read to the very end: a call left after its last event counts as cancelled.
                 async for response in responses:
@@ -169,7 +169,7 @@ class Completions:
         self, planned: Plan, order: Order, context: Context, happened: "Happened"
     ) -> None:
         with self._counting(planned) as counted:
-            response = await self.connectors.GenerateWholeMessage(order, **onward(context))
+            response = await self.connectors.GenerateWholeMessage(order, **call_options(context))
             earlier = len(happened)
             if not forward(response.events[:], happened):
                 del happened[earlier:]

@@ -8,10 +8,10 @@ import grpc
 from google.protobuf.duration_pb2 import Duration
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.boundary import Context
-from heddle_runtime.calls import onward
+from heddle_runtime.call_metadata import call_options
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import ProviderGarbledError, from_rpc, to_status
+from heddle_runtime.server_interceptor import Context
 
 from heddle_orchestrator.bindings import Bound
 
@@ -80,7 +80,9 @@ async def _call(
     cap = max(b.timeout for b in bound)
     cap += min(_GRACE, cap / 4)
     try:
-        async with streaming(run.tools.ExecuteTools(request, **onward(run.context, cap))) as call:
+        async with streaming(
+            run.tools.ExecuteTools(request, **call_options(run.context, cap))
+        ) as call:
             async for response in call:
                 missing -= {
                     event.id

@@ -10,7 +10,7 @@ from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.redaction import redact, redact_value
-from heddle_runtime.structs import from_struct, to_struct
+from heddle_runtime.struct_codec import from_struct, to_struct
 
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.agent.traced import traced

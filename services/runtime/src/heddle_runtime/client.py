@@ -8,8 +8,8 @@ import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 
-from heddle_runtime.local import LocalStream
-from heddle_runtime.pipe.channel import PipeChannel
+from heddle_runtime.in_process import InProcessStream
+from heddle_runtime.multiplex.channel import MultiplexedChannel
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 KEEPALIVE_MS = 10_000
@@ -56,7 +56,7 @@ class ResponseStream(Protocol[ResponseT_co]):
 class streaming(Generic[ResponseT]):  # noqa: N801 - used like a function
     """Makes sure that a call is over when the block is left, however it is left.
 
-    Use as `async with streaming(stub.Method(request, **onward(context))) as responses:`.
+    Use as `async with streaming(stub.Method(request, **call_options(context))) as responses:`.
     """
 
     __slots__ = ("_call",)
@@ -68,7 +68,7 @@ class streaming(Generic[ResponseT]):  # noqa: N801 - used like a function
         return self._call
 
     async def __aexit__(self, *_: object) -> None:
-        if isinstance(self._call, LocalStream):
+        if isinstance(self._call, InProcessStream):
             await self._call.aclose()
         else:
             self._call.cancel()
@@ -77,11 +77,13 @@ class streaming(Generic[ResponseT]):  # noqa: N801 - used like a function
 def channel(address: str, *services: ServiceDescriptor) -> grpc.aio.Channel:
     """Return a channel that retries the calls their contracts mark as safe to repeat.
 
-    Its calls go through pipes if the server has them (see `heddle_runtime.pipe`).
+    Its calls go through pipes if the server has them (see `heddle_runtime.multiplex`).
     """
     config = json.dumps(service_config(*services))
     wire = grpc.aio.insecure_channel(address, options=[*OPTIONS, ("grpc.service_config", config)])
-    return PipeChannel(wire, {f"/{service}/{method}" for service, method in _safe(*services)})
+    return MultiplexedChannel(
+        wire, {f"/{service}/{method}" for service, method in _safe(*services)}
+    )
 
 
 def service_config(*services: ServiceDescriptor) -> dict[str, object]:

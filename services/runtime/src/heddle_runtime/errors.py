@@ -1,6 +1,6 @@
 """The exceptions services raise, and their form on the wire.
 
-Inside a service a failure is one of these exceptions. `heddle_runtime.boundary` turns it into a
+Inside a service a failure is one of these exceptions. `heddle_runtime.server_interceptor` turns it into a
 `google.rpc.Status` at the server's edge, `from_rpc` back into the same exception at the caller's,
 so that no other code handles gRPC codes. The reasons are those of
 `heddle.error.v1.ErrorReason`, without its prefix.

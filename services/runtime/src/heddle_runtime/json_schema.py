@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from jsonschema_rs import Draft202012Validator, ValidationError
 
-from heddle_runtime.patterns import NAMES, Watch, keyword
+from heddle_runtime.bounded_regex import NAMES, Watch, keyword
 from heddle_runtime.unfolding import Unfolding
 
 _MOST_WORK, _MOST_TELLING = 1_000_000, 20_000

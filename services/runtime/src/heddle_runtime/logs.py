@@ -10,8 +10,8 @@ import msgspec
 import structlog
 from structlog.typing import EventDict, Processor
 
-from heddle_runtime.calls import caller
-from heddle_runtime.log_lines import LibraryHandler, LogLines
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.log_batching import LibraryHandler, LogLines
 from heddle_runtime.redaction import redact_value
 
 # Members that are ours and never hold anything from outside; spared the search for secrets.

@@ -16,15 +16,15 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.internal import api_implementation
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
-from heddle.pipe.v1 import pipe_pb2_grpc
+from heddle.multiplex.v1 import multiplex_pb2_grpc
 
 from heddle_runtime import logs
-from heddle_runtime.boundary import Boundary
+from heddle_runtime.admission import AdmissionControl
 from heddle_runtime.client import MAX_MESSAGE_BYTES
-from heddle_runtime.entrance import Entrance
 from heddle_runtime.identity import TokenVerifier
-from heddle_runtime.local import LocalChannel
-from heddle_runtime.pipe.server import PipeServicer
+from heddle_runtime.in_process import InProcessChannel
+from heddle_runtime.multiplex.server import MultiplexServicer
+from heddle_runtime.server_interceptor import ServerInterceptor
 from heddle_runtime.settings import ServiceSettings
 
 log = structlog.get_logger(__name__)
@@ -60,7 +60,7 @@ class Running:
     address: str
     """Where it listens, the port filled in."""
     local: grpc.aio.Channel
-    """The same service for callers in this process (see `heddle_runtime.local`)."""
+    """The same service for callers in this process (see `heddle_runtime.in_process`)."""
 
 
 @asynccontextmanager
@@ -70,21 +70,21 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
         log.warning("protobuf runs without its C core and is slow; install its binary wheel")
     secret = settings.identity_secret
     verifier = TokenVerifier(secret.get_secret_value()) if secret else None
-    entrance = Entrance(verifier, settings.max_concurrent_calls)
+    entrance = AdmissionControl(verifier, settings.max_concurrent_calls)
     async with app as bindings:
         server = grpc.aio.server(
             options=OPTIONS, maximum_concurrent_rpcs=settings.max_concurrent_calls + _LONG_CALLS
         )
-        boundary = Boundary(server, entrance)
-        pipes = PipeServicer(entrance)
-        local = LocalChannel()
+        boundary = ServerInterceptor(server, entrance)
+        pipes = MultiplexServicer(entrance)
+        local = InProcessChannel()
         names = [binding.contract.full_name for binding in bindings]
         for binding in bindings:
             binding.register(boundary)
             binding.register(local)
             binding.register(pipes.methods)
-        if settings.pipes:
-            pipe_pb2_grpc.add_PipeServiceServicer_to_server(pipes, server)
+        if settings.multiplexing:
+            multiplex_pb2_grpc.add_MultiplexServiceServicer_to_server(pipes, server)
         checks = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
         reflection.enable_server_reflection(

@@ -45,9 +45,9 @@ class ServiceSettings(BaseSettings):
     max_concurrent_calls: int = Field(
         default=2000, ge=1, description="Calls at once; the next one is refused."
     )
-    pipes: bool = Field(
+    multiplexing: bool = Field(
         default=True,
-        validation_alias="HEDDLE_PIPES",
+        validation_alias="HEDDLE_MULTIPLEXING",
         description="Take calls of other services through long streams that carry many, which "
         "costs a fraction of a call each. Without, each is a gRPC call of its own.",
     )

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import structlog
 from heddle.rubric.v1 import rubric_pb2 as pb
 from heddle.rubric.v1 import rubric_pb2_grpc as pb_grpc
-from heddle_runtime.acting import Acting
 from heddle_runtime.errors import HeddleError, NotFoundError
-from heddle_runtime.owner_settings import Channel
-from heddle_runtime.remembered import Remembered
+from heddle_runtime.organization_settings import Channel
+from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.sdk import Assistant, Rubric, ToolUnavailableError
@@ -27,10 +27,10 @@ _MOST = 256  # each may hold a quarter of a million characters
 class KeptRubrics:
     """Asks the service that keeps rubrics, in the tool service's own name."""
 
-    def __init__(self, rubrics: Channel, acting: Acting) -> None:
+    def __init__(self, rubrics: Channel, acting: ServiceCredentials) -> None:
         self._rubrics: RubricServiceAsyncStub = pb_grpc.RubricServiceStub(rubrics)  # type: ignore[arg-type] # a local channel stands for a real one
         self._acting = acting
-        self._known: Remembered[bytes, pb.Rubric | None] = Remembered(REMEMBERED, _MOST)
+        self._known: TTLCache[bytes, pb.Rubric | None] = TTLCache(REMEMBERED, _MOST)
 
     async def find(self, rubric_id: str, assistant: Assistant) -> Rubric | None:
         """Return a rubric; None alike if there is none and if the owner may not read it.

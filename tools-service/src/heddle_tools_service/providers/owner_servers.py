@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import structlog
 from heddle.account.v1 import account_pb2
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.owner_settings import OwnerSettings
+from heddle_runtime.organization_settings import OrganizationSettings
 
 from heddle_tools_service.providers.kb_server import CONFIGURATION_ERROR, KnowledgeServer
 from heddle_tools_service.sdk import Assistant, ToolError, ToolUnavailableError
@@ -29,7 +29,7 @@ def server_address(url: str) -> str:
 
 
 async def settings_of(
-    settings: OwnerSettings, assistant: Assistant, prefix: str
+    settings: OrganizationSettings, assistant: Assistant, prefix: str
 ) -> account_pb2.ResolveSettingsResponse:
     """Return what the organisation that `assistant` belongs to has set up.
 
@@ -49,7 +49,7 @@ async def settings_of(
 class OwnerServers:
     """Looks up whose server to ask. An organisation never gets to ask another one's."""
 
-    settings: OwnerSettings
+    settings: OrganizationSettings
     operators: KnowledgeServer | None
     """The server that the service's own settings name."""
     shared: bool

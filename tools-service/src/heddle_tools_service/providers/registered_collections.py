@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
-from heddle_runtime.acting import Acting
-from heddle_runtime.owner_settings import REMEMBERED, Channel
-from heddle_runtime.remembered import Remembered
+from heddle_runtime.organization_settings import REMEMBERED, Channel
+from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.sdk import Assistant
@@ -22,12 +22,12 @@ _PORTS = {"http": 80, "https": 443}
 class RegisteredCollections:
     """Asks the account service, in the tool service's own name."""
 
-    def __init__(self, accounts: Channel, acting: Acting, operators: str) -> None:
+    def __init__(self, accounts: Channel, acting: ServiceCredentials, operators: str) -> None:
         """Remember where the operator's own server is, an empty text if there is none."""
         self._accounts: AccountServiceAsyncStub = pb_grpc.AccountServiceStub(accounts)  # type: ignore[arg-type] # a local channel stands for a real one
         self._acting = acting
         self._operators = operators
-        self._known: Remembered[bytes, pb.ResolveCollectionsResponse] = Remembered(REMEMBERED)
+        self._known: TTLCache[bytes, pb.ResolveCollectionsResponse] = TTLCache(REMEMBERED)
 
     async def __call__(
         self, assistant: Assistant, server: KnowledgeServer, collections: Collection[str]

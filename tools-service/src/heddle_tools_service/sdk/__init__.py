@@ -17,7 +17,7 @@ What the model or the agent sends is `ToolCall.query`, or what the tool's own `a
 the agent, give the tool `examples`, and its result `objects`.
 """
 
-from heddle_runtime.outputs import Error, Response, Result, Status, ToolOutput
+from heddle_runtime.frontend_payloads import Error, Response, Result, Status, ToolOutput
 
 from heddle_tools_service.facts.records import Column, Rows, Table
 from heddle_tools_service.knowledge.records import AllOf, AnyOf, Comparison, Filter

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heddle_runtime.outputs import ToolOutput
+from heddle_runtime.frontend_payloads import ToolOutput
 from typing_extensions import TypeVar
 
 from heddle_tools_service.models import (

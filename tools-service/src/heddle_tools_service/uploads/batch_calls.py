@@ -3,8 +3,8 @@
 import asyncio
 
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_runtime.boundary import Context
 from heddle_runtime.paging import page
+from heddle_runtime.server_interceptor import Context
 
 from heddle_tools_service.knowledge.service.failures import known_failures
 from heddle_tools_service.uploads import checks

@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 
 from heddle_tools_service.knowledge.access import Person, caller_of, changeable, meant
 from heddle_tools_service.knowledge.records import Collection

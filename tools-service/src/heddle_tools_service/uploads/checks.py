@@ -7,7 +7,7 @@ from google.protobuf.json_format import SerializeToJsonError
 from google.protobuf.struct_pb2 import Struct
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.structs import from_struct
+from heddle_runtime.struct_codec import from_struct
 
 from heddle_tools_service.knowledge.names import is_printable
 

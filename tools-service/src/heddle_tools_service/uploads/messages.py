@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_runtime.structs import to_struct
+from heddle_runtime.struct_codec import to_struct
 
 from heddle_tools_service.uploads.records import Attachment, Batch, State, Upload
 

@@ -4,8 +4,8 @@ import asyncio
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc as pb_grpc
-from heddle_runtime.boundary import Context
 from heddle_runtime.paging import page_size, read_token, write_token
+from heddle_runtime.server_interceptor import Context
 
 from heddle_tools_service.knowledge.service.failures import known_failures
 from heddle_tools_service.uploads import checks

@@ -3,7 +3,7 @@
 from heddle.assistant.v1 import assistant_pb2
 from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
 
-from heddle_cli.connections import SOON, connected, outgoing
+from heddle_cli.connections import SOON, connected, new_call_options
 from heddle_cli.options import MIGRATION, MigrationAddress
 from heddle_cli.pages import items
 from heddle_cli.terminal import columns
@@ -16,7 +16,7 @@ def assistants(*, migration_address: MigrationAddress = MIGRATION) -> None:
         stub = AssistantServiceStub(connection.channel)
         found = items(
             lambda token: stub.ListAssistants(
-                assistant_pb2.ListAssistantsRequest(page_token=token), **outgoing(SOON)
+                assistant_pb2.ListAssistantsRequest(page_token=token), **new_call_options(SOON)
             ),
             lambda page: page.assistants,
         )

@@ -8,7 +8,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
 from heddle_runtime.errors import ProviderGarbledError
 
-from heddle_cli.connections import connected, outgoing
+from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import ORCHESTRATOR, OrchestratorAddress
 from heddle_cli.terminal import notes
 from heddle_cli.transcript import Transcript
@@ -35,7 +35,7 @@ def chat(
     transcript = Transcript()
     with connected(orchestrator_address, service) as connection:
         stub = OrchestratorServiceStub(connection.channel)
-        call = stub.RunCompletion(request, **outgoing(timeout))
+        call = stub.RunCompletion(request, **new_call_options(timeout))
         try:
             for response in call:
                 for event in response.events:

@@ -6,7 +6,7 @@ import typer
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 
-from heddle_cli.connections import SOON, connected, outgoing
+from heddle_cli.connections import SOON, connected, new_call_options
 from heddle_cli.options import TOOLS, ToolsAddress
 from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out
@@ -23,7 +23,7 @@ def list_collections(*, tools_address: ToolsAddress = TOOLS) -> None:
         stub = KnowledgeServiceStub(connection.channel)
         found = items(
             lambda token: stub.ListCollections(
-                knowledge_pb2.ListCollectionsRequest(page_token=token), **outgoing(SOON)
+                knowledge_pb2.ListCollectionsRequest(page_token=token), **new_call_options(SOON)
             ),
             lambda page: page.collections,
         )
@@ -44,11 +44,11 @@ def delete_collection(
         stub = KnowledgeServiceStub(connection.channel)
         # Deleting is idempotent and so silent about a name that was mistyped; reading is not.
         request = knowledge_pb2.GetCollectionRequest(name=name)
-        collection = stub.GetCollection(request, **outgoing(SOON)).collection
+        collection = stub.GetCollection(request, **new_call_options(SOON)).collection
         if not yes:
             typer.confirm(f"Delete {name} with {_size(collection)}?", abort=True)
         stub.DeleteCollection(
-            knowledge_pb2.DeleteCollectionRequest(name=name), **outgoing(_DELETING)
+            knowledge_pb2.DeleteCollectionRequest(name=name), **new_call_options(_DELETING)
         )
     out.print(f"{name}: deleted")
 

@@ -10,7 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
 
-from heddle_cli.connections import SOON, Connection, connected, outgoing
+from heddle_cli.connections import SOON, Connection, connected, new_call_options
 from heddle_cli.options import MIGRATION, MigrationAddress
 from heddle_cli.pages import pages
 from heddle_cli.terminal import columns, notes, out, plain
@@ -83,14 +83,16 @@ def revoke_key(
     beginning, _, rest = identifier.partition("_")
     request = pb.RevokeKeyRequest(id=rest.partition("_")[0] if beginning == "hk" else identifier)
     with connected(migration_address, _SERVICE) as connection:
-        key = AccountServiceStub(connection.channel).RevokeKey(request, **outgoing(SOON)).key
+        key = (
+            AccountServiceStub(connection.channel).RevokeKey(request, **new_call_options(SOON)).key
+        )
     out.print(plain(f"{key.id}: revoked"))
 
 
 def create(connection: Connection, key: pb.Key) -> pb.CreateKeyResponse:
     """Make a key."""
     request = pb.CreateKeyRequest(key=key)
-    return AccountServiceStub(connection.channel).CreateKey(request, **outgoing(SOON))
+    return AccountServiceStub(connection.channel).CreateKey(request, **new_call_options(SOON))
 
 
 def listed(connection: Connection, organization: str) -> Iterator[pb.Key]:
@@ -98,7 +100,8 @@ def listed(connection: Connection, organization: str) -> Iterator[pb.Key]:
     stub = AccountServiceStub(connection.channel)
     for page in pages(
         lambda token: stub.ListKeys(
-            pb.ListKeysRequest(page_token=token, organization=organization), **outgoing(SOON)
+            pb.ListKeysRequest(page_token=token, organization=organization),
+            **new_call_options(SOON),
         )
     ):
         yield from page.keys

@@ -8,9 +8,9 @@ from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
 from heddle.tool.v1 import tool_pb2
 from heddle.tool.v1.tool_pb2_grpc import ToolServiceStub
 from heddle_runtime.errors import InvalidRequestError, from_status
-from heddle_runtime.structs import to_struct
+from heddle_runtime.struct_codec import to_struct
 
-from heddle_cli.connections import connected, outgoing
+from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import TOOLS, ToolsAddress
 from heddle_cli.terminal import notes, out, plain
 
@@ -47,7 +47,7 @@ def pins(
     )
     with connected(tools_address, _SERVICE) as connection:
         stub = ToolServiceStub(connection.channel)
-        [found] = stub.ListFunctions(request, **outgoing(_PATIENCE)).functions
+        [found] = stub.ListFunctions(request, **new_call_options(_PATIENCE)).functions
     if found.HasField("error"):
         raise from_status(found.error)
     if not found.held_back:

@@ -6,7 +6,7 @@ import typer
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
 
-from heddle_cli.connections import connected, outgoing
+from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import MIGRATION, MigrationAddress
 from heddle_cli.reports import JsonLines, Sentences
 from heddle_cli.sweeps import LONGEST, sweep
@@ -56,11 +56,11 @@ def migrate(
         stub = MigrationServiceStub(connection.channel)
         if rollback:
             back = pb.RollbackAssistantsRequest(ids=some, discard_edits=discard_edits)
-            call = stub.RollbackAssistants(back, **outgoing(LONGEST))
+            call = stub.RollbackAssistants(back, **new_call_options(LONGEST))
             nothing_refused = sweep(connection, call, _table, report, dry_run=False)
         else:
             forth = pb.MigrateAssistantsRequest(ids=some, dry_run=dry_run)
-            calls = stub.MigrateAssistants(forth, **outgoing(LONGEST))
+            calls = stub.MigrateAssistants(forth, **new_call_options(LONGEST))
             nothing_refused = sweep(connection, calls, _table, report, dry_run=dry_run)
     if not nothing_refused:
         raise typer.Exit(1)

@@ -6,7 +6,7 @@ import typer
 from heddle.connector.v1 import connector_pb2
 from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceStub
 
-from heddle_cli.connections import connected, outgoing
+from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import CONNECTOR, ConnectorAddress
 from heddle_cli.pages import pages
 from heddle_cli.terminal import columns, notes, plain
@@ -27,7 +27,7 @@ def models(
             pages(
                 lambda token: stub.ListModels(
                     connector_pb2.ListModelsRequest(page_token=token, connector=connector),
-                    **outgoing(_ASKING),
+                    **new_call_options(_ASKING),
                 )
             )
         )

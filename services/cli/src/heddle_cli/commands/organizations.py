@@ -9,7 +9,7 @@ from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
 from heddle_runtime.errors import InvalidRequestError, NotFoundError
 
-from heddle_cli.connections import SOON, Connection, connected, outgoing
+from heddle_cli.connections import SOON, Connection, connected, new_call_options
 from heddle_cli.options import MIGRATION, MigrationAddress
 from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out, plain
@@ -26,7 +26,7 @@ def list_organizations(*, migration_address: MigrationAddress = MIGRATION) -> No
         stub = AccountServiceStub(connection.channel)
         found = items(
             lambda token: stub.ListOrganizations(
-                pb.ListOrganizationsRequest(page_token=token), **outgoing(SOON)
+                pb.ListOrganizationsRequest(page_token=token), **new_call_options(SOON)
             ),
             lambda page: page.organizations,
         )
@@ -69,7 +69,7 @@ def set_organization(
     with connected(migration_address, _SERVICE) as connection:
         known = etag or _etag(connection, slug)
         request = pb.PutOrganizationRequest(organization=wanted, etag=known)
-        AccountServiceStub(connection.channel).PutOrganization(request, **outgoing(SOON))
+        AccountServiceStub(connection.channel).PutOrganization(request, **new_call_options(SOON))
     out.print(plain(f"{slug}: {'changed' if known else 'made'}"))
 
 
@@ -87,7 +87,7 @@ def _text(file: typer.FileText) -> str:
 def read(connection: Connection, slug: str) -> pb.GetOrganizationResponse:
     """Return an organisation."""
     request = pb.GetOrganizationRequest(slug=slug)
-    return AccountServiceStub(connection.channel).GetOrganization(request, **outgoing(SOON))
+    return AccountServiceStub(connection.channel).GetOrganization(request, **new_call_options(SOON))
 
 
 def _etag(connection: Connection, slug: str) -> str:

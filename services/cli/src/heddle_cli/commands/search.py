@@ -7,7 +7,7 @@ import typer
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 
-from heddle_cli.connections import connected, outgoing
+from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import TOOLS, CollectionName, ToolsAddress
 from heddle_cli.terminal import notes, out, plain
 
@@ -44,7 +44,7 @@ def search(
     service = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
     with connected(tools_address, service) as connection:
         stub = KnowledgeServiceStub(connection.channel)
-        passages = stub.SearchCollection(request, **outgoing(_SEARCHING)).passages
+        passages = stub.SearchCollection(request, **new_call_options(_SEARCHING)).passages
     if not passages:
         notes.print("No passage matches.", style="dim")
     for number, passage in enumerate(passages, start=1):

@@ -8,9 +8,9 @@ import typer
 from heddle.tool.v1 import tool_pb2
 from heddle.tool.v1.tool_pb2_grpc import ToolServiceStub
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.structs import from_struct, to_struct
+from heddle_runtime.struct_codec import from_struct, to_struct
 
-from heddle_cli.connections import SOON, connected, outgoing
+from heddle_cli.connections import SOON, connected, new_call_options
 from heddle_cli.options import TOOLS, ToolsAddress
 from heddle_cli.pages import pages
 from heddle_cli.terminal import columns, notes, out, plain
@@ -27,7 +27,7 @@ def list_tools(*, tools_address: ToolsAddress = TOOLS) -> None:
         found = list(
             pages(
                 lambda token: stub.ListTools(
-                    tool_pb2.ListToolsRequest(page_token=token), **outgoing(SOON)
+                    tool_pb2.ListToolsRequest(page_token=token), **new_call_options(SOON)
                 )
             )
         )
@@ -58,7 +58,7 @@ def validate(
     request = tool_pb2.ValidateToolConfigRequest(name=name, config=struct)
     with connected(tools_address, _SERVICE) as connection:
         stub = ToolServiceStub(connection.channel)
-        response = stub.ValidateToolConfig(request, **outgoing(SOON))
+        response = stub.ValidateToolConfig(request, **new_call_options(SOON))
     if response.violations:
         columns((v.field, v.description) for v in response.violations)
         raise typer.Exit(1)

@@ -7,7 +7,7 @@ import typer
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceStub
 
-from heddle_cli.connections import SOON, Connection, connected, outgoing
+from heddle_cli.connections import SOON, Connection, connected, new_call_options
 from heddle_cli.options import MIGRATION, MigrationAddress
 from heddle_cli.pages import pages
 from heddle_cli.terminal import columns, notes, out, plain
@@ -39,7 +39,7 @@ def usage(
     with connected(migration_address, _SERVICE) as connection:
         if reset:
             request = pb.ResetUsageRequest(id=assistant)
-            UsageServiceStub(connection.channel).ResetUsage(request, **outgoing(SOON))
+            UsageServiceStub(connection.channel).ResetUsage(request, **new_call_options(SOON))
             out.print(plain(f"{assistant}: begun anew"))
             return
         found = list(listed(connection, organization, assistant))
@@ -56,13 +56,14 @@ def listed(
     """Yield what one assistant consumed, or all, or those of an organisation."""
     stub = UsageServiceStub(connection.channel)
     if assistant:
-        one = stub.GetUsage(pb.GetUsageRequest(id=assistant), **outgoing(SOON)).usage
+        one = stub.GetUsage(pb.GetUsageRequest(id=assistant), **new_call_options(SOON)).usage
         if organization in ("", one.organization):
             yield one
         return
     for page in pages(
         lambda token: stub.ListUsage(
-            pb.ListUsageRequest(page_token=token, organization=organization), **outgoing(SOON)
+            pb.ListUsageRequest(page_token=token, organization=organization),
+            **new_call_options(SOON),
         )
     ):
         yield from page.assistants

@@ -6,7 +6,7 @@ import typer
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
 
-from heddle_cli.connections import SOON, connected, outgoing
+from heddle_cli.connections import SOON, connected, new_call_options
 from heddle_cli.options import MIGRATION, MigrationAddress
 from heddle_cli.terminal import out, plain
 
@@ -36,5 +36,5 @@ def set_user(
         email=email, organization=organization, name=name, role=role, disabled=disabled
     )
     with connected(migration_address, _SERVICE) as connection:
-        AccountServiceStub(connection.channel).PutUser(request, **outgoing(SOON))
+        AccountServiceStub(connection.channel).PutUser(request, **new_call_options(SOON))
     out.print(plain(f"{email}: {'disabled' if disabled else role} of {organization}"))

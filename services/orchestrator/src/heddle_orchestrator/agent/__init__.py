@@ -10,7 +10,7 @@ import secrets
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
-from heddle_runtime.calls import remaining
+from heddle_runtime.call_metadata import remaining
 
 from heddle_orchestrator.agent import asking
 from heddle_orchestrator.agent.asking import Asking

@@ -9,7 +9,7 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime.calls import TimedCall, remaining
+from heddle_runtime.call_metadata import TimedCall, remaining
 
 from heddle_orchestrator.agent.decision import Answer, Question
 from heddle_orchestrator.functions.budget import Budget

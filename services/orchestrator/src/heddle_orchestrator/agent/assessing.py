@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.calls import onward
+from heddle_runtime.call_metadata import call_options
 from heddle_runtime.errors import from_rpc, from_status
 
 from heddle_orchestrator.agent.decision import SUMMARIZE, TEXT_RESPONSE, Candidate
@@ -92,7 +92,7 @@ async def offered(
     )
     request.context.tree.CopyFrom(state.told())
     try:
-        response = await run.tools.AssessTools(request, **onward(run.context, _CAP))
+        response = await run.tools.AssessTools(request, **call_options(run.context, _CAP))
     except grpc.aio.AioRpcError as error:
         down = Failed(from_rpc(error).message, recoverable=True, suggestion="")
         return Offered(own, {}, {b.id: (b.tool, down) for b in bound})

@@ -12,9 +12,9 @@ from google.protobuf.duration_pb2 import Duration
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.calls import remaining
+from heddle_runtime.call_metadata import remaining
 from heddle_runtime.errors import DeadlineError, HeddleError, UnavailableError, from_rpc
-from heddle_runtime.outputs import Result, ToolOutput, shown, written
+from heddle_runtime.frontend_payloads import Result, ToolOutput, shown, written
 from heddle_runtime.redaction import redact
 
 from heddle_orchestrator.agent import outputs

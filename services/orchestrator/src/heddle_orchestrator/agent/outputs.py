@@ -2,8 +2,8 @@
 
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.outputs import Error, Response, Result, ToolOutput, written
-from heddle_runtime.structs import from_struct
+from heddle_runtime.frontend_payloads import Error, Response, Result, ToolOutput, written
+from heddle_runtime.struct_codec import from_struct
 
 from heddle_orchestrator.agent.brief import Cited
 from heddle_orchestrator.agent.environment import Failed, members

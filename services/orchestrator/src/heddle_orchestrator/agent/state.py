@@ -6,7 +6,7 @@ from typing import Any
 
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.outputs import written
+from heddle_runtime.frontend_payloads import written
 
 from heddle_orchestrator.agent.environment import Environment
 from heddle_orchestrator.prompt_processors.simple_augment import said

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from google.protobuf.struct_pb2 import Struct
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.outputs import shown, written
-from heddle_runtime.structs import from_struct, to_struct
+from heddle_runtime.frontend_payloads import shown, written
+from heddle_runtime.struct_codec import from_struct, to_struct
 
 from heddle_orchestrator.agent.environment import members
 from heddle_orchestrator.agent.state import State

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from heddle_runtime.frontend_payloads import written
 from heddle_runtime.json_schema import UncheckableError
-from heddle_runtime.outputs import written
 
 from heddle_orchestrator.agent.decision import (
     MOST_AT_ONCE,

@@ -10,10 +10,10 @@ from google.rpc import status_pb2
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.boundary import Context
-from heddle_runtime.calls import caller, outgoing, remaining
+from heddle_runtime.call_metadata import caller, new_call_options, remaining
 from heddle_runtime.errors import DeadlineError, from_rpc, to_status
-from heddle_runtime.remembered import Remembered
+from heddle_runtime.server_interceptor import Context
+from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_orchestrator.bindings import Bound
 
@@ -60,7 +60,7 @@ class Catalog:
 
     def __init__(self, tools: "ToolServiceAsyncStub") -> None:
         self._tools = tools
-        self._known: Remembered[_Key, tool_pb2.ListFunctionsResponse] = Remembered(_REMEMBERED)
+        self._known: TTLCache[_Key, tool_pb2.ListFunctionsResponse] = TTLCache(_REMEMBERED)
 
     async def offers(
         self,
@@ -107,7 +107,7 @@ class Catalog:
         self, request: tool_pb2.ListFunctionsRequest, context: Context
     ) -> tool_pb2.ListFunctionsResponse:
         async def ask() -> tool_pb2.ListFunctionsResponse:
-            return await self._tools.ListFunctions(request, **outgoing(_CAP))
+            return await self._tools.ListFunctions(request, **new_call_options(_CAP))
 
         who = caller().identity  # a tool may offer its function to some only
         key = (request.SerializeToString(deterministic=True), who.subject, who.organization)

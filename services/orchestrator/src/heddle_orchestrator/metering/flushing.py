@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import grpc
 import structlog
 from heddle.usage.v1 import usage_pb2 as pb
-from heddle_runtime.acting import Acting
-from heddle_runtime.calls import outgoing
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import InvalidRequestError, from_rpc
+from heddle_runtime.service_credentials import ServiceCredentials
 
 from heddle_orchestrator.metering.meter import LARGEST_BATCH, Meter
 
@@ -24,7 +24,7 @@ _TIMEOUT = 5.0
 
 @asynccontextmanager
 async def flushing(
-    service: "UsageServiceAsyncStub", meter: Meter, acting: Acting, seconds: float
+    service: "UsageServiceAsyncStub", meter: Meter, acting: ServiceCredentials, seconds: float
 ) -> AsyncGenerator[None]:
     """Record what `meter` counts every so many seconds, and what is left when the block is."""
     flusher = _Flusher(service, meter, acting)
@@ -41,7 +41,9 @@ async def flushing(
 class _Flusher:
     """Sends batches, and a failed one again."""
 
-    def __init__(self, service: "UsageServiceAsyncStub", meter: Meter, acting: Acting) -> None:
+    def __init__(
+        self, service: "UsageServiceAsyncStub", meter: Meter, acting: ServiceCredentials
+    ) -> None:
         self._service = service
         self._meter = meter
         self._acting = acting
@@ -67,7 +69,7 @@ class _Flusher:
             request = pb.RecordUsageRequest(recorder=self._meter.recorder, entries=entries)
             try:
                 with self._acting.itself():
-                    await self._service.RecordUsage(request, **outgoing(_TIMEOUT))
+                    await self._service.RecordUsage(request, **new_call_options(_TIMEOUT))
             except grpc.aio.AioRpcError as failure:
                 error = from_rpc(failure)
                 if not isinstance(error, InvalidRequestError):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 
 from heddle_tools_service.knowledge.access import caller_of, changeable, meant
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.boundary import Context
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.paging import page_size, read_token, write_token
+from heddle_runtime.server_interceptor import Context
 
 from heddle_tools_service.knowledge.access import caller_of, check_sharing, may_read
 from heddle_tools_service.knowledge.errors import CollectionNotFoundError

@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.boundary import Context
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.paging import page_size, read_token, write_token
+from heddle_runtime.server_interceptor import Context
 
 from heddle_tools_service.knowledge.records import IngestProgress
 from heddle_tools_service.knowledge.service.calls import Calls

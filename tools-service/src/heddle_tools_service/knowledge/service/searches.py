@@ -1,8 +1,8 @@
 """Calls that find passages and pages."""
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.boundary import Context
 from heddle_runtime.errors import NotFoundError
+from heddle_runtime.server_interceptor import Context
 
 from heddle_tools_service.knowledge.records import EMBEDDED
 from heddle_tools_service.knowledge.service.calls import Calls

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from heddle_runtime.calls import caller
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
-from heddle_runtime.owner_settings import OwnerSettings
+from heddle_runtime.organization_settings import OrganizationSettings
 
 from heddle_tools_service.providers.mcp.conversations import Conversations
 from heddle_tools_service.providers.mcp.reach import Reach
@@ -27,7 +27,7 @@ class McpServers:
     conversations: Conversations
     commands: Mapping[str, tuple[str, ...]]
     """By name, what the operator lets assistants run."""
-    settings: OwnerSettings | None
+    settings: OrganizationSettings | None
     """What organisations have set up; None if nobody keeps it."""
 
     def of(self, assistant: Assistant) -> "OwnServers":

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from heddle_runtime.remembered import Remembered
+from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_tools_service.lms import Assignments, Course
 from heddle_tools_service.providers.moodle.assignments import Span, look_at
@@ -18,8 +18,8 @@ REMEMBERED = 60.0
 """Seconds for which an account that was found is not looked for again."""
 
 
-def _numbers() -> Remembered[tuple[MoodleSite, str], int]:
-    return Remembered(REMEMBERED)
+def _numbers() -> TTLCache[tuple[MoodleSite, str], int]:
+    return TTLCache(REMEMBERED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Moodles:
     guarded_http: httpx.AsyncClient
     """For organisations' own: it goes only where an organisation may send it."""
     site_of: SiteOf
-    numbers: Remembered[tuple[MoodleSite, str], int] = field(default_factory=_numbers)
+    numbers: TTLCache[tuple[MoodleSite, str], int] = field(default_factory=_numbers)
 
     def of(self, assistant: Assistant, caller: Caller) -> "OwnAccount":
         """Return the account of `caller` in the Moodle of `assistant`."""

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
-from heddle_runtime.owner_settings import OwnerSettings
+from heddle_runtime.organization_settings import OrganizationSettings
 
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.owner_servers import server_address, settings_of
@@ -27,7 +27,7 @@ SiteOf = Callable[[Assistant, Caller], Awaitable[MoodleSite]]
 class OwnerSites:
     """Looks it up in the settings of the organisation that the assistant belongs to."""
 
-    settings: OwnerSettings
+    settings: OrganizationSettings
     operators: MoodleSite | None
     """The site that the service's own settings name; for the operator's organisation alone."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import httpx
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
-from heddle_runtime.owner_settings import OwnerSettings
+from heddle_runtime.organization_settings import OrganizationSettings
 
 from heddle_tools_service.providers.owner_servers import server_address, settings_of
 from heddle_tools_service.providers.web_search import brave, perplexity, searxng, tavily
@@ -30,7 +30,7 @@ class WebSearches:
     http: httpx.AsyncClient
     guarded_http: httpx.AsyncClient
     """For what organisations have set up."""
-    settings: OwnerSettings | None
+    settings: OrganizationSettings | None
     """What they have set up; None if nobody keeps it."""
     operators: Mapping[str, SearchSite]
     """What the service's own settings name."""

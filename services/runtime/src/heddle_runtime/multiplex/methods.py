@@ -1,0 +1,67 @@
+"""What a server offers through its pipes: the same methods, behind the same checks."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.message import DecodeError
+from google.rpc import code_pb2, status_pb2
+
+from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.server_interceptor import guarded_streaming, guarded_unary
+
+if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
+    import grpc
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of a servicer."""
+
+    behavior: Any
+    """Takes a request and a context; see `heddle_runtime.server_interceptor`."""
+    streaming: bool
+    encode: Callable[[Any], bytes]
+    _decode: Callable[[bytes], Any]
+
+    def decode(self, request: bytes) -> Any:  # noqa: ANN401 - the method's own request
+        """Return the request.
+
+        Raises:
+            InvalidRequestError: These bytes are none.
+        """
+        try:
+            return self._decode(request)
+        except DecodeError:
+            raise InvalidRequestError("The request cannot be decoded.") from None
+
+
+class Methods(dict[str, Method]):
+    """The methods by path. Stands where generated code wants a server."""
+
+    def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
+        """Ignore what `add_registered_method_handlers` is told as well."""
+
+    def add_registered_method_handlers(
+        self, service: str, handlers: "Mapping[str, grpc.RpcMethodHandler[Any, Any]]"
+    ) -> None:
+        """Take the methods of a servicer. Called by generated code."""
+        for name, handler in handlers.items():
+            path = f"/{service}/{name}"
+            if handler.request_streaming:  # rare, long and large: these have calls of their own
+                continue
+            behavior = (
+                guarded_streaming(path, handler.unary_stream)
+                if handler.response_streaming
+                else guarded_unary(path, handler.unary_unary)
+            )
+            encode, decode = handler.response_serializer, handler.request_deserializer
+            assert encode and decode  # generated code names both  # noqa: S101, PT018 - for types
+            self[path] = Method(behavior, handler.response_streaming, encode, decode)
+
+
+def absent(path: str) -> status_pb2.Status:
+    """Return the end of a call of a method that nobody offers."""
+    return status_pb2.Status(
+        code=code_pb2.UNIMPLEMENTED, message=f"The service does not offer {path[:200]!r}."
+    )

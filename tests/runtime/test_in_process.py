@@ -1,0 +1,109 @@
+"""Calls within calls of one process: one deadline for all, and what is checked once."""
+
+import asyncio
+import time
+from typing import Any
+
+import grpc
+import pytest
+from heddle.chat.v1 import chat_pb2
+from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle_runtime.call_metadata import call_options, new_call_options
+from heddle_runtime.errors import DeadlineError, InvalidRequestError, from_rpc
+from heddle_runtime.in_process import InProcessChannel
+from heddle_runtime.server_interceptor import Context
+
+HI = chat_pb2.Message(role=chat_pb2.ROLE_USER)
+
+
+class Model(connector_pb2_grpc.ConnectorServiceServicer):
+    """Takes its time, and remembers how that ended."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.left: float | None = None
+        self.cancelled = False
+
+    async def GenerateWholeMessage(
+        self, request: connector_pb2.GenerateWholeMessageRequest, context: Context
+    ) -> connector_pb2.GenerateWholeMessageResponse:
+        self.left = context.time_remaining()
+        try:
+            await asyncio.sleep(self.seconds)
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        return connector_pb2.GenerateWholeMessageResponse()
+
+
+class Relay(pb_grpc.OrchestratorServiceServicer):
+    """Asks the model, in a task of its own if it is told to."""
+
+    def __init__(self, models: Any, *, apart: bool) -> None:
+        self.models = models
+        self.apart = apart
+        self.failure: grpc.aio.AioRpcError | None = None
+
+    async def RunWholeCompletion(
+        self, request: pb.RunWholeCompletionRequest, context: Context
+    ) -> pb.RunWholeCompletionResponse:
+        order = connector_pb2.GenerateWholeMessageRequest()
+        asked = self.models.GenerateWholeMessage(order, **call_options(context, 0.2))
+        try:
+            await (asyncio.create_task(asked) if self.apart else asked)
+        except grpc.aio.AioRpcError as error:
+            self.failure = error
+        return pb.RunWholeCompletionResponse()
+
+
+def stack(seconds: float, *, apart: bool = False) -> tuple[Any, Relay, Model]:
+    model = Model(seconds)  # type: ignore[abstract] # what is not asked for is not there
+    channel: Any = InProcessChannel()  # stands for a server, and for a channel
+    connector_pb2_grpc.add_ConnectorServiceServicer_to_server(model, channel)
+    relay = Relay(connector_pb2_grpc.ConnectorServiceStub(channel), apart=apart)  # type: ignore[abstract] # as above
+    pb_grpc.add_OrchestratorServiceServicer_to_server(relay, channel)
+    return pb_grpc.OrchestratorServiceStub(channel), relay, model
+
+
+def request() -> pb.RunWholeCompletionRequest:
+    return pb.RunWholeCompletionRequest(run=pb.RunCompletionRequest(messages=[HI]))
+
+
+@pytest.mark.parametrize("apart", [False, True])
+async def test_the_deadline_of_the_outer_call_ends_the_inner_one(*, apart: bool) -> None:
+    stub, _, model = stack(60, apart=apart)
+    begun = time.monotonic()
+
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await stub.RunWholeCompletion(request(), **new_call_options(0.1))
+
+    assert isinstance(from_rpc(caught.value), DeadlineError)
+    assert time.monotonic() - begun < 5
+    assert model.left is not None
+    assert model.left <= 0.1
+    await asyncio.sleep(0.15)
+    assert model.cancelled
+
+
+async def test_an_inner_call_may_have_less_time() -> None:
+    stub, relay, model = stack(60)
+
+    await stub.RunWholeCompletion(request(), **new_call_options(30))
+
+    assert relay.failure is not None
+    assert isinstance(from_rpc(relay.failure), DeadlineError)
+    assert model.cancelled
+
+
+async def test_what_comes_from_outside_is_checked_and_an_inner_call_believed() -> None:
+    stub, relay, model = stack(0)
+
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await stub.RunWholeCompletion(pb.RunWholeCompletionRequest(), **new_call_options(5))
+    await stub.RunWholeCompletion(request(), **new_call_options(5))
+
+    assert isinstance(from_rpc(caught.value), InvalidRequestError)
+    assert relay.failure is None
+    assert model.left is not None
