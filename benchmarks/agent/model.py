@@ -64,7 +64,7 @@ def asking(stub: "ConnectorServiceAsyncStub", model: assistant_pb2.ModelRef) -> 
 @asynccontextmanager
 async def embedded() -> AsyncGenerator["ConnectorServiceAsyncStub"]:
     """Serve the connectors, the embedded model among them."""
-    settings = ConnectorSettings(address="127.0.0.1:0", drain_wait=0)
+    settings = ConnectorSettings(listen="127.0.0.1:0", drain_wait=0)
     async with (
         running(connectors(settings), settings) as service,
         channel(service.address, _CONTRACT) as connection,
@@ -132,7 +132,7 @@ async def scripted(
     async def serve() -> AsyncGenerator[list[Binding]]:
         yield [bind(_CONTRACT, pb_grpc.add_ConnectorServiceServicer_to_server, oracle)]
 
-    settings = ServiceSettings(address="127.0.0.1:0", drain_wait=0)
+    settings = ServiceSettings(listen="127.0.0.1:0", drain_wait=0)
     async with (
         running(serve(), settings) as service,
         channel(service.address, _CONTRACT) as connection,

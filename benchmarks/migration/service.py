@@ -55,7 +55,7 @@ def environment(url: str, folder: Path) -> dict[str, str]:
 def serving(url: str, folder: Path) -> Iterator[Service]:
     """Run the service on a database, with the settings that users run it with."""
     address = f"127.0.0.1:{free_ports(1)[0]}"
-    settings = environment(url, folder) | {"HEDDLE_MIGRATION_ADDRESS": address}
+    settings = environment(url, folder) | {"HEDDLE_MIGRATION_LISTEN": address}
     logs = folder / "logs"
     logs.mkdir(exist_ok=True)
     with started([Command("heddle_migration_service", environment=settings)], logs) as processes:

@@ -68,7 +68,7 @@ def _is_contents(page: pypdfium2.PdfPage) -> bool:
 async def service(folder: Path) -> AsyncGenerator["pb_grpc.KnowledgeServiceAsyncStub"]:
     """Run the tools service on a folder and yield a way to its knowledge."""
     settings = ToolsSettings(
-        address="127.0.0.1:0", data_dir=folder, accounts_address=NOWHERE, drain_wait=0
+        listen="127.0.0.1:0", data_dir=folder, assistants_address=NOWHERE, drain_wait=0
     )
     async with (
         running(app(settings), settings) as started,

@@ -32,9 +32,9 @@ async def serving(folder: Path) -> AsyncIterator["pb_grpc.KnowledgeServiceAsyncS
     """Run the tools service on a folder; what it holds already need not be embedded again."""
     address = f"127.0.0.1:{free_ports(1)[0]}"
     settings = {
-        "HEDDLE_TOOLS_ADDRESS": address,
+        "HEDDLE_TOOLS_LISTEN": address,
         "HEDDLE_TOOLS_DATA_DIR": str(folder / "knowledge"),
-        "HEDDLE_TOOLS_ACCOUNTS_ADDRESS": "none",
+        "HEDDLE_ASSISTANTS_ADDRESS": "none",
     }
     logs = folder / "logs"
     logs.mkdir(parents=True, exist_ok=True)

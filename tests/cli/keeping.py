@@ -37,7 +37,7 @@ class Kept:
     def served(self, **settings: object) -> Iterator[str]:
         """Run the service in a thread; yield its address."""
         given: dict[str, Any] = {"database": self.url, "assistants_dir": self.folder, **settings}
-        chosen = MigrationSettings(address="127.0.0.1:0", drain_wait=0, **given)
+        chosen = MigrationSettings(listen="127.0.0.1:0", drain_wait=0, **given)
         with in_thread(app(chosen), chosen) as address:
             yield address
 
@@ -48,7 +48,7 @@ class Kept:
             listener.bind(("127.0.0.1", 0))
             port = listener.getsockname()[1]
         settings = {
-            "HEDDLE_MIGRATION_ADDRESS": f"127.0.0.1:{port}",
+            "HEDDLE_MIGRATION_LISTEN": f"127.0.0.1:{port}",
             "HEDDLE_MIGRATION_DATABASE": self.url,
             "HEDDLE_MIGRATION_ASSISTANTS_DIR": str(self.folder),
         }

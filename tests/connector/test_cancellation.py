@@ -101,7 +101,7 @@ async def test_a_caller_in_the_same_process_stops_the_provider_too(
 
     async with provider(script) as made:
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", made.url)
-        settings = ConnectorSettings(address="127.0.0.1:0", drain_wait=0)
+        settings = ConnectorSettings(listen="127.0.0.1:0", drain_wait=0)
         async with running(app(settings), settings) as up:
             stub: Stub = ConnectorServiceStub(up.local)
             async with streaming(stub.GenerateMessage(asked(), **new_call_options(30))) as call:

@@ -107,7 +107,7 @@ async def test_the_command_serves_and_stops_on_a_signal() -> None:
     port = free_port()
     environment = {
         **os.environ,
-        "HEDDLE_GATEWAY_ADDRESS": f"127.0.0.1:{port}",
+        "HEDDLE_GATEWAY_LISTEN": f"127.0.0.1:{port}",
         "HEDDLE_GATEWAY_DEVELOPMENT": "true",
         "HEDDLE_GATEWAY_DRAIN_WAIT": "0.1",
     }

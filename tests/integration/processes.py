@@ -82,21 +82,13 @@ async def processes(folder: Path, **environment: str) -> AsyncIterator[Processes
     found = Processes(
         folder,
         {
+            **{f"HEDDLE_{name}_LISTEN": address for name, address in at.items()},
             **{f"HEDDLE_{name}_ADDRESS": address for name, address in at.items()},
+            "HEDDLE_ASSISTANTS_ADDRESS": at["MIGRATION"],
             "HEDDLE_GATEWAY_DEVELOPMENT": "1",
             "HEDDLE_TOOLS_DATA_DIR": str(folder / "knowledge"),
             "HEDDLE_MIGRATION_ASSISTANTS_DIR": str(folder / "assistants"),
             "HEDDLE_MIGRATION_DATABASE": f"sqlite:///{folder}/heddle.db",
-            **{
-                f"HEDDLE_{user}_{peer}_ADDRESS": at[name]
-                for user in ("GATEWAY", "ORCHESTRATOR")
-                for peer, name in (
-                    ("TOOLS", "TOOLS"),
-                    ("CONNECTOR", "CONNECTOR"),
-                    ("ASSISTANTS", "MIGRATION"),
-                )
-            },
-            "HEDDLE_GATEWAY_ORCHESTRATOR_ADDRESS": at["ORCHESTRATOR"],
             **environment,
         },
         ports,

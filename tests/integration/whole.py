@@ -39,12 +39,10 @@ async def whole(
         (folder / name).mkdir(exist_ok=True)
     settings = StackSettings(
         devstack=DevstackSettings(transport=transport),
-        gateway=GatewaySettings(address=ANYWHERE, development=True, drain_wait=0),
-        orchestrator=OrchestratorSettings(
-            address=ANYWHERE, drain_wait=0, assistant_cache_seconds=0
-        ),
+        gateway=GatewaySettings(listen=ANYWHERE, development=True, drain_wait=0),
+        orchestrator=OrchestratorSettings(listen=ANYWHERE, drain_wait=0, assistant_cache_seconds=0),
         tools=ToolsSettings(
-            address=ANYWHERE,
+            listen=ANYWHERE,
             drain_wait=0,
             data_dir=folder / "knowledge",
             files_dir=folder / "files",
@@ -53,10 +51,10 @@ async def whole(
             plugins_dir=folder / "plugins",
         ),
         connector=ConnectorSettings(
-            address=ANYWHERE, drain_wait=0, pictures_dir=folder / "pictures"
+            listen=ANYWHERE, drain_wait=0, pictures_dir=folder / "pictures"
         ),
         migration=MigrationSettings(
-            address=ANYWHERE,
+            listen=ANYWHERE,
             drain_wait=0,
             assistants_dir=folder / "assistants",
             database=database or f"sqlite:///{folder}/heddle.db",

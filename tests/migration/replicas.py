@@ -47,7 +47,7 @@ async def replica(database_url: str, log: Path) -> AsyncIterator[Replica]:
     port = free_port()
     settings = {
         "HEDDLE_IDENTITY_SECRET": SECRET,
-        "HEDDLE_MIGRATION_ADDRESS": f"127.0.0.1:{port}",
+        "HEDDLE_MIGRATION_LISTEN": f"127.0.0.1:{port}",
         "HEDDLE_MIGRATION_DATABASE": database_url,
         "HEDDLE_MIGRATION_ASSISTANTS_DIR": "/nonexistent",
         "HEDDLE_MIGRATION_KEY_PEPPER": SECRET,

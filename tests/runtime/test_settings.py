@@ -25,7 +25,7 @@ def test_only_loopback_and_sockets_are_local(address: str, local: bool) -> None:
 
 def test_an_open_port_without_a_secret_is_refused() -> None:
     with pytest.raises(ValidationError, match="HEDDLE_IDENTITY_SECRET"):
-        ServiceSettings(address="0.0.0.0:1")
+        ServiceSettings(listen="0.0.0.0:1")
 
 
 def test_help_names_every_variable(capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,7 +35,7 @@ def test_help_names_every_variable(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert all(str(field.description) in text for field in ServiceSettings.model_fields.values())
     assert "HEDDLE_IDENTITY_SECRET" in text
-    assert "HEDDLE_ADDRESS" in text
+    assert "HEDDLE_LISTEN" in text
 
 
 def test_a_level_that_nothing_is_logged_at_is_told(

@@ -106,7 +106,7 @@ async def calling_tools(
     )
     known = accounts or Accounts()  # type: ignore[abstract] # it does not offer every method
     async with serving_accounts(known) as service:
-        reached = given.model_copy(update={"accounts_address": service.address})
+        reached = given.model_copy(update={"assistants_address": service.address})
         async with running(app(reached), reached) as running_tools:
             stub = tool_pb2_grpc.ToolServiceStub(running_tools.local)
             yield Calling(Client(stub))

@@ -43,7 +43,7 @@ from integration.browser import browser
 
 CONTRACT = pb.DESCRIPTOR.services_by_name["ToolService"]
 NOWHERE = "http://127.0.0.1:9"
-SETTINGS = ServiceSettings(address="127.0.0.1:0", drain_wait=0)
+SETTINGS = ServiceSettings(listen="127.0.0.1:0", drain_wait=0)
 
 
 @dataclass(frozen=True)

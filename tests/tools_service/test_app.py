@@ -38,7 +38,7 @@ async def fetch(call):
 
 def settings(folder: Path, **more: object) -> ToolsSettings:
     return ToolsSettings(
-        address="127.0.0.1:0",
+        listen="127.0.0.1:0",
         drain_wait=0,
         data_dir=folder / "knowledge",
         files_dir=folder / "files",
@@ -113,7 +113,7 @@ async def test_tools_share_no_cookies_and_follow_no_redirects(tmp_path: Path) ->
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEDDLE_TOOLS_DIR", "/plugins")
+    monkeypatch.setenv("HEDDLE_TOOLS_PLUGINS_DIR", "/plugins")
     monkeypatch.setenv("HEDDLE_TOOLS_TOOL_TIMEOUT", "7")
     monkeypatch.setenv("HEDDLE_TOOLS_KB_TOKEN", "s3cr3t")
 
@@ -121,14 +121,14 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert given.plugins_dir == Path("/plugins")
     assert given.tool_timeout == 7
-    assert given.address == "127.0.0.1:9102"
+    assert given.listen == "127.0.0.1:9102"
     assert "s3cr3t" not in repr(given)
 
 
 def test_every_setting_is_described() -> None:
     described = describe(ToolsSettings)
 
-    assert "HEDDLE_TOOLS_DIR\n" in described
+    assert "HEDDLE_TOOLS_PLUGINS_DIR\n" in described
     assert "None" not in described
     assert all(field.description for field in ToolsSettings.model_fields.values())
 

@@ -74,7 +74,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     async with (
         serving(url) as service,
         open_database(url) as database,
-        tools(folder, accounts_address=service.address) as client,
+        tools(folder, assistants_address=service.address) as client,
     ):
         await keep_user(database, ADA, "uni", 1)
         yield Bench(client, database, folder)
@@ -135,7 +135,7 @@ async def test_a_changed_rubric_counts_after_two_seconds(bench: Bench) -> None:
 async def test_a_database_that_cannot_be_asked_is_told_and_the_folder_does_not_stand_in(
     tmp_path: Path,
 ) -> None:
-    async with tools(tmp_path, accounts_address="127.0.0.1:1") as client:
+    async with tools(tmp_path, assistants_address="127.0.0.1:1") as client:
         bench = Bench(client, None, tmp_path)  # type: ignore[arg-type] # there is none
         bench.put("essay", "an old one", owner=ADA)
         with pytest.raises(UnavailableError) as caught:
@@ -146,7 +146,7 @@ async def test_a_database_that_cannot_be_asked_is_told_and_the_folder_does_not_s
 async def test_without_a_database_the_folder_is_all_there_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HEDDLE_TOOLS_ACCOUNTS_ADDRESS", "none")
+    monkeypatch.setenv("HEDDLE_ASSISTANTS_ADDRESS", "none")
     async with tools(tmp_path) as client:
         bench = Bench(client, None, tmp_path)  # type: ignore[arg-type] # there is none
         bench.put("essay", "of the folder", owner=ADA)

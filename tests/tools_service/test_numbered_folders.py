@@ -35,7 +35,7 @@ async def tools(folder: Path, accounts: Accounts) -> AsyncGenerator[Client]:
             {
                 **given,
                 "files_dir": folder / "files",
-                "accounts_address": service.address,
+                "assistants_address": service.address,
                 "HEDDLE_IDENTITY_SECRET": SECRET,
             }
         )

@@ -59,7 +59,7 @@ def conformance(folder: Path, *names: str) -> str:
     command = [sys.executable, "-m", "pytest", str(CONFORMANCE), "-q", "-p", "no:cacheprovider"]
     ended = subprocess.run(  # noqa: S603 - our own tests
         [*command, "--tb=line", "-k", " or ".join(names)],
-        env={**os.environ, "HEDDLE_TOOLS_DIR": str(folder)},
+        env={**os.environ, "HEDDLE_TOOLS_PLUGINS_DIR": str(folder)},
         cwd=CONFORMANCE.parents[2],
         capture_output=True,
         text=True,

@@ -50,7 +50,7 @@ async def service(
     )
     async with serving_accounts(accounts) as known:
         # Over the wire: the token of the service's own name has to be right.
-        reached = given.model_copy(update={"accounts_address": known.address})
+        reached = given.model_copy(update={"assistants_address": known.address})
         async with running(app(reached), reached) as running_tools:
             yield running_tools
 

@@ -117,7 +117,7 @@ async def test_the_same_tools_work_with_either(tmp_path: Path, place: str) -> No
             "address": "127.0.0.1:0",
             "drain_wait": 0,
             "data_dir": tmp_path / "knowledge",
-            "accounts_address": "none",
+            "assistants_address": "none",
             "providers": place,
             "vectordb": "local",
             "embeddings_url": f"{site.url}/v1",

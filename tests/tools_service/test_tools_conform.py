@@ -28,7 +28,9 @@ from tools_service.answering import REMOTE, Answering, Silent
 from tools_service.serving import said
 
 # Our own tools, installed ones, and those of a folder: the examples, or an author's.
-FOLDER = Path(os.environ.get("HEDDLE_TOOLS_DIR", Path(__file__).parents[2] / "examples/plugins"))
+FOLDER = Path(
+    os.environ.get("HEDDLE_TOOLS_PLUGINS_DIR", Path(__file__).parents[2] / "examples/plugins")
+)
 REGISTRY = Registry.discover(FOLDER)
 TOOLS = list(REGISTRY)
 GOLDEN = Path(__file__).parents[1] / "golden" / "tools"

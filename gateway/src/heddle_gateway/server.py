@@ -33,7 +33,7 @@ async def serving(gateway: Gateway, settings: GatewaySettings) -> AsyncGenerator
     At the end new requests are sent elsewhere first, then running ones get
     `settings.shutdown_grace` seconds, and streams that are longer end with an error.
     """
-    listener = _listen(settings.address)
+    listener = _listen(settings.listen)
     address = _address(listener)
     config = uvicorn.Config(
         gateway.application,

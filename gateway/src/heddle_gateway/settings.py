@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Self
 
+from heddle_runtime import addresses
 from heddle_runtime.settings import ServiceSettings, is_local
 from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
@@ -18,19 +19,13 @@ class GatewaySettings(ServiceSettings):
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_GATEWAY_", populate_by_name=True)
 
-    address: str = Field(
+    listen: str = Field(
         default="127.0.0.1:8080", description="Where the HTTP server listens: host:port."
     )
-    orchestrator_address: str = Field(
-        default="127.0.0.1:9101", description="Where the orchestrator service is."
-    )
-    tools_address: str = Field(default="127.0.0.1:9102", description="Where the tool service is.")
-    connector_address: str = Field(
-        default="127.0.0.1:9103", description="Where the connector service is."
-    )
-    assistants_address: str = Field(
-        default="127.0.0.1:9104", description="Where the assistant service is."
-    )
+    orchestrator_address: addresses.OrchestratorAddress = addresses.ORCHESTRATOR
+    tools_address: addresses.ToolsAddress = addresses.TOOLS
+    connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
+    assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
     api_key: SecretStr | None = Field(
         default=None,
         min_length=SHORTEST_KEY,
@@ -112,9 +107,9 @@ class GatewaySettings(ServiceSettings):
 
     @model_validator(mode="after")
     def _ask_for_keys(self) -> Self:
-        if self.development and not is_local(self.address):
+        if self.development and not is_local(self.listen):
             message = (
-                f"development asks for no API key, but {self.address} can be reached from other "
+                f"development asks for no API key, but {self.listen} can be reached from other "
                 "machines: listen on 127.0.0.1, or set HEDDLE_GATEWAY_API_KEY instead"
             )
             raise ValueError(message)
@@ -126,7 +121,7 @@ class GatewaySettings(ServiceSettings):
                 "a key"
             )
             raise ValueError(message)
-        if self.address.startswith("unix:"):
+        if self.listen.startswith("unix:"):
             message = "the gateway listens on host:port"
             raise ValueError(message)
         return self

@@ -13,6 +13,7 @@ from heddle.migration.v1 import (
 )
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
+from heddle_runtime import addresses
 from heddle_runtime.egress import Egress
 from heddle_runtime.server import Binding, bind
 from pydantic import Field
@@ -52,7 +53,10 @@ class MigrationSettings(AccountSettings):
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_MIGRATION_")
 
-    address: str = Field(default="127.0.0.1:9104", description="Where the server listens.")
+    listen: str = Field(
+        default=addresses.ASSISTANTS,
+        description="Where the server listens: host:port, or unix:/path.",
+    )
     database: str = Field(
         default="sqlite:///.heddle/heddle.db",
         repr=False,

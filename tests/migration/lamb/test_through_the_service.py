@@ -29,7 +29,7 @@ SERVICES = (
 
 def settings(database_url: str, folder: Path, **more: object) -> MigrationSettings:
     given = {"database": database_url, "assistants_dir": folder / "none", **SECRETS, **more}
-    return MigrationSettings(address="127.0.0.1:0", drain_wait=0, **given)  # type: ignore[arg-type] # pydantic checks
+    return MigrationSettings(listen="127.0.0.1:0", drain_wait=0, **given)  # type: ignore[arg-type] # pydantic checks
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ async def test_only_a_safe_call_is_repeated_when_its_server_came_back() -> None:
         unsafe = asyncio.create_task(whole(to, "hang"))
         reading = (await started(to, "hang"))[0]
         assert pipes_of(to) == [3]
-    again = ServiceSettings(drain_wait=0, shutdown_grace=0, address=server.address)
+    again = ServiceSettings(drain_wait=0, shutdown_grace=0, listen=server.address)
     async with greeting(asked, again):
         assert await code(unsafe) is grpc.StatusCode.UNAVAILABLE
         assert await code(reading) is grpc.StatusCode.UNAVAILABLE
@@ -74,7 +74,7 @@ async def test_calls_go_through_a_new_pipe_when_the_server_was_replaced() -> Non
         to = channel(server.address, CONTRACT)
         await to.channel_ready()
         assert await whole(to, "old") == "old"
-    again = ServiceSettings(drain_wait=0, shutdown_grace=0, address=server.address)
+    again = ServiceSettings(drain_wait=0, shutdown_grace=0, listen=server.address)
     async with greeting(replaced, again):
         await until(lambda: pipes_of(to) == [])
         while not pipes_of(to):  # the first time, the old connection may be asked

@@ -32,7 +32,7 @@ CHANGE = {
 @asynccontextmanager
 async def serving_in(folder: Path) -> AsyncGenerator[Client]:
     settings = ToolsSettings(
-        address="127.0.0.1:0",
+        listen="127.0.0.1:0",
         drain_wait=0,
         data_dir=folder / "knowledge",
         workspace_dir=folder / "workspaces",

@@ -9,6 +9,7 @@ import httpx
 from heddle.connector.v1 import connector_pb2
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_runtime import addresses
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
 from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings
@@ -65,12 +66,12 @@ class ToolsSettings(ProviderSettings):
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_TOOLS_", populate_by_name=True)
 
-    address: str = Field(
+    listen: str = Field(
         default="127.0.0.1:9102", description="Where the server listens: host:port, or unix:/path."
     )
     plugins_dir: Path | None = Field(
         default=None,
-        validation_alias="HEDDLE_TOOLS_DIR",
+        validation_alias="HEDDLE_TOOLS_PLUGINS_DIR",
         description="Folder with tools of your own, one Python file each. They run with all rights "
         "of the service.",
     )
@@ -136,14 +137,12 @@ class ToolsSettings(ProviderSettings):
         "the program and its arguments. They run as this service does, with HOME, PATH and the "
         "like of its environment. Without, only servers with an address are used.",
     )
-    accounts_address: str = Field(
-        default="127.0.0.1:9104",
-        description="Where the migration service is, which keeps rubrics and the settings of "
-        f"organisations; {NOWHERE!r} if there is none: everything is the operator's then.",
+    assistants_address: addresses.AssistantsAddress = Field(
+        default=addresses.ASSISTANTS,
+        description="Address of the assistants service: host:port. "
+        f"{NOWHERE!r} if there is none: everything then belongs to the operator.",
     )
-    connector_address: str = Field(
-        default="127.0.0.1:9103", description="Where the connector service listens."
-    )
+    connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
 
     @field_validator("mcp_commands")
     @classmethod
@@ -196,9 +195,9 @@ async def app(
             connector = await resources.enter_async_context(
                 channel(settings.connector_address, contract)
             )
-        if accounts is None and settings.accounts_address != NOWHERE:
+        if accounts is None and settings.assistants_address != NOWHERE:
             accounts = await resources.enter_async_context(
-                channel(settings.accounts_address, ACCOUNTS, RUBRICS)
+                channel(settings.assistants_address, ACCOUNTS, RUBRICS)
             )
         found = _belongings(settings, accounts)
         threads = Threads(settings.threads_per_tool)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
+from heddle_runtime import addresses
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress, EgressSettings
 from heddle_runtime.organization_settings import (
@@ -35,8 +36,8 @@ class ConnectorSettings(EgressSettings):
     # An empty folder name would be the working directory, and a plugin is code.
     model_config = SettingsConfigDict(env_prefix="HEDDLE_CONNECTOR_", env_ignore_empty=True)
 
-    address: str = Field(
-        default="127.0.0.1:9103",
+    listen: str = Field(
+        default=addresses.CONNECTOR,
         description="Where the server listens: host:port, or unix:/path.",
     )
     plugins_dir: Path | None = Field(
@@ -45,10 +46,7 @@ class ConnectorSettings(EgressSettings):
     connect_timeout: float = Field(
         default=5.0, gt=0, description="Seconds to reach a provider, its name's lookup included."
     )
-    accounts_address: str = Field(
-        default="127.0.0.1:9104",
-        description="Where the migration service is, which keeps the settings of organisations.",
-    )
+    assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
     share_providers: bool = Field(
         default=False,
         description="Let organisations that have set up no provider use those of this "
@@ -111,7 +109,7 @@ async def app(
         http = await enter(http_client(settings.connect_timeout))
         registry = await enter(opened(plugins, http))
         if accounts is None:
-            accounts = await enter(channel(settings.accounts_address, ACCOUNTS))
+            accounts = await enter(channel(settings.assistants_address, ACCOUNTS))
         known = OrganizationSettings(
             account_stub(accounts), ServiceCredentials("heddle-connector", secret)
         )

@@ -43,14 +43,14 @@ async def main() -> int:
     manual = manual_folder()
     settings = StackSettings(
         devstack=DevstackSettings(),
-        gateway=GatewaySettings(address=ANY_PORT, development=True, drain_wait=0),
+        gateway=GatewaySettings(listen=ANY_PORT, development=True, drain_wait=0),
         tools=ToolsSettings(
-            address=ANY_PORT, data_dir=STATE / "knowledge", files_dir=manual, drain_wait=0
+            listen=ANY_PORT, data_dir=STATE / "knowledge", files_dir=manual, drain_wait=0
         ),
-        orchestrator=OrchestratorSettings(address=ANY_PORT, drain_wait=0),
-        connector=ConnectorSettings(address=ANY_PORT, drain_wait=0),
+        orchestrator=OrchestratorSettings(listen=ANY_PORT, drain_wait=0),
+        connector=ConnectorSettings(listen=ANY_PORT, drain_wait=0),
         migration=MigrationSettings(
-            address=ANY_PORT,
+            listen=ANY_PORT,
             assistants_dir=Path("examples/assistants"),
             database=f"sqlite:///{STATE}/heddle.db",
             drain_wait=0,

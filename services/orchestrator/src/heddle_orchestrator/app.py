@@ -11,6 +11,7 @@ from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
+from heddle_runtime import addresses
 from heddle_runtime.client import channel
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
@@ -39,14 +40,13 @@ class OrchestratorSettings(ServiceSettings):
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_ORCHESTRATOR_")
 
-    address: str = Field(default="127.0.0.1:9101", description="Where the server listens.")
-    tools_address: str = Field(default="127.0.0.1:9102", description="Where the tool service is.")
-    connector_address: str = Field(
-        default="127.0.0.1:9103", description="Where the connector service is."
+    listen: str = Field(
+        default=addresses.ORCHESTRATOR,
+        description="Where the server listens: host:port, or unix:/path.",
     )
-    assistants_address: str = Field(
-        default="127.0.0.1:9104", description="Where the assistant service is."
-    )
+    tools_address: addresses.ToolsAddress = addresses.TOOLS
+    connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
+    assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
     tool_timeout: float = Field(
         default=20.0, gt=0, description="Seconds a tool gets if its binding says nothing."
     )

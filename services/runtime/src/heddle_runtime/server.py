@@ -90,11 +90,11 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
         reflection.enable_server_reflection(
             [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
         )
-        port = _listen(server, settings.address)
+        port = _listen(server, settings.listen)
         await server.start()
         for name in ("", *names):
             await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
-        address = _reachable(settings.address, port)
+        address = _reachable(settings.listen, port)
         log.info("serving", address=address, services=names)
         try:
             yield Running(address, cast("grpc.aio.Channel", local))

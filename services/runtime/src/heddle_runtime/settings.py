@@ -24,12 +24,13 @@ class ServiceSettings(BaseSettings):
 
     model_config = SettingsConfigDict(
         env_prefix="HEDDLE_",
+        populate_by_name=True,
         frozen=True,
         extra="ignore",
         env_ignore_empty=True,  # compose files pass variables that nobody set as empty ones
     )
 
-    address: str = Field(
+    listen: str = Field(
         default="127.0.0.1:0", description="Where the server listens: host:port, or unix:/path."
     )
     log_level: LogLevel = Field(default="INFO", description="Least severe level that is logged.")
@@ -67,10 +68,10 @@ class ServiceSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _refuse_an_open_port(self) -> Self:
-        if self.identity_secret or self.allow_anonymous or is_local(self.address):
+        if self.identity_secret or self.allow_anonymous or is_local(self.listen):
             return self
         message = (
-            f"{self.address} can be reached from other machines: set HEDDLE_IDENTITY_SECRET to "
+            f"{self.listen} can be reached from other machines: set HEDDLE_IDENTITY_SECRET to "
             "the same secret (32 characters or more) for all services, or listen on 127.0.0.1"
         )
         raise ValueError(message)
