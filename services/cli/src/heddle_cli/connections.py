@@ -62,7 +62,8 @@ def connected(address: str, *services: ServiceDescriptor) -> Iterator[Connection
 def new_call_options(timeout: float) -> CallOptions:
     """Return what every call carries: its deadline, an id, and a token if there is a secret.
 
-    Use as `stub.Method(request, **new_call_options(seconds))`, anew for each call: tokens are short-lived.
+    Use as `stub.Method(request, **new_call_options(seconds))`. Call it once per RPC: the token is
+    short-lived.
     """
     metadata = [(REQUEST_ID, new_request_id())]
     if secret := os.environ.get(SECRET):

@@ -1,8 +1,8 @@
 """The edge of every service: knows the caller, checks requests, maps failures, logs each call.
 
-The same wrappers serve calls that arrive over gRPC (`ServerInterceptor`) and those that come through a pipe
-(`heddle_runtime.multiplex`). A call from the same process (`heddle_runtime.in_process`) is checked likewise;
-its caller's own log line tells of it.
+The same wrappers serve calls that arrive over gRPC (`ServerInterceptor`) and calls that arrive over
+a multiplexed stream (`heddle_runtime.multiplex`). A call from the same process
+(`heddle_runtime.in_process`) is checked in the same way and is not logged again.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
