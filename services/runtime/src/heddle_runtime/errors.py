@@ -1,8 +1,8 @@
 """The exceptions services raise, and their form on the wire.
 
 Inside a service a failure is one of these exceptions. `heddle_runtime.server_interceptor` converts
-it into a `google.rpc.Status`, and `from_rpc` converts that into the same exception in the client, so
-that no other code handles gRPC codes. The reasons are those of
+it into a `google.rpc.Status`, and `from_rpc` converts that into the same exception in the client,
+so that no other code handles gRPC codes. The reasons are those of
 `heddle.error.v1.ErrorReason`, without its prefix.
 """
 
