@@ -50,7 +50,7 @@ proto: $(SYNCED) ## Format the contracts and generate their Python
 format: $(SYNCED) ## Format the code
 	$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
 
-lint: $(SYNCED) ## Check style, types, layers and contracts
+lint: $(SYNCED) ## Check style, types, layers, contracts, prose and names
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -59,6 +59,7 @@ lint: $(SYNCED) ## Check style, types, layers and contracts
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o -\#format=binpb | ../$(BIN)/buf breaking -\#format=binpb \
 	  --against released.binpb --config '{"version": "v2", "breaking": {"use": ["FILE"]}}'
 	cd protos && ../$(BIN)/python generate.py --check
+	$(BIN)/python -m docs.prose
 
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
