@@ -63,6 +63,12 @@ lint: $(SYNCED) ## Check style, types, layers and contracts
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
 
+release: $(SYNCED) ## Make a release from a clean tree: make release VERSION=0.2.0
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m docs.project.release $(VERSION)
+
+licences: $(SYNCED) ## Check the licence of every locked package
+	$(BIN)/python -m docs.project.licences
+
 test: $(SYNCED) ## Run the tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone"
 	$(BIN)/pytest -m alone
@@ -77,4 +83,4 @@ bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 
 check: lint test ## Everything CI does
 
-.PHONY: help demo up install proto format lint release-contract test bench bench-agent check
+.PHONY: help demo up install proto format lint release-contract release licences test bench bench-agent check
