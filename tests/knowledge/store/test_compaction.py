@@ -28,7 +28,7 @@ async def worker(running: "asyncio.Task[None]", after: int = 0) -> psutil.Proces
 
 def is_upkeep(process: psutil.Process) -> bool:
     # Of one that is dying the system may tell no command.
-    return any(part.endswith("upkeep.worker") for part in process.cmdline())
+    return any(part.endswith("compaction.worker") for part in process.cmdline())
 
 
 async def documents(store: KnowledgeStore) -> set[str]:
