@@ -12,13 +12,13 @@ from gateway.library import PEOPLE, SECRET
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
 from heddle_gateway.services import ServiceClients
+from heddle_knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.server import running
 from heddle_runtime.settings import ServiceSettings
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
-from heddle_tools_service.knowledge.testing import HashingEmbedder
 from integration.browser import browser
+from knowledge.opening import knowledge_and_files
 from openai import AsyncOpenAI
-from tools_service.opening import knowledge_and_files
 
 
 @dataclass(frozen=True)
