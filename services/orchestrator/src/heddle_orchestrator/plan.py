@@ -51,13 +51,19 @@ class Plan:
         """How the agent decides, if one routes."""
         return self.strategy if isinstance(self.strategy, Routing) else None
 
-    def tool_context(self, *, watched: bool) -> tool_pb2.RunContext:
-        """Return what every tool may know. `watched` says that somebody reads what it tells."""
+    def tool_context(self, grant: str, *, watched: bool) -> tool_pb2.RunContext:
+        """Return what every tool may know.
+
+        Args:
+            grant: The right to read collections, as `heddle_runtime.grants` signs it.
+            watched: Whether somebody reads the status messages of tools.
+        """
         return tool_pb2.RunContext(
             messages=self.request.messages,
             options=self.request.options,
             assistant=self.assistant,
             streaming=watched,
+            grant=grant,
         )
 
     def stop_on_failure(self) -> None:

@@ -23,8 +23,8 @@ class AdmissionControl:
     def __exit__(self, *_: object) -> None:
         self._calls -= 1
 
-    def enter(self, request_id: str, authorization: str, traceparent: str) -> None:
-        """Believe the three values of a call's metadata as far as they deserve it.
+    def enter(self, request_id: str, authorization: str, traceparent: str, grant: str = "") -> None:
+        """Set the caller of the current call from its metadata. The grant is not verified here.
 
         Raises:
             UnauthenticatedError: The authorization holds no valid token.
@@ -33,7 +33,7 @@ class AdmissionControl:
         CALLER.set(Caller(request_id))  # so that a refusal is logged under the id
         token = authorization.removeprefix("Bearer ")
         identity = self._identity(token)
-        CALLER.set(Caller(request_id, identity, token, _sane(traceparent)))
+        CALLER.set(Caller(request_id, identity, token, _sane(traceparent), grant))
 
     def _identity(self, token: str) -> Identity:
         return ANONYMOUS if self._verifier is None else self._verifier.identity(token)

@@ -17,6 +17,7 @@ from heddle_runtime import logs
 from heddle_runtime.admission import AdmissionControl
 from heddle_runtime.call_metadata import (
     AUTHORIZATION,
+    GRANT,
     REQUEST_ID,
     TRACE,
     Stopwatch,
@@ -164,12 +165,15 @@ class ServerInterceptor:
         """Set the caller of this call's task."""
         given: dict[str, str] = {}
         for key, value in context.invocation_metadata() or ():
-            if key in (AUTHORIZATION, REQUEST_ID, TRACE):
+            if key in (AUTHORIZATION, GRANT, REQUEST_ID, TRACE):
                 if key in given and key == AUTHORIZATION:  # which of the two would be believed?
                     raise UnauthenticatedError("The call carries two authorizations.")
                 given[key] = value if isinstance(value, str) else value.decode("ascii", "replace")
         self._entrance.enter(
-            given.get(REQUEST_ID, ""), given.get(AUTHORIZATION, ""), given.get(TRACE, "")
+            given.get(REQUEST_ID, ""),
+            given.get(AUTHORIZATION, ""),
+            given.get(TRACE, ""),
+            given.get(GRANT, ""),
         )
 
 

@@ -71,7 +71,7 @@ class Answer:
     async def _run(self, call: pb.Open, methods: Methods, entrance: AdmissionControl) -> None:
         try:
             with entrance:
-                entrance.enter(call.request_id, call.authorization, call.traceparent)
+                entrance.enter(call.request_id, call.authorization, call.traceparent, call.grant)
                 await self._answer(methods.get(call.method), call)
         except HeddleError as error:
             self._end(to_status(error))
