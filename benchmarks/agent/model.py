@@ -14,7 +14,7 @@ from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle_connector.app import ConnectorSettings
 from heddle_connector.app import app as connectors
-from heddle_orchestrator.agent.asking import Asking
+from heddle_orchestrator.agent.asking import QueryWorkers
 from heddle_orchestrator.agent.decision import Candidate
 from heddle_orchestrator.agent.labels import labels_of
 from heddle_orchestrator.agent.words import words
@@ -46,7 +46,7 @@ class Patience:
         return _SECONDS
 
 
-def asking(stub: "ConnectorServiceAsyncStub", model: assistant_pb2.ModelRef) -> Asking:
+def asking(stub: "ConnectorServiceAsyncStub", model: assistant_pb2.ModelRef) -> QueryWorkers:
     """Return a way of asking a model that counts its tokens."""
 
     async def generate(
@@ -58,7 +58,7 @@ def asking(stub: "ConnectorServiceAsyncStub", model: assistant_pb2.ModelRef) -> 
         return made.events[:]
 
     budget = Budget(rounds=1_000_000, seconds=1e9, tokens=10**12)
-    return Asking(assistant_pb2.Assistant(model=model), Patience(), generate, budget)
+    return QueryWorkers(assistant_pb2.Assistant(model=model), Patience(), generate, budget)
 
 
 @asynccontextmanager

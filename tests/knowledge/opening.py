@@ -7,7 +7,7 @@ from pathlib import Path
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore
-from heddle_knowledge.uploads.ingestion_queue import Bringing
+from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_runtime.server import Binding, bind
 
@@ -25,7 +25,7 @@ def opening(store: KnowledgeStore) -> Callable[[], Awaitable[KnowledgeStore]]:
 async def knowledge_and_files(store: KnowledgeStore, uploads: Path) -> AsyncIterator[list[Binding]]:
     """Yield the knowledge service and the file service over a store, in their order."""
     opened = opening(store)
-    async with Bringing(uploads, opened) as bringing:
+    async with IngestionQueue(uploads, opened) as bringing:
         yield [
             bind(
                 knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],

@@ -12,7 +12,7 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
-from heddle_knowledge.document_queries.query_workers import Asking
+from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.store import KnowledgeStore
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
@@ -119,7 +119,7 @@ async def serving(
     async def app() -> AsyncGenerator[list[Binding]]:
         async with (
             browser() as http,
-            aclosing(Asking()) as asking,
+            aclosing(QueryWorkers()) as asking,
             aclosing(Affinities()) as affinities,
         ):
             workshop = Workshop(

@@ -79,7 +79,7 @@ async def connecting(connector: Connector, transport: str) -> AsyncGenerator[Cha
                 yield connection
 
 
-@tool("asking", title="Asking")
+@tool("asking", title="QueryWorkers")
 async def asking(call: ToolCall[ToolConfig]) -> ToolResult:
     """Asks the small model."""
     try:

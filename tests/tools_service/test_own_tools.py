@@ -29,7 +29,7 @@ class Server(ToolConfig):
     url: str = Field(description="Where it is.", examples=["http://127.0.0.1:9/"])
 
 
-@tool("asking", title="Asking", config=Server)
+@tool("asking", title="QueryWorkers", config=Server)
 async def asking(call: ToolCall[Server]) -> ToolResult:
     """Asks."""
     answer = await call.http.get(call.config.url, params={"q": call.query})

@@ -9,9 +9,9 @@ import httpx
 from heddle.connector.v1 import connector_pb2
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
-from heddle_knowledge.document_queries.query_workers import Asking
+from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.service.servicer import KnowledgeServicer
-from heddle_knowledge.uploads.ingestion_queue import Bringing
+from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_runtime import addresses
 from heddle_runtime.client import channel
@@ -188,7 +188,7 @@ async def app(
             )
         )
         bringing = await resources.enter_async_context(
-            Bringing(settings.data_dir / "uploads", store.get)
+            IngestionQueue(settings.data_dir / "uploads", store.get)
         )
         if connector is None and small_model_name(settings):
             contract = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
@@ -204,7 +204,7 @@ async def app(
         # Guarded for the operator's assistants, too: whoever may write one names the address.
         conversations = Conversations(guarded_http)
         resources.push_async_callback(conversations.close)
-        asking = Asking()
+        asking = QueryWorkers()
         resources.push_async_callback(asking.aclose)
         affinities = Affinities()
         resources.push_async_callback(affinities.aclose)

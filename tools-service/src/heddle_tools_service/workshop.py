@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_knowledge.document_queries.query_workers import Asking
+from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_runtime.call_metadata import Stopwatch
 from heddle_runtime.errors import HeddleError, to_status
 
@@ -48,7 +48,7 @@ class Workshop:
     registry: Registry
     http: httpx.AsyncClient
     knowledge: KnowledgeBases
-    asking: Asking
+    asking: QueryWorkers
     pages: PageSearch
     web: WebSearches
     files: FileFolder

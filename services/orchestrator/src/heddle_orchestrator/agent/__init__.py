@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from heddle_runtime.call_metadata import remaining
 
 from heddle_orchestrator.agent import asking
-from heddle_orchestrator.agent.asking import Asking
+from heddle_orchestrator.agent.asking import QueryWorkers
 from heddle_orchestrator.agent.deciders import Deciders
 from heddle_orchestrator.agent.loop import Loop
 from heddle_orchestrator.agent.responses import Generate, Order, TextResponse
@@ -89,7 +89,7 @@ class Agents:
             run=run,
             bound=route.bound,
             decider=self.deciders.of(decider, connector),
-            asking=Asking(assistant, run.context, ask, budget),
+            asking=QueryWorkers(assistant, run.context, ask, budget),
             response=TextResponse(generate, query_id, most),
             budget=budget,
             state=route.state,

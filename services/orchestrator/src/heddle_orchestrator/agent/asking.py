@@ -1,4 +1,4 @@
-"""Asking the assistant's model for a decision or a summary, quietly and within limits."""
+"""QueryWorkers the assistant's model for a decision or a summary, quietly and within limits."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ _PART = 3
 
 
 @dataclass(slots=True)
-class Asking:
+class QueryWorkers:
     """The model of one assistant in one run."""
 
     assistant: assistant_pb2.Assistant

@@ -1,4 +1,4 @@
-"""Asking the tool service which tools can be chosen now."""
+"""QueryWorkers the tool service which tools can be chosen now."""
 
 import json
 from collections import Counter

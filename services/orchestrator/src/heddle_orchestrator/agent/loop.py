@@ -18,7 +18,7 @@ from heddle_runtime.frontend_payloads import Result, ToolOutput, shown, written
 from heddle_runtime.redaction import redact
 
 from heddle_orchestrator.agent import outputs
-from heddle_orchestrator.agent.asking import Asking, add
+from heddle_orchestrator.agent.asking import QueryWorkers, add
 from heddle_orchestrator.agent.assessing import Offered, offered
 from heddle_orchestrator.agent.brief import sources
 from heddle_orchestrator.agent.decision import (
@@ -54,7 +54,7 @@ class Loop:
     run: ToolRun
     bound: Sequence[Bound]
     decider: Decider
-    asking: Asking
+    asking: QueryWorkers
     response: TextResponse
     budget: Budget
     state: State
