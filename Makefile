@@ -71,7 +71,18 @@ lint: $(SYNCED) ## Check style, types, layers and contracts
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
 
-test: $(SYNCED) ## Run the tests
+# Unit tests: folders whose tests start no service in a process of its own and ingest no documents.
+QUICK := tests/runtime
+
+quick: $(SYNCED) ## Run the unit tests
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive" $(QUICK)
+
+test: $(SYNCED) ## Run all tests with reduced counts
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive"
+	$(BIN)/pytest -m "alone and not exhaustive"
+
+test-all: export HYPOTHESIS_PROFILE = full
+test-all: $(SYNCED) ## Run all tests with full counts
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone"
 	$(BIN)/pytest -m alone
 
@@ -86,6 +97,6 @@ bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 (as root)
 	@$(PYTHON) tests/fresh/machine.py
 
-check: lint test ## Everything CI does
+check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up install proto format lint release-contract test bench bench-agent fresh check
+.PHONY: help demo up install proto format lint release-contract quick test test-all bench bench-agent fresh check

@@ -42,8 +42,10 @@ done
 ln -s /proc/self/fd "$1/dev/fd"
 mkdir "$1/dev/pts" && mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts"
 ln -s pts/ptmx "$1/dev/ptmx"
-shift_root=$1; shift
-exec env -i "$@" chroot "$shift_root" /bin/sh -c 'cd /{CHECKOUT} && exec python3 tests/fresh/steps.py'
+root=$1
+shift
+run='cd /{CHECKOUT} && exec python3 tests/fresh/steps.py'
+exec env -i "$@" chroot "$root" /bin/sh -c "$run"
 """
 
 
@@ -56,7 +58,9 @@ def main() -> int:
     if os.geteuid() != 0:
         print("make fresh needs root: it mounts file systems and changes the root folder.")
         return 1
-    folder = Path(tempfile.mkdtemp(prefix="heddle-fresh-", dir=os.environ.get("TMPDIR", "/var/tmp")))
+    # Not in memory, as /tmp may be: the root takes about 4 GB.
+    parent = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - mkdtemp makes a private folder
+    folder = Path(tempfile.mkdtemp(prefix="heddle-fresh-", dir=parent))
     try:
         root = folder / "root"
         build(root)
@@ -87,8 +91,14 @@ def build(root: Path) -> None:
 
 def environment() -> list[str]:
     """Return the variables of the root: a plain login's, and the package clients' settings."""
-    own = ["HOME=/root", "LANG=C.UTF-8", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
-    clients = [f"{name}={value}" for name, value in os.environ.items() if name.startswith(VARIABLES)]
+    own = [
+        "HOME=/root",
+        "LANG=C.UTF-8",
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    ]
+    clients = [
+        f"{name}={value}" for name, value in os.environ.items() if name.startswith(VARIABLES)
+    ]
     return own + clients
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 URL = "http://127.0.0.1:8080/v1/chat/completions"
 QUESTION = {
@@ -75,7 +76,7 @@ def ask() -> str:
     while True:
         try:
             with urllib.request.urlopen(request, timeout=120) as response:
-                return response.read().decode()
+                return str(response.read(), "utf-8")
         except urllib.error.URLError as error:
             if isinstance(error, urllib.error.HTTPError) or time.monotonic() > end:
                 sys.exit(f"fresh: make up does not answer: {error}")
@@ -85,10 +86,8 @@ def ask() -> str:
 def resident_mib() -> int:
     """Return the resident memory of all processes of this system, in MiB."""
     pages = 0
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with open(f"/proc/{name}/statm") as file:
-                pages += int(file.read().split()[1])
+    for statistics in Path("/proc").glob("[0-9]*/statm"):
+        pages += int(statistics.read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
