@@ -19,7 +19,7 @@ import httpx
 import uvloop
 from heddle_connector.app import ConnectorSettings
 from heddle_gateway.app import GatewaySettings
-from heddle_gateway.server import serving
+from heddle_gateway.http.server import serving
 from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
 from heddle_runtime import logs
