@@ -115,7 +115,7 @@ async def test_tools_share_no_cookies_and_follow_no_redirects(tmp_path: Path) ->
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDDLE_TOOLS_PLUGINS_DIR", "/plugins")
     monkeypatch.setenv("HEDDLE_TOOLS_TOOL_TIMEOUT", "7")
-    monkeypatch.setenv("HEDDLE_TOOLS_KB_TOKEN", "s3cr3t")
+    monkeypatch.setenv("HEDDLE_KNOWLEDGE_KB_TOKEN", "s3cr3t")
 
     given = read(ToolsSettings, [])
 

@@ -170,7 +170,7 @@ def data(*vectors: object, **more: object) -> bytes:
         (data([1.0] * DIMENSION, index=7), "not numbered from 0"),
         (data([0.0] * DIMENSION), "zero or not finite"),
         (data([float("nan")] * DIMENSION), "zero or not finite"),
-        (data([1.0] * 5), "makes vectors of 5 numbers, not 8. Set HEDDLE_TOOLS_EMBEDDINGS_DIM"),
+        (data([1.0] * 5), "makes vectors of 5 numbers, not 8. Set HEDDLE_KNOWLEDGE_EMBEDDINGS_DIM"),
     ],
 )
 async def test_vectors_that_are_none_are_refused(

@@ -89,11 +89,11 @@ async def test_there_is_a_reranking_model_only_if_its_server_is_named() -> None:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"providers": "cloud"}, "HEDDLE_TOOLS_EMBEDDINGS_URL"),
-        ({"embeddings": "cloud", "embeddings_url": "http://x"}, "HEDDLE_TOOLS_EMBEDDINGS_MODEL"),
-        ({"vectordb": "cloud"}, "HEDDLE_TOOLS_KNOWLEDGE_URL"),
-        ({"providers": "cloud", "embeddings": "local"}, "HEDDLE_TOOLS_KNOWLEDGE_URL"),
-        ({"reranker_url": "http://x"}, "HEDDLE_TOOLS_RERANKER_MODEL"),
+        ({"providers": "cloud"}, "HEDDLE_KNOWLEDGE_EMBEDDINGS_URL"),
+        ({"embeddings": "cloud", "embeddings_url": "http://x"}, "HEDDLE_KNOWLEDGE_EMBEDDINGS_MODEL"),
+        ({"vectordb": "cloud"}, "HEDDLE_KNOWLEDGE_STORE_URL"),
+        ({"providers": "cloud", "embeddings": "local"}, "HEDDLE_KNOWLEDGE_STORE_URL"),
+        ({"reranker_url": "http://x"}, "HEDDLE_KNOWLEDGE_RERANKER_MODEL"),
         ({"embeddings_url": "http://user:password@x"}, "must hold no credentials"),
         ({"web_search_searxng_url": "ftp://x"}, "must be an http or https address"),
         ({"web_search_keys": {"google": "k"}}, "perplexity"),

@@ -185,9 +185,9 @@ async def test_one_setting_chooses_or_each_for_itself(
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"visual_search": "cloud"}, "HEDDLE_TOOLS_VISUAL_SEARCH_URL"),
-        ({"vlm": "cloud"}, "HEDDLE_TOOLS_VLM_URL"),
-        ({"vlm_url": "http://v"}, "HEDDLE_TOOLS_VLM_MODEL"),
+        ({"visual_search": "cloud"}, "HEDDLE_KNOWLEDGE_VISUAL_SEARCH_URL"),
+        ({"vlm": "cloud"}, "HEDDLE_KNOWLEDGE_VLM_URL"),
+        ({"vlm_url": "http://v"}, "HEDDLE_KNOWLEDGE_VLM_MODEL"),
     ],
 )
 def test_half_a_setting_is_refused(given: Any, told: str) -> None:

@@ -1,87 +1,98 @@
-"""How near a request is to what tools say they are for, by the models that ship with Heddle."""
+"""Semantic similarity of a request and of what tools say they are for."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from operator import mul
 from typing import TYPE_CHECKING
 
 import structlog
+from heddle.knowledge.v1 import knowledge_pb2
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.call_metadata import new_call_options
 
-if TYPE_CHECKING:
-    from heddle_knowledge.embedders.embedding import LocalEmbedder
+if TYPE_CHECKING:  # a class of the stubs alone
+    from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
 
 log = structlog.get_logger(__name__)
 
-_LONGEST = 1_000
-"""Characters of a text that are compared."""
-_MOST_EXAMPLES = 8
+_MAX_TEXT_CHARACTERS = 1_000
+_MAX_EXAMPLES = 8
 _CLOSEST = 2
-"""Of a tool's texts, as many count."""
+"""How many of a tool's texts count."""
+_BATCH = 256
+"""Texts in one call."""
 _PART = 0.5
-"""Of the time of a call: the tools are told without affinities rather than not at all."""
+"""Of the time of a call: without similarities the tools are still assessed."""
+_WEIGHTS = {"all-MiniLM-L6-v2-int8": 0.2, "multilingual-e5-small-q4": 0.8}
+"""The models. The similarities of the second lie four times closer together than those of the
+first."""
 
 
 class Affinities:
-    """Compares requests with tools. The models are loaded when it is first asked.
+    """Compares requests with tools, by two models of the knowledge service.
 
-    Two models, because each is blind where the other sees: all-MiniLM-L6-v2 reads English well and
-    nothing else, multilingual-e5-small reads a hundred languages and tells short texts apart less
-    well. The vectors of tools are remembered. Close it to end its threads.
+    all-MiniLM-L6-v2 reads English well and nothing else; multilingual-e5-small reads a hundred
+    languages and separates short texts less well.
     """
 
-    def __init__(self) -> None:
-        self._models: Sequence[tuple[float, LocalEmbedder]] = ()
+    def __init__(self, knowledge: "KnowledgeServiceAsyncStub") -> None:
+        """Take the knowledge service, which embeds texts."""
+        self._knowledge = knowledge
 
-    async def tell(self, asked: str, told: Iterable[pb.Assessment], left: float) -> None:
+    async def tell(self, request: str, assessments: Iterable[pb.Assessment], left: float) -> None:
         """Set the affinity of the available tools, or of none of them.
 
         Args:
-            asked: What a person asks.
-            told: The tools. Are changed.
+            request: What a person asks.
+            assessments: The tools. Are changed.
             left: Seconds that are left of the call.
         """
-        tools = [each for each in told if each.available]
-        if not asked.strip() or len(tools) < _CLOSEST:
+        tools = [each for each in assessments if each.available]
+        if not request.strip() or len(tools) < _CLOSEST:
             return
         try:
             async with asyncio.timeout(left * _PART):
-                found = [await self._affinity(asked[:_LONGEST], each) for each in tools]
+                affinities = await self._affinities(request[:_MAX_TEXT_CHARACTERS], tools, left)
         except TimeoutError:
             log.warning("tools not compared", why="it takes too long")
             return
         except Exception as error:  # noqa: BLE001 - a model that cannot be loaded is no tool's fault
             log.warning("tools not compared", why=str(error))
             return
-        for each, affinity in zip(tools, found, strict=True):
-            each.affinity = affinity
+        for tool, affinity in zip(tools, affinities, strict=True):
+            tool.affinity = affinity
 
-    async def aclose(self) -> None:
-        """End the threads."""
-        for _, model in self._models:
-            await model.aclose()
+    async def _affinities(
+        self, request: str, tools: Sequence[pb.Assessment], left: float
+    ) -> list[float]:
+        texts = [_texts(tool) for tool in tools]
+        every = list(dict.fromkeys([request, *(text for some in texts for text in some)]))
+        affinities = [0.0] * len(tools)
+        for model, weight in _WEIGHTS.items():
+            vectors = dict(zip(every, await self._embed(model, every, left), strict=True))
+            question = vectors[request]
+            for at, some in enumerate(texts):
+                similarities = (sum(map(mul, question, vectors[text])) for text in some)
+                near = sorted(similarities, reverse=True)[:_CLOSEST]
+                affinities[at] += weight * sum(near) / len(near)
+        return affinities
 
-    async def _affinity(self, asked: str, tool: pb.Assessment) -> float:
-        function = tool.function
-        says = f"{function.name.replace('_', ' ')}: {function.description}"
-        examples = [each.request for each in tool.examples[:_MOST_EXAMPLES]]
-        texts = [each[:_LONGEST] for each in (says, *examples) if each.strip()]
-        total = 0.0
-        for weight, model in self._loaded():
-            question, *others = await model.embed([asked, *texts], "query")
-            near = sorted((float(question @ each) for each in others), reverse=True)[:_CLOSEST]
-            total += weight * sum(near) / len(near)
-        return total
-
-    def _loaded(self) -> Sequence[tuple[float, "LocalEmbedder"]]:
-        """Return the models with their weights.
-
-        The similarities of the second lie four times closer together than those of the first.
-        """
-        if not self._models:
-            from heddle_knowledge.embedders.embedding import (  # noqa: PLC0415 (slow)
-                MiniLmEmbedder,
-                MultilingualE5Embedder,
+    async def _embed(self, model: str, texts: Sequence[str], left: float) -> list[Sequence[float]]:
+        vectors: list[Sequence[float]] = []
+        for start in range(0, len(texts), _BATCH):
+            request = knowledge_pb2.EmbedTextsRequest(
+                texts=texts[start : start + _BATCH],
+                model=model,
+                kind=knowledge_pb2.EMBEDDING_KIND_QUERY,
             )
+            response = await self._knowledge.EmbedTexts(request, **new_call_options(left))
+            vectors += [embedding.values for embedding in response.embeddings]
+        return vectors
 
-            self._models = ((0.2, MiniLmEmbedder()), (0.8, MultilingualE5Embedder()))
-        return self._models
+
+def _texts(tool: pb.Assessment) -> list[str]:
+    """Return what a tool says it is for, and its examples."""
+    function = tool.function
+    purpose = f"{function.name.replace('_', ' ')}: {function.description}"
+    examples = [each.request for each in tool.examples[:_MAX_EXAMPLES]]
+    return [text[:_MAX_TEXT_CHARACTERS] for text in (purpose, *examples) if text.strip()]

@@ -74,6 +74,11 @@ class Scene:
         )
 
     @property
+    def grant(self) -> str:
+        """The right to read collections, as the orchestrator signed it; may be empty."""
+        return self._context.grant
+
+    @property
     def routed(self) -> bool:
         """Whether the routing agent runs the tool."""
         return self._context.HasField("tree")

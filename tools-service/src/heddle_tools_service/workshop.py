@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_runtime.call_metadata import Stopwatch
 from heddle_runtime.errors import HeddleError, to_status
 
@@ -19,15 +18,16 @@ from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
 from heddle_tools_service.function_calls import offered
 from heddle_tools_service.hooks import answer_of
 from heddle_tools_service.outcomes import failure, in_environment, result
-from heddle_tools_service.providers.document_facts import AssistantCatalogue
 from heddle_tools_service.providers.files import FileFolder
-from heddle_tools_service.providers.graphs import AssistantGraph
 from heddle_tools_service.providers.kept_rubrics import RubricLibrary
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.knowledge.client import KnowledgeClient
+from heddle_tools_service.providers.knowledge.documents import DocumentQueries
+from heddle_tools_service.providers.knowledge.graphs import GraphSearch
+from heddle_tools_service.providers.knowledge.pages import PageSearch
+from heddle_tools_service.providers.knowledge.passages import CollectionSearch
 from heddle_tools_service.providers.mcp.servers import McpServers
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.rubrics import RubricFolder
-from heddle_tools_service.providers.visual.pages import PageSearch
 from heddle_tools_service.providers.web_search.searches import WebSearches
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
@@ -36,6 +36,9 @@ from heddle_tools_service.surroundings import Generate
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.weather import Weather
 from heddle_tools_service.yielding import settled
+
+if TYPE_CHECKING:  # a class of the stubs alone
+    from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
 
 _TELLABLE = 0.9
 """Of a call's time: what a tool may use of it, so that its end can still be told."""
@@ -47,9 +50,7 @@ class Workshop:
 
     registry: Registry
     http: httpx.AsyncClient
-    knowledge: KnowledgeBases
-    asking: QueryWorkers
-    pages: PageSearch
+    knowledge: "KnowledgeServiceAsyncStub"
     web: WebSearches
     files: FileFolder
     rubrics: RubricLibrary | RubricFolder
@@ -151,6 +152,7 @@ class Workshop:
         return await assessed(invocation.id, installed.tool, made, enabled=enabled)
 
     def _call(self, scene: Scene) -> Callable[..., ToolCall[Any]]:
+        client = KnowledgeClient(self.knowledge, scene.grant)
         return partial(
             ToolCall,
             query=scene.query,
@@ -158,10 +160,10 @@ class Workshop:
             identity=scene.identity,
             earlier=scene.earlier,
             http=self.http,
-            knowledge=self.knowledge.of(scene.assistant),
-            catalogue=AssistantCatalogue(self.knowledge.store, self.asking, scene.assistant),
-            graph=AssistantGraph(self.knowledge.store, scene.assistant),
-            pages=self.pages.of(scene.assistant),
+            knowledge=CollectionSearch(client),
+            catalogue=DocumentQueries(client),
+            graph=GraphSearch(client),
+            pages=PageSearch(client),
             web=self.web.of(scene.assistant),
             files=self.files.of(scene.assistant),
             rubrics=self.rubrics.of(scene.assistant),

@@ -11,9 +11,7 @@ from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 __all__ = ["fetch", "reason_in", "refuse_compressed", "request_uncompressed"]
 
 
-async def fetch(
-    http: httpx.AsyncClient, request: httpx.Request, server: str
-) -> tuple[int, Any]:
+async def fetch(http: httpx.AsyncClient, request: httpx.Request, server: str) -> tuple[int, Any]:
     """Send a request and return the answer's status, below 500, and its JSON value.
 
     Raises:

@@ -17,8 +17,6 @@ What the model or the agent sends is `ToolCall.query`, or what the tool's own `a
 the agent, give the tool `examples`, and its result `objects`.
 """
 
-from heddle_knowledge.document_queries.records import Column, Rows, Table
-from heddle_knowledge.records import AllOf, AnyOf, Comparison, Filter
 from heddle_runtime.frontend_payloads import Error, Response, Result, Status, ToolOutput
 
 from heddle_tools_service.lms import Assignment, Assignments, Course, Moodle
@@ -82,6 +80,8 @@ from heddle_tools_service.surroundings import (
     WebResult,
     Workspace,
 )
+from heddle_tools_service.surroundings.catalogues import Column, Rows, Table
+from heddle_tools_service.surroundings.filters import AllOf, AnyOf, Comparison, Filter
 from heddle_tools_service.weather import CurrentWeather, Weather
 from heddle_tools_service.workspace.shapes import (
     ChangedFile,

@@ -1,24 +1,13 @@
-"""The pages that tools search and look at, in the name of an assistant's owner."""
+"""Searches pages and looks at them."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-import structlog
-from heddle_knowledge.access import meant, owner_of
-from heddle_knowledge.errors import (
-    DocumentNotFoundError,
-    EmbeddingError,
-    KnowledgeError,
-    StorageError,
-)
-from heddle_knowledge.names import document_id
+from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_tools_service.providers.visual.addresses import Address, picture_uri, read_uri
-from heddle_tools_service.providers.visual.interpreters import Interpreter
+from heddle_tools_service.providers.knowledge.client import KnowledgeClient, failure_of
+from heddle_tools_service.providers.knowledge.page_uris import PageAddress, picture_uri, read_uri
 from heddle_tools_service.sdk import (
-    Assistant,
     FailedSearch,
     FoundPage,
     FoundPages,
@@ -27,160 +16,89 @@ from heddle_tools_service.sdk import (
     ToolUnavailableError,
 )
 
-if TYPE_CHECKING:  # loads the engine
-    from heddle_knowledge.pages.shapes import Figure
-    from heddle_knowledge.records import Collection
-    from heddle_knowledge.records import FoundPage as Stored
-    from heddle_knowledge.store import KnowledgeStore
-
-OpenStore = Callable[[], Awaitable["KnowledgeStore"]]
 NO_PAGE = "There is no such page among those that this assistant may see."
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class PageSearch:
-    """All pages that the service keeps, and what looks at them."""
+    """The pages that an assistant may see; see `heddle_tools_service.sdk.Pages`."""
 
-    store: OpenStore
-    interpreter: Interpreter
-    patience: float
-    """Seconds that one collection may take."""
-
-    def of(self, assistant: Assistant) -> "AssistantPages":
-        """Return what `assistant` may see."""
-        return AssistantPages(self, assistant)
-
-
-@dataclass(frozen=True, slots=True)
-class AssistantPages:
-    """Pages in the name of an assistant's owner; see `heddle_tools_service.sdk.Pages`."""
-
-    everywhere: PageSearch
-    assistant: Assistant
+    client: KnowledgeClient
 
     async def search(self, collections: Sequence[str], query: str, *, top_k: int) -> FoundPages:
         """Search the pages of all `collections` at once."""
-        answers = await asyncio.gather(
-            *(self._answer(name, query, top_k) for name in dict.fromkeys(collections))
-        )
-        found = [page for answer in answers for page in answer.pages]
-        found.sort(key=lambda page: -page.score)
-        ranked = [answer for answer in answers if answer.model]
+        names = list(dict.fromkeys(collections))
+        if not names:
+            return FoundPages()
+        request = pb.SearchPagesRequest(collections=names, query=query, top_k=top_k)
+        try:
+            response = await self.client.ask(self.client.service.SearchPages, request)
+        except ToolError as error:
+            return FoundPages(failures=tuple(_failure(name, error) for name in names))
         return FoundPages(
-            tuple(found[:top_k]),
-            tuple(failure for answer in answers for failure in answer.failures),
-            ranked[0].model if ranked else "",
-            bool(ranked) and ranked[0].visual,
+            tuple(_page(page, page.relevance) for page in response.pages),
+            tuple(_failure(each.collection, failure_of(each.error)) for each in response.errors),
+            response.model,
+            response.visual,
         )
 
     async def find(self, collections: Sequence[str], picture_uri: str) -> FoundPage:
         """Return the page of a picture."""
-        address = read_uri(picture_uri)
-        if address is None:
-            raise ToolError(NO_PAGE, kind="no_such_page")
+        address = _address(picture_uri)
+        request = pb.GetPageRequest(
+            collection=address.collection,
+            document=address.document,
+            page=address.page,
+            within=dict.fromkeys(collections),
+        )
         try:
-            store = await self.everywhere.store()
-            collection = await self._meant(store, address.collection)
-            named = {(await self._named(store, name)) for name in dict.fromkeys(collections)}
-            if collection.id not in named:
-                raise DocumentNotFoundError(NO_PAGE)
-            return await _page(store, collection, address)
-        except (StorageError, EmbeddingError) as error:
-            raise ToolUnavailableError(str(error)) from error
-        except KnowledgeError as error:
+            response = await self.client.ask(self.client.service.GetPage, request)
+        except ToolUnavailableError:
+            raise
+        except ToolError as error:
             raise ToolError(NO_PAGE, kind="no_such_page") from error
+        return _page(response.page, 0.0)
 
     async def interpret(self, page: FoundPage, prompt: str) -> Interpretation:
         """Let the vision model look at the picture of a page."""
-        address = read_uri(page.picture_uri)
-        if address is None:
-            raise ToolError(NO_PAGE, kind="no_such_page")
-        try:
-            store = await self.everywhere.store()
-            collection = await self._meant(store, address.collection)
-            name = await store.documents.name_of(collection.id, address.document)
-            picture = await store.pages.picture(collection.id, name, address.page)
-        except (StorageError, EmbeddingError) as error:
-            raise ToolUnavailableError(str(error)) from error
-        except KnowledgeError as error:
-            raise ToolError(NO_PAGE, kind="no_such_page") from error
-        return await self.everywhere.interpreter.interpret(page, picture.data, prompt)
-
-    async def _answer(self, name: str, query: str, top_k: int) -> FoundPages:
-        """Search one collection. One that fails must not cost the others."""
-        try:
-            async with asyncio.timeout(self.everywhere.patience):
-                store = await self.everywhere.store()
-                collection = await self._meant(store, name)
-                found = await store.pages.search(collection.id, query, top_k=top_k)
-        except TimeoutError:
-            failure = FailedSearch(
-                name, f"{_not_searched(name)}: it took too long.", unavailable=True
-            )
-        except KnowledgeError as error:
-            down = isinstance(error, StorageError | EmbeddingError)
-            failure = FailedSearch(name, f"{_not_searched(name)}: {error}", unavailable=down)
-        except Exception:
-            log.exception("pages not searched", collection=name)
-            failure = FailedSearch(name, f"{_not_searched(name)}: they are broken.")
-        else:
-            model = store.pages.model
-            pages = tuple(_found(collection, each) for each in found)
-            return FoundPages(pages, (), model.name, model.visual)
-        return FoundPages(failures=(failure,))
-
-    async def _meant(self, store: "KnowledgeStore", reference: str) -> "Collection":
-        """Return the collection that the assistant's owner means and may read, as of now."""
-        person = owner_of(self.assistant.owner, self.assistant.organization)
-        return meant((await store.collections.all()).values(), person, reference)
-
-    async def _named(self, store: "KnowledgeStore", name: str) -> str:
-        """Return the id of a collection, an empty text if there is none."""
-        try:
-            return (await self._meant(store, name)).id
-        except KnowledgeError:
-            return ""
+        address = _address(page.picture_uri)
+        request = pb.InterpretPageRequest(
+            collection=address.collection,
+            document=address.document,
+            page=address.page,
+            prompt=prompt,
+        )
+        response = await self.client.ask(self.client.service.InterpretPage, request)
+        return Interpretation(response.text, response.model, response.visual)
 
 
-async def _page(store: "KnowledgeStore", collection: "Collection", address: Address) -> FoundPage:
-    name = await store.documents.name_of(collection.id, address.document)
-    document = await store.documents.get(collection.id, name)
-    kept = await store.pages.get(collection.id, name, address.page)
+def _address(uri: str) -> PageAddress:
+    address = read_uri(uri)
+    if address is None:
+        raise ToolError(NO_PAGE, kind="no_such_page")
+    return address
+
+
+def _failure(collection: str, error: ToolError) -> FailedSearch:
+    message = f"The pages of the collection {collection!r} were not searched: {error}"
+    return FailedSearch(collection, message, isinstance(error, ToolUnavailableError))
+
+
+def _page(page: pb.PageMatch, score: float) -> FoundPage:
     return FoundPage(
-        collection.name,
-        name,
-        address.document,
-        document.title,
-        document.uri,
-        address.page,
-        0.0,
-        kept.text,
-        _told(kept.figures),
-        picture_uri(collection, name, address.page),
+        page.collection_name,
+        page.document,
+        page.document_id,
+        page.title,
+        page.uri,
+        page.page,
+        score,
+        page.text,
+        _figures(page),
+        picture_uri(page.collection_id, page.document_id, page.page),
     )
 
 
-def _found(collection: "Collection", stored: "Stored") -> FoundPage:
-    document, ranked = stored.document, stored.ranked
-    return FoundPage(
-        collection.name,
-        document.name,
-        document_id(collection.id, document.name),
-        document.title,
-        document.uri,
-        ranked.page,
-        ranked.relevance,
-        ranked.text,
-        _told(ranked.figures),
-        picture_uri(collection, document.name, ranked.page),
-    )
-
-
-def _told(figures: "Sequence[Figure]") -> tuple[str, ...]:
-    told = (": ".join(filter(None, (each.caption, each.text))) for each in figures)
-    return tuple(filter(None, told))
-
-
-def _not_searched(name: str) -> str:
-    return f"The pages of the collection {name!r} were not searched"
+def _figures(page: pb.PageMatch) -> tuple[str, ...]:
+    texts = (": ".join(filter(None, (each.caption, each.text))) for each in page.figures)
+    return tuple(filter(None, texts))

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.remote_json import server_address
 
 from heddle_tools_service.providers.moodle.rest import MoodleSite
-from heddle_runtime.remote_json import server_address
 from heddle_tools_service.providers.owner_settings import settings_of
 from heddle_tools_service.sdk import Assistant, Caller, ToolError
 
