@@ -5,7 +5,6 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from heddle_orchestrator.agent.validation import checked
 from heddle_tools_service.affinity import Affinities
 
 from benchmarks.agent import questions, tools
-from benchmarks.agent.comparing import compared
+from benchmarks.agent.comparing import compared, compared_locally
 from benchmarks.agent.model import EMBEDDED, SCRIPTED, asking, embedded, scripted
 from benchmarks.agent.sets import FOLDER, QuestionSet, is_right, question_sets
 from benchmarks.gateway.processes import REPOSITORY
@@ -154,7 +153,7 @@ async def main() -> None:
                 _print(found[-1])
     if "embedded" in models:
         asked = [_every(each, given.every) for each in _sets(given.sets, given.only)]
-        async with embedded() as stub, aclosing(Affinities()) as affinities:
+        async with embedded() as stub, compared_locally() as affinities:
             for decider in given.deciders:
                 for each in asked:
                     if decider in _DEAR and not (given.only or each.name in _FOR_ALL):

@@ -20,6 +20,7 @@ async def test_every_command_of_the_page_prints_what_the_page_shows(tmp_path: Pa
         addresses = {
             "localhost:9101": running.stack.orchestrator,
             "localhost:9102": running.stack.tools,
+            "localhost:9105": running.stack.knowledge,
             "localhost:9103": running.stack.connector,
             "localhost:9104": running.stack.migration,
         }

@@ -71,6 +71,7 @@ def at(running: Whole, command: str) -> str:
     places = {
         "http://127.0.0.1:8080": running.url,
         "127.0.0.1:9102": running.stack.tools,
+        "127.0.0.1:9105": running.stack.knowledge,
         ".venv/bin/heddle": "heddle",
     }
     for shown, actual in places.items():
@@ -94,6 +95,7 @@ async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
     async with whole(tmp_path) as running:
         addresses = {
             "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
+            "HEDDLE_KNOWLEDGE_ADDRESS": running.stack.knowledge,
             "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
             "HEDDLE_MIGRATION_ADDRESS": running.stack.migration,
         }

@@ -17,6 +17,7 @@ from heddle_gateway.app import GatewaySettings
 from heddle_gateway.http.openapi import document
 from heddle_gateway.http.server import serving
 from heddle_gateway.routes import ROUTES, Access
+from heddle_knowledge.settings import KnowledgeSettings
 from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
 from heddle_tools_service.app import ToolsSettings
@@ -86,11 +87,11 @@ async def heddle(folder: Path) -> AsyncGenerator[str]:
         orchestrator=OrchestratorSettings(**quiet),
         tools=ToolsSettings(
             **quiet,
-            data_dir=folder / "knowledge",
             files_dir=folder / "files",
             rubrics_dir=folder / "rubrics",
             plugins_dir=folder / "plugins",
         ),
+        knowledge=KnowledgeSettings(**quiet, data_dir=folder / "knowledge"),
         connector=ConnectorSettings(**quiet),
         migration=MigrationSettings(
             **quiet,

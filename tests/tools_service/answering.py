@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any, NoReturn
 
-from heddle_knowledge.document_queries.schema import tables_of
 from heddle_tools_service.sdk import (
     Assignments,
     ChangedFile,
@@ -26,6 +25,7 @@ from heddle_tools_service.sdk import (
     RemoteTool,
     Rows,
     Rubric,
+    Table,
     Theme,
     WebAnswer,
     WebResult,
@@ -84,7 +84,7 @@ class Answering:
     async def paths(self, *_: object, **__: object) -> GraphFindings:
         return GraphFindings(2, 1, 1)
 
-    documents, failures, tables = 1, (), tables_of([])
+    documents, failures, tables = 1, (), (Table("documents", ()), Table("metadata", ()))
 
     async def select(self, sql: str, **_: object) -> Rows:
         return Rows(sql, ("title",), (("Sheds",),), truncated=False)

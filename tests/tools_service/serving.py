@@ -1,10 +1,10 @@
 """A tool service on a free port, with tools and neighbours of the test's choice."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 from google.protobuf.struct_pb2 import Struct
@@ -12,25 +12,25 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
-from heddle_knowledge.document_queries.query_workers import QueryWorkers
-from heddle_knowledge.store import KnowledgeStore
+from heddle_knowledge.embedders.embedding import (
+    Embedder,
+    MiniLmEmbedder,
+    MultilingualE5Embedder,
+)
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, from_rpc, from_status
+from heddle_runtime.grants import Grant, GrantSigner
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
 from heddle_tools_service.affinity import Affinities
 from heddle_tools_service.providers.files import FileFolder
-from heddle_tools_service.providers.kb_server import KnowledgeServer
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.mcp.conversations import Conversations
 from heddle_tools_service.providers.mcp.servers import McpServers
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.rubrics import RubricFolder
-from heddle_tools_service.providers.visual.interpreters import TextInterpreter
-from heddle_tools_service.providers.visual.pages import PageSearch
 from heddle_tools_service.providers.web_search.searches import WebSearches
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
@@ -40,6 +40,10 @@ from heddle_tools_service.surroundings import Generate
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.workshop import Workshop
 from integration.browser import browser
+from knowledge.serving import knowledge_stub
+
+if TYPE_CHECKING:  # a class of the stubs alone
+    from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
 
 CONTRACT = pb.DESCRIPTOR.services_by_name["ToolService"]
 NOWHERE = "http://127.0.0.1:9"
@@ -90,16 +94,17 @@ class Client:
             raise from_rpc(error) from error
 
 
-async def no_store() -> KnowledgeStore:
-    raise AssertionError("the store is not part of this test")
-
-
-async def no_server(_: Assistant) -> KnowledgeServer | None:
-    return None
-
-
 async def no_site(_: Assistant, __: Caller) -> MoodleSite:
     raise AssertionError("Moodle is not part of this test")
+
+
+def always(embedders: Sequence[Embedder]) -> Callable[[], Awaitable[Sequence[Embedder]]]:
+    """Return what gets the embedders of a service."""
+
+    async def get() -> Sequence[Embedder]:
+        return embedders
+
+    return get
 
 
 @asynccontextmanager
@@ -107,7 +112,7 @@ async def serving(
     registry: Registry,
     *,
     folder: Path = Path("/nonexistent"),
-    knowledge: KnowledgeBases | None = None,
+    knowledge: "KnowledgeServiceAsyncStub | None" = None,
     small_model: Generate | None = None,
     web: WebSearches | None = None,
     patience: float = 5,
@@ -119,15 +124,15 @@ async def serving(
     async def app() -> AsyncGenerator[list[Binding]]:
         async with (
             browser() as http,
-            aclosing(QueryWorkers()) as asking,
-            aclosing(Affinities()) as affinities,
+            MiniLmEmbedder() as english,
+            MultilingualE5Embedder() as multilingual,
+            knowledge_stub(embedders=always([english, multilingual])) as no_knowledge,
         ):
+            service = knowledge or no_knowledge
             workshop = Workshop(
                 registry=registry,
                 http=http,
-                knowledge=knowledge or KnowledgeBases(no_store, no_server, http, http, 5),
-                asking=asking,
-                pages=PageSearch(no_store, TextInterpreter(), 5),
+                knowledge=service,
                 web=web or WebSearches(http, http, None, {}),
                 files=FileFolder(folder / "files"),
                 rubrics=RubricFolder(folder / "rubrics"),
@@ -135,7 +140,7 @@ async def serving(
                 weather=OpenMeteo(http, NOWHERE, NOWHERE),
                 workspaces=Workspaces(folder / "workspaces", Threads(threads)),
                 servers=McpServers(Conversations(http), {}, None),
-                affinities=affinities,
+                affinities=Affinities(service),
                 small_model=small_model,
                 threads=Threads(threads),
                 patience=patience,
@@ -167,9 +172,16 @@ def invocation(
 
 
 def said(
-    *words: str, owner: str = "", organization: str = "", identifier: str = ""
+    *words: str,
+    owner: str = "",
+    organization: str = "",
+    identifier: str = "",
+    secret: str | None = None,
 ) -> pb.RunContext:
-    """Return a context whose last message is the user's; the turns before alternate."""
+    """Return a context whose last message is the user's; the turns before alternate.
+
+    Like the orchestrator's, it has a grant for the assistant's owner.
+    """
     roles = [chat_pb2.ROLE_USER, chat_pb2.ROLE_ASSISTANT]
     messages = [
         chat_pb2.Message(role=roles[index % 2], parts=[chat_pb2.ContentPart(text=word)])
@@ -181,7 +193,8 @@ def said(
         organization=organization,
         model=assistant_pb2.ModelRef(connector="bypass", model="simple-bypass"),
     )
-    return pb.RunContext(messages=messages, assistant=assistant)
+    grant = GrantSigner(secret).sign(Grant(owner, organization), 600)
+    return pb.RunContext(messages=messages, assistant=assistant, grant=grant)
 
 
 def outcome(

@@ -86,7 +86,9 @@ class ServiceClients:
         assistants: Any,  # noqa: ANN401 - as above
     ) -> "ServiceClients":
         """Return the peers at the ends of these channels, of `grpc.aio` or `InProcessChannel`."""
-        channels = dict(zip(SERVICES, (orchestrator, tools, knowledge, connector, assistants), strict=True))
+        channels = dict(
+            zip(SERVICES, (orchestrator, tools, knowledge, connector, assistants), strict=True)
+        )
         return cls(
             orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator),
             tool_pb2_grpc.ToolServiceStub(tools),

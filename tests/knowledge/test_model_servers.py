@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.errors import EmbedderMismatchError, EmbeddingError
+from heddle_knowledge.models.embeddings import RemoteEmbedder
+from heddle_knowledge.models.reranking import RemoteReranker
+from heddle_knowledge.models.server import ModelServer
 from heddle_knowledge.store import open_store
-from heddle_tools_service.providers.models.embeddings import RemoteEmbedder
-from heddle_tools_service.providers.models.reranking import RemoteReranker
-from heddle_tools_service.providers.models.server import ModelServer
 from integration.browser import browser
 from knowledge.model_server import DIMENSION, ModelSite, fit, model_site, vector
 
