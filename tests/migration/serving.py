@@ -209,7 +209,7 @@ async def serving(
     """Run the service over a database; without a secret, everybody is anonymous."""
     settings = MigrationSettings.model_validate(
         {
-            "address": "127.0.0.1:0",
+            "listen": "127.0.0.1:0",
             "drain_wait": 0,
             "database": database_url,
             "assistants_dir": folder,

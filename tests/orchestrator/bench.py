@@ -249,7 +249,7 @@ async def orchestrating(
     ):
         settings = OrchestratorSettings.model_validate(
             {
-                "address": "127.0.0.1:0",
+                "listen": "127.0.0.1:0",
                 "tools_address": tools_at,
                 "connector_address": connector_at,
                 "assistants_address": assistants_at,

@@ -36,7 +36,7 @@ class Services:
 
 @asynccontextmanager
 async def services(
-    folder: Path, tools: Mapping[str, Any] | None = None, **knowledge: Any
+    folder: Path, tools: Mapping[str, Any] | None = None, /, **knowledge: Any
 ) -> AsyncGenerator[Services]:
     """Run both. What both know is given once, among the settings of the knowledge service."""
     base = {"listen": "127.0.0.1:0", "drain_wait": 0}

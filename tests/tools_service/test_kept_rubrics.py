@@ -53,7 +53,7 @@ def content(title: str) -> str:
 async def tools(folder: Path, **more: Any) -> AsyncGenerator[Client]:
     settings = ToolsSettings(
         **{
-            "address": "127.0.0.1:0",
+            "listen": "127.0.0.1:0",
             "drain_wait": 0,
             "rubrics_dir": folder,
             "HEDDLE_IDENTITY_SECRET": SECRET,

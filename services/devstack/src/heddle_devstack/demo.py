@@ -82,7 +82,8 @@ async def ingest(manual: Path, knowledge: str) -> int:
     """Ingest the pages with the command `heddle ingest` and return its exit code."""
     command = [
         *(sys.executable, "-m", "heddle_cli", "ingest", *pages(manual)),
-        *("--collection", COLLECTION, "--title", "Mercurial's help", "--knowledge-address", knowledge),
+        *("--collection", COLLECTION, "--title", "Mercurial's help"),
+        *("--knowledge-address", knowledge),
     ]
     # uvloop forks to start a process, and gRPC's threads do not survive a fork.
     process = await asyncio.to_thread(subprocess.run, command, check=False)

@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 from heddle_runtime import remote_json
-from heddle_runtime.remote_json import reason_in, refuse_compressed, request_uncompressed
+from heddle_runtime.remote_json import reason_in, request_uncompressed
 
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
@@ -22,5 +22,17 @@ async def fetch(http: httpx.AsyncClient, request: httpx.Request, server: str) ->
         return await remote_json.fetch(http, request, server)
     except remote_json.RemoteUnavailableError as error:
         raise ToolUnavailableError(str(error)) from error
+    except remote_json.RemoteError as error:
+        raise ToolError(str(error)) from error
+
+
+def refuse_compressed(response: httpx.Response, server: str) -> None:
+    """Refuse a compressed answer before any of it is read.
+
+    Raises:
+        ToolError: It is compressed.
+    """
+    try:
+        remote_json.refuse_compressed(response, server)
     except remote_json.RemoteError as error:
         raise ToolError(str(error)) from error
