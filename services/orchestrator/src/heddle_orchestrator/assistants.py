@@ -48,7 +48,7 @@ class KeptAssistants:
         Raises:
             ResourceExhaustedError: Its quota is used up.
         """
-        kept = self._remembered.known((reference, caller().identity))
+        kept = self._remembered.peek((reference, caller().identity))
         return None if kept is None else _affordable(kept)
 
     async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:

@@ -68,7 +68,7 @@ class _Flusher:
             more = everything or len(entries) == LARGEST_BATCH
             request = pb.RecordUsageRequest(recorder=self._meter.recorder, entries=entries)
             try:
-                with self._acting.itself():
+                with self._acting.as_service():
                     await self._service.RecordUsage(request, **new_call_options(_TIMEOUT))
             except grpc.aio.AioRpcError as failure:
                 error = from_rpc(failure)
