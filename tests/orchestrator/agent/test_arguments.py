@@ -29,12 +29,12 @@ def tool(
     properties: Mapping[str, Any],
     *examples: tuple[str, Mapping[str, Any]],
     required: Sequence[str] | None = None,
-    **schema: Any,
+    schema: Mapping[str, Any] | None = None,
 ) -> Candidate:
     names = list(properties) if required is None else list(required)
-    schema |= {"type": "object", "properties": properties, "required": names}
+    whole = {"type": "object", "properties": properties, "required": names, **(schema or {})}
     shown = [(request, json.dumps(arguments)) for request, arguments in examples]
-    return Candidate("do_it", "Does it.", schema, shown)
+    return Candidate("do_it", "Does it.", whole, shown)
 
 
 async def no_model(_: Question) -> Answer:
@@ -102,7 +102,8 @@ async def test_a_text_argument_must_be_a_part_of_the_question() -> None:
 
 async def test_constraints_and_references_of_a_schema_reach_the_model() -> None:
     code = {**TEXT, "pattern": "^[A-Z]-\\d+$"}
-    candidate = tool({"code": code, "unit": {"$ref": "#/$defs/U"}}, **{"$defs": {"U": UNIT}})
+    definitions: Mapping[str, Any] = {"$defs": {"U": UNIT}}
+    candidate = tool({"code": code, "unit": {"$ref": "#/$defs/U"}}, schema=definitions)
     model = Writer(code="A-1", unit="EUR")
 
     await arguments_for(model, QUESTION, candidate)

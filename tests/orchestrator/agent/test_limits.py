@@ -106,7 +106,7 @@ async def test_a_summary_has_at_most_200_words_unless_the_model_asks_for_another
 ) -> None:
     agent.shelf.finds = {FAST: [VOLTAGE]}
     agent.model.batches = [[text("word " * 250), done()]]
-    calls = [[(FAST, {"query": "a"})], [("summarize", {})]]
+    calls: list[list[tuple[str, Any]]] = [[(FAST, {"query": "a"})], [("summarize", {})]]
     agent.model.decide = lambda _: dict(enumerate(calls)).get(len(agent.model.decisions) - 1, [])
 
     run = await agent.run("What is the voltage?", FAST, decider="native")

@@ -142,7 +142,11 @@ async def test_inputs_are_asked_for_under_the_schema_of_the_chosen_tool(small: R
 
 @pytest.mark.parametrize(
     ("inputs", "why"),
-    [("{}", "writes no arguments"), ("nonsense", "no arguments"), ('{"city": 7}', "'type' at city")],
+    [
+        ("{}", "writes no arguments"),
+        ("nonsense", "no arguments"),
+        ('{"city": 7}', "'type' at city"),
+    ],
 )
 async def test_inputs_that_do_not_fit_are_the_rules_business(
     small: Routed, inputs: str, why: str

@@ -47,7 +47,7 @@ class CachedAssistants:
         Raises:
             ResourceExhaustedError: Its quota is used up.
         """
-        cached = self._cache.known((reference, caller().identity))
+        cached = self._cache.peek((reference, caller().identity))
         return None if cached is None else _within_quota(cached)
 
     async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:

@@ -69,7 +69,7 @@ class _Flusher:
             more = everything or len(entries) == MAX_BATCH
             request = pb.RecordUsageRequest(recorder=self._meter.recorder, entries=entries)
             try:
-                with self._credentials.itself():
+                with self._credentials.as_service():
                     await self._service.RecordUsage(request, **new_call_options(_TIMEOUT_SECONDS))
             except grpc.aio.AioRpcError as failure:
                 error = from_rpc(failure)
