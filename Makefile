@@ -64,8 +64,14 @@ lint: $(SYNCED) ## Check style, types, layers, contracts, prose and names
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
 
+docs: $(SYNCED) ## Build the documentation site into .heddle/site, without network
+	$(BIN)/python -m docs.reference.build
+
+docs-serve: $(SYNCED) ## Show the documentation site on 127.0.0.1:8000
+	$(BIN)/python -m docs.reference.build --serve
+
 release: $(SYNCED) ## Make a release from a clean tree: make release VERSION=0.2.0
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m docs.project.release $(VERSION)
+	$(BIN)/python -m docs.project.release $(VERSION)
 
 licences: $(SYNCED) ## Check the licence of every locked package
 	$(BIN)/python -m docs.project.licences
@@ -84,4 +90,4 @@ bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 
 check: lint test ## Everything CI does
 
-.PHONY: help demo up install proto format lint release-contract release licences test bench bench-agent check
+.PHONY: help demo up install proto format lint release-contract docs docs-serve release licences test bench bench-agent check
