@@ -17,7 +17,7 @@ async def run_tool(
     passages: ScriptedPassages | None = None,
     pages: ScriptedPages | None = None,
     model: Generate | None = None,
-    web: WebSearch | None = None,
+    web: object = None,
     seconds: float = 5,
     **options: Any,
 ) -> Outcome:

@@ -14,6 +14,8 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
+from heddle_knowledge.document_queries.query_workers import Asking
+from heddle_knowledge.store import KnowledgeStore
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, from_rpc, from_status
@@ -32,8 +34,6 @@ from heddle_tools_service.capabilities.weather import Weather
 from heddle_tools_service.capabilities.web_search import WebSearch
 from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.capability_injection import Capabilities
-from heddle_tools_service.facts.asking import Asking
-from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.providers.document_facts import AssistantDocuments
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.graphs import AssistantGraph

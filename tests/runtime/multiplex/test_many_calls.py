@@ -11,7 +11,7 @@ from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.multiplex.call import WINDOW
 from heddle_runtime.multiplex.channel import FULL
-from patience import until
+from patience import settled, until
 from runtime.multiplex.calling import (
     SOON,
     Channel,
@@ -104,15 +104,13 @@ async def test_a_reader_that_stops_stops_its_servicer_and_nobody_else() -> None:
         await anext(aiter(stuck))
         assert await asyncio.gather(*(whole(to, str(n)) for n in range(50)))
         await until(lambda: flooding.flooded * 1000 > WINDOW * 0.9)
-        await asyncio.sleep(0.1)
-        produced = flooding.flooded
+        produced = await settled(lambda: flooding.flooded)
         assert produced * 1000 < WINDOW * 1.1
 
         for _ in range(2 * WINDOW // 1000):
             await anext(aiter(stuck))
         await until(lambda: flooding.flooded > produced * 2)
-        await asyncio.sleep(0.1)
-        assert flooding.flooded < produced * 4
+        assert await settled(lambda: flooding.flooded) < produced * 4
         assert await texts(to, "tale") != []
         stuck.cancel()
         assert server.paths == [CARRY]

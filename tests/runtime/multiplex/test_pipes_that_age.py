@@ -15,7 +15,7 @@ async def test_a_client_that_has_said_everything_is_answered_still() -> None:
     async with serving(waiting) as server, by_hand(server) as hand:
         await hand.say(opening(1, STREAM, ask("wait")))
         await hand.stream.done_writing()
-        await asyncio.sleep(0.02)
+        await until(lambda: waiting.streams == 1)
         waiting.free.set()
         assert not (await hand.end_of(1)).HasField("error")
         assert await hand.stream.read() is grpc.aio.EOF

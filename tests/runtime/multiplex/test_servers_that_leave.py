@@ -121,7 +121,7 @@ async def test_a_server_that_stops_finishes_its_calls_while_another_gets_the_new
         reading = await started(to, "wait", 10)
         before = time.perf_counter()
         stopping = asyncio.ensure_future(stop())
-        await asyncio.sleep(0.05)
+        await until(lambda: pipes_of(to) == [])
         for number in range(20):
             await whole(to, f"new {number}")
             await asyncio.sleep(0.01)

@@ -8,6 +8,10 @@ import httpx
 from heddle.connector.v1 import connector_pb2
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_knowledge.document_queries.query_workers import Asking
+from heddle_knowledge.service.servicer import KnowledgeServicer
+from heddle_knowledge.uploads.ingestion_queue import Bringing
+from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
 from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings
@@ -27,9 +31,7 @@ from heddle_tools_service.capabilities.weather import Weather
 from heddle_tools_service.capabilities.web_search import WebSearch
 from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.capability_injection import Capabilities
-from heddle_tools_service.facts.asking import Asking
 from heddle_tools_service.generation import Channel
-from heddle_tools_service.knowledge.service.servicer import KnowledgeServicer
 from heddle_tools_service.owner_resources import OwnerResources, known_to, known_to_nobody
 from heddle_tools_service.providers.document_facts import AssistantDocuments
 from heddle_tools_service.providers.files import FileFolder
@@ -63,8 +65,6 @@ from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.settings import NO_SERVICE, ToolsSettings
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.tool_runner import ToolRunner
-from heddle_tools_service.uploads.bringing import Bringing
-from heddle_tools_service.uploads.servicer import FileServicer
 
 __all__ = ["NO_SERVICE", "ToolsSettings", "app"]
 

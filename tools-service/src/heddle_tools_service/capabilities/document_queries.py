@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from heddle_knowledge.document_queries.records import Column, Rows, Table
+
 from heddle_tools_service.capabilities.passages import FailedSearch
-from heddle_tools_service.facts.records import Column, Rows, Table
 
 __all__ = ["Column", "DocumentQueries", "DocumentTables", "Rows", "Table"]
 
