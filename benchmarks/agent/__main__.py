@@ -89,8 +89,8 @@ async def measured(
             made = respond("A greeting.")
         else:
             try:
-                if chooser.uses_affinity and affinities is not None:
-                    offered = await compared(affinities, each.text, offered)
+                if chooser.uses_affinity and similarity is not None:
+                    offered = await compared(similarity, each.text, offered)
                 found = await chooser.decide(ask, state, offered)
                 made = validated(found, offered, RepeatDetector(state))
             except UndecidedError as error:
