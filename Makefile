@@ -72,8 +72,14 @@ lint: $(SYNCED) ## Check style, types, layers, contracts, prose and names
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
 
+docs: $(SYNCED) ## Build the documentation site into .heddle/site, without network
+	$(BIN)/python -m docs.reference.build
+
+docs-serve: $(SYNCED) ## Show the documentation site on 127.0.0.1:8000
+	$(BIN)/python -m docs.reference.build --serve
+
 release: $(SYNCED) ## Make a release from a clean tree: make release VERSION=0.2.0
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m docs.project.release $(VERSION)
+	$(BIN)/python -m docs.project.release $(VERSION)
 
 licences: $(SYNCED) ## Check the licence of every locked package
 	$(BIN)/python -m docs.project.licences
@@ -106,4 +112,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up install proto format lint release-contract release licences quick test test-all bench bench-agent fresh check
+.PHONY: help demo up install proto format lint release-contract docs docs-serve release licences quick test test-all bench bench-agent fresh check
