@@ -1,11 +1,24 @@
-"""How a tool finds passages of documents."""
+"""Capability: passages of documents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
-from heddle_knowledge.records import Filter
+from heddle_knowledge.records import AllOf, AnyOf, Comparison, Filter
+
+__all__ = [
+    "NO_OPTIONS",
+    "AllOf",
+    "AnyOf",
+    "Comparison",
+    "FailedSearch",
+    "Filter",
+    "Passage",
+    "PassageResults",
+    "Passages",
+    "SearchOptions",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +61,7 @@ class FailedSearch:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class PassageResults:
     """What a search found: the passages collection by collection, the best of each first."""
 
     passages: tuple[Passage, ...] = ()
@@ -80,7 +93,7 @@ class SearchOptions:
 NO_OPTIONS = SearchOptions()
 
 
-class Knowledge(Protocol):
+class Passages(Protocol):
     """The collections that the assistant may search."""
 
     async def search(
@@ -92,7 +105,7 @@ class Knowledge(Protocol):
         threshold: float = 0.0,
         sections: bool = False,
         options: SearchOptions = NO_OPTIONS,
-    ) -> Findings:
+    ) -> PassageResults:
         """Search all `collections` at once.
 
         Args:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from heddle_tools_service.generation import Channel, SmallModel
+from heddle_tools_service.generation import Channel, ConnectorModel
 from heddle_tools_service.provider_settings import ProviderSettings
 from heddle_tools_service.providers.models.server import ModelServer
 from heddle_tools_service.providers.stores import Storage
@@ -132,7 +132,7 @@ def small_model_name(settings: ProviderSettings) -> str:
     return (settings.small_fast_model_cloud if cloud else "") or settings.small_fast_model
 
 
-def get_llm(settings: ProviderSettings, connector: Channel | None) -> SmallModel | None:
+def get_llm(settings: ProviderSettings, connector: Channel | None) -> ConnectorModel | None:
     """Return the small fast model, behind the connector service; None if none is set up."""
     name = small_model_name(settings)
-    return SmallModel(connector, name) if connector is not None and name else None
+    return ConnectorModel(connector, name) if connector is not None and name else None

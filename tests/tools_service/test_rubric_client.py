@@ -16,7 +16,7 @@ from heddle_migration_service.database.schema import rubrics
 from heddle_runtime.errors import ToolFailedError, UnavailableError
 from heddle_runtime.server import running
 from heddle_tools_service.app import ToolsSettings, app
-from heddle_tools_service.providers.kept_rubrics import REMEMBERED
+from heddle_tools_service.providers.rubric_client import REMEMBERED
 from migration.serving import SECRET, serving
 from migration.stored import keep_rubric, keep_user
 from sqlalchemy import update
@@ -53,7 +53,7 @@ def content(title: str) -> str:
 async def tools(folder: Path, **more: Any) -> AsyncGenerator[Client]:
     settings = ToolsSettings(
         **{
-            "address": "127.0.0.1:0",
+            "listen": "127.0.0.1:0",
             "drain_wait": 0,
             "data_dir": folder / "knowledge",
             "rubrics_dir": folder,

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from heddle_knowledge.document_queries.records import Rows, Table
+from heddle_knowledge.document_queries.records import Column, Rows, Table
 
-from heddle_tools_service.surroundings.passages import (
-    FailedSearch,
-)
+from heddle_tools_service.capabilities.passages import FailedSearch
+
+__all__ = ["Column", "DocumentQueries", "DocumentTables", "Rows", "Table"]
 
 
-class OpenCatalogue(Protocol):
+class DocumentTables(Protocol):
     """What was known about documents at one moment."""
 
     @property
@@ -25,13 +25,13 @@ class OpenCatalogue(Protocol):
     def failures(self) -> tuple[FailedSearch, ...]:
         """The collections that were not read."""
 
-    async def select(self, sql: str, *, most: int) -> Rows:
+    async def select(self, sql: str, *, max_rows: int) -> Rows:
         """Return what a query finds.
 
         Args:
             sql: One SELECT statement for SQLite, whoever wrote it: nothing else is run, and it
                 sees nothing but `tables`.
-            most: Rows at most.
+            max_rows: Limits the rows.
 
         Raises:
             ToolError: The query is wrong, not allowed, or takes too long or too much, with the
@@ -39,10 +39,10 @@ class OpenCatalogue(Protocol):
         """
 
 
-class Catalogue(Protocol):
+class DocumentQueries(Protocol):
     """What is known about the documents that the assistant may search, apart from their text."""
 
-    async def open(self, collections: Sequence[str]) -> OpenCatalogue:
+    async def open(self, collections: Sequence[str]) -> DocumentTables:
         """Read what is known now about the documents of `collections`.
 
         A collection that cannot be read is told, not raised.

@@ -121,22 +121,22 @@ def result(found: ToolResult, slot: str, own_slot: str, elapsed: float) -> pb.To
     )
 
 
-def in_environment(told: pb.ToolResult, found: ToolResult, tool: str) -> pb.ToolResult:
-    """Complete a result for the routing agent, which alone reads objects; text alone is one.
+def with_objects(message: pb.ToolResult, tool_result: ToolResult, tool: str) -> pb.ToolResult:
+    """Add to a message the objects, which only the routing agent reads. Text alone is one object.
 
     Args:
-        told: The result on the wire. Is changed.
-        found: The same as the tool returned it.
-        tool: Its name.
+        message: The result on the wire. Changed in place.
+        tool_result: The result that the tool returned.
+        tool: The tool's name.
     """
     warnings: list[str] = []
-    told.objects_json.extend(_objects(found.objects, warnings))
-    told.warnings.extend(warnings)
-    text = "".join(part.text for part in told.parts)
-    if text.strip() and not told.objects_json:
-        told.objects_json.append(json.dumps({"text": text}, ensure_ascii=False))
-    told.name = told.name or tool
-    return told
+    message.objects_json.extend(_objects(tool_result.objects, warnings))
+    message.warnings.extend(warnings)
+    text = "".join(part.text for part in message.parts)
+    if text.strip() and not message.objects_json:
+        message.objects_json.append(json.dumps({"text": text}, ensure_ascii=False))
+    message.name = message.name or tool
+    return message
 
 
 def _objects(found: Iterable[object], warnings: list[str]) -> list[str]:

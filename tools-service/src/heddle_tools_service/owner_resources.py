@@ -7,18 +7,18 @@ from heddle_runtime.service_credentials import ServiceCredentials
 
 from heddle_tools_service.providers.files import NumberOf, no_number
 from heddle_tools_service.providers.kb_server import KnowledgeServer
-from heddle_tools_service.providers.kept_rubrics import KeptRubrics, RubricLibrary
 from heddle_tools_service.providers.knowledge_bases import ServerOf, WithheldAt, none_withheld
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.moodle.sites import OwnerSites, SiteOf, configured
 from heddle_tools_service.providers.owner_servers import OwnerServers
 from heddle_tools_service.providers.registered_collections import RegisteredCollections
+from heddle_tools_service.providers.rubric_client import KeptRubrics, RubricLibrary
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.sdk import Assistant, Caller
 
 
 @dataclass(frozen=True, slots=True)
-class Belongings:
+class OwnerResources:
     """The ways to find out."""
 
     server_of: ServerOf
@@ -38,7 +38,7 @@ def known_to(
     shared: bool,
     rubrics: RubricFolder,
     moodle: MoodleSite | None,
-) -> Belongings:
+) -> OwnerResources:
     """Return what the service that keeps accounts, rubrics and LAMB's registry knows.
 
     Args:
@@ -50,7 +50,7 @@ def known_to(
         moodle: The Moodle that the operator has set up.
     """
     settings = OrganizationSettings(account_stub(accounts), acting)
-    return Belongings(
+    return OwnerResources(
         OwnerServers(settings, operators, shared),
         RegisteredCollections(accounts, acting, operators.url if operators else ""),
         settings.number,
@@ -62,7 +62,7 @@ def known_to(
 
 def known_to_nobody(
     operators: KnowledgeServer | None, rubrics: RubricFolder, moodle: MoodleSite | None
-) -> Belongings:
+) -> OwnerResources:
     """Return what is left where there is no such service: everything is the operator's."""
 
     async def server_of(_: Assistant) -> KnowledgeServer | None:
@@ -71,4 +71,4 @@ def known_to_nobody(
     async def site_of(_: Assistant, __: Caller) -> MoodleSite:
         return configured(moodle)
 
-    return Belongings(server_of, none_withheld, no_number, rubrics, site_of, None)
+    return OwnerResources(server_of, none_withheld, no_number, rubrics, site_of, None)

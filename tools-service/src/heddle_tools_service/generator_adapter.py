@@ -1,4 +1,4 @@
-"""What a tool's function gives back, whatever its form: one result."""
+"""Turns what a tool's function returns or yields into one result."""
 
 import inspect
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 from heddle_runtime.frontend_payloads import shortened
 
-from heddle_tools_service.outcomes import LONGEST_TEXT
+from heddle_tools_service.result_mapping import LONGEST_TEXT
 from heddle_tools_service.sdk import (
     Error,
     Response,
@@ -24,25 +24,25 @@ from heddle_tools_service.sdk import (
 _TITLES = ("manual", "title")
 
 
-async def settled(tool: str, given: object, call: ToolCall[Any]) -> ToolResult:
+async def as_result(tool: str, output: object, call: ToolCall[Any]) -> ToolResult:
     """Return the result of a tool.
 
     Args:
-        tool: Its name.
-        given: What its function gave back: a result, what is awaited for one, or what yields.
-        call: Is told what the tool is doing.
+        tool: The tool's name.
+        output: What its function returned: a result, an awaitable of one, or an async generator.
+        call: Receives the statuses.
 
     Raises:
         ToolError: It yields something else than an output, or nothing but errors.
         TypeError: It returns something else than a result.
     """
-    if isinstance(given, AsyncGenerator):
-        return _joined(tool, await _outputs(tool, given, call), call)
-    found = await given if inspect.isawaitable(given) else given
-    if not isinstance(found, ToolResult):
-        message = f"a tool returns a ToolResult, not {type(found).__name__}"
+    if isinstance(output, AsyncGenerator):
+        return _joined(tool, await _outputs(tool, output, call), call)
+    returned = await output if inspect.isawaitable(output) else output
+    if not isinstance(returned, ToolResult):
+        message = f"a tool returns a ToolResult, not {type(returned).__name__}"
         raise TypeError(message)
-    return found
+    return returned
 
 
 async def _outputs(

@@ -47,7 +47,7 @@ _RULES: Mapping[str, Callable[[Any], str]] = {
 }
 
 
-def complaints(errors: Iterable[ValidationError], noun: Noun) -> list[Violation]:
+def validation_errors(errors: Iterable[ValidationError], noun: Noun) -> list[Violation]:
     """Return everything that a schema finds wrong, in the order of the paths."""
     found = {violation: None for error in errors for violation in _of(error, noun)}
     return sorted(found, key=lambda violation: violation.field)

@@ -1,18 +1,18 @@
-"""For whom a tool works, and what others found before it."""
+"""Whom a tool works for, and the results of earlier tools."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Assistant:
-    """The assistant that is answered as."""
+    """The assistant that answers."""
 
     id: str = ""
     name: str = ""
     title: str = ""
     description: str = ""
     owner: str = ""
-    """Whose rights decide what the assistant may read, usually an e-mail address."""
+    """Decides what the assistant may read; usually an e-mail address."""
     organization: str = ""
     system_prompt: str = ""
     prompt_template: str = ""
@@ -22,13 +22,16 @@ class Assistant:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, as the gateway established it. Never taken from a request's content."""
+    """The user who sends the request, as the gateway authenticated it.
+
+    Never taken from a request's content.
+    """
 
     subject: str = "anonymous"
     organization: str = ""
     scopes: tuple[str, ...] = ()
     client_user: str = ""
-    """The number of the person at a trusted client that tells no e-mail address; else empty."""
+    """The user's number at a trusted client that sends no e-mail address; else empty."""
 
 
 @dataclass(frozen=True, slots=True)

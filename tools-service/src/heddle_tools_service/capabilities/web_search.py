@@ -30,7 +30,7 @@ class WebAnswer:
     """The addresses that `[1]`, `[2]` and so on in `answer` stand for; else those of `results`."""
 
 
-class Web(Protocol):
+class WebSearch(Protocol):
     """The web, by the search provider that is set up for the assistant."""
 
     async def providers(self) -> tuple[str, ...]:
@@ -40,12 +40,12 @@ class Web(Protocol):
             ToolUnavailableError: It cannot be told at the moment.
         """
 
-    async def search(self, query: str, *, most: int, provider: str = "") -> WebAnswer:
+    async def search(self, query: str, *, max_results: int, provider: str = "") -> WebAnswer:
         """Search the web.
 
         Args:
             query: What to look for.
-            most: The most results.
+            max_results: Limits the results.
             provider: Whom to ask; empty for the preferred one.
 
         Raises:

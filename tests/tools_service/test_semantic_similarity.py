@@ -7,7 +7,7 @@ import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_knowledge.embedders import multilingual_e5
 from heddle_runtime.call_metadata import new_call_options
-from heddle_tools_service import affinity
+from heddle_tools_service import semantic_similarity
 from heddle_tools_service.sdk import Example, ToolArguments, ToolCall, ToolError, ToolResult, tool
 from pydantic import Field
 from tools_service.serving import Client, said, serving_tools
@@ -96,7 +96,7 @@ async def test_tools_are_not_compared_unless_somebody_asks() -> None:
 
 @pytest.mark.parametrize(
     ("module", "name", "value"),
-    [(multilingual_e5, "E5_SHA256", "0" * 64), (affinity, "_PART", 0.0)],
+    [(multilingual_e5, "E5_SHA256", "0" * 64), (semantic_similarity, "_TIME_FRACTION", 0.0)],
     ids=["missing", "too slow"],
 )
 async def test_without_the_models_the_tools_are_told_all_the_same(

@@ -4,10 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from heddle_tools_service.surroundings.passages import (
-    FailedSearch,
-    Passage,
-)
+from heddle_tools_service.capabilities.passages import FailedSearch, Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class GraphFindings:
+class GraphResults:
     """What graphs say."""
 
     names: int
@@ -67,9 +64,9 @@ class Graph(Protocol):
     """
 
     async def themes(
-        self, collections: Sequence[str], *, most: int, query: str = ""
-    ) -> GraphFindings:
-        """Return the `most` themes of `collections` that are mentioned most.
+        self, collections: Sequence[str], *, max_results: int, query: str = ""
+    ) -> GraphResults:
+        """Return the themes of `collections` that are mentioned most, at most `max_results`.
 
         Those with names that have a word of `query` come first.
 
@@ -78,9 +75,9 @@ class Graph(Protocol):
         """
 
     async def paths(
-        self, collections: Sequence[str], start: str, end: str, *, most: int
-    ) -> GraphFindings:
-        """Return how two names hang together: up to `most` short ways that share no name.
+        self, collections: Sequence[str], start: str, end: str, *, max_results: int
+    ) -> GraphResults:
+        """Return how two names are connected: up to `max_results` short paths that share no name.
 
         Raises:
             ToolUnavailableError: The graphs give no answer.

@@ -11,8 +11,9 @@ from heddle_runtime.organization_settings import Channel
 from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.ttl_cache import TTLCache
 
+from heddle_tools_service.capabilities.rubrics import Rubric
 from heddle_tools_service.providers.rubrics import RubricFolder
-from heddle_tools_service.sdk import Assistant, Rubric, ToolUnavailableError
+from heddle_tools_service.sdk import Assistant, ToolUnavailableError
 
 if TYPE_CHECKING:  # a class of the stubs alone
     from heddle.rubric.v1.rubric_pb2_grpc import RubricServiceAsyncStub

@@ -35,8 +35,8 @@ class Assignment:
 class Assignments:
     """The assignments of a span of time, the nearest first."""
 
-    found: tuple[Assignment, ...]
-    left_out: int
+    items: tuple[Assignment, ...]
+    not_examined: int
     """How many more there are, which were not looked at."""
     warnings: tuple[str, ...]
     """What could not be looked at, one sentence each."""

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from heddle_tools_service.surroundings.passages import (
-    FailedSearch,
-)
+from heddle_tools_service.capabilities.passages import FailedSearch
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPage:
+class PageMatch:
     """A page of a document that matches a question."""
 
     collection: str
@@ -31,10 +29,10 @@ class FoundPage:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPages:
+class PageMatches:
     """What a search for pages found, the best first."""
 
-    pages: tuple[FoundPage, ...] = ()
+    pages: tuple[PageMatch, ...] = ()
     failures: tuple[FailedSearch, ...] = ()
     model: str = ""
     """What ranked them."""
@@ -56,7 +54,7 @@ class Interpretation:
 class Pages(Protocol):
     """The pages of the collections that the assistant may search."""
 
-    async def search(self, collections: Sequence[str], query: str, *, top_k: int) -> FoundPages:
+    async def search(self, collections: Sequence[str], query: str, *, top_k: int) -> PageMatches:
         """Search the pages of all `collections` at once.
 
         Args:
@@ -68,18 +66,18 @@ class Pages(Protocol):
             Pages, the best first. A collection that fails is told, not raised.
         """
 
-    async def find(self, collections: Sequence[str], picture_uri: str) -> FoundPage:
+    async def find(self, collections: Sequence[str], picture_uri: str) -> PageMatch:
         """Return the page of a picture, with a score of 0.0.
 
         Args:
             collections: Where it may be: their names.
-            picture_uri: As `FoundPage.picture_uri`.
+            picture_uri: As `PageMatch.picture_uri`.
 
         Raises:
             ToolError: It is no such address, or of a page elsewhere; which of the two is not told.
         """
 
-    async def interpret(self, page: FoundPage, prompt: str) -> Interpretation:
+    async def interpret(self, page: PageMatch, prompt: str) -> Interpretation:
         """Let the vision model look at the picture of a page.
 
         Args:

@@ -1,38 +1,36 @@
-"""How a tool changes files, and tells what it does."""
+"""Capability: the folder whose text files tools may read and change."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from heddle_tools_service.workspace.shapes import (
+    Change,
+    ChangedFile,
+    Edit,
+    Entry,
     FileEdits,
     FileQuery,
     Listing,
+    Match,
     Matches,
     Page,
     Patched,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """A change that a tool made to a file."""
-
-    path: str
-    reason: str = ""
-    first: int = 0
-    """The first line that was replaced, from 1; 0 if the change is not one of lines."""
-    last: int = 0
-    """The last line that was replaced; one less than `first` if lines were inserted only."""
-    diff: str = ""
-    """The unified diff of all changes of the file; on the first of them only."""
-
-
-class Tell(Protocol):
-    """Tells the person who waits what a tool does."""
-
-    def __call__(self, message: str, change: FileChange | None = None, /) -> None:
-        """Tell it in one short phrase without secrets, with the change that it is about."""
+__all__ = [
+    "Change",
+    "ChangedFile",
+    "Edit",
+    "Entry",
+    "FileEdits",
+    "FileQuery",
+    "Listing",
+    "Match",
+    "Matches",
+    "Page",
+    "Patched",
+    "Workspace",
+]
 
 
 class Workspace(Protocol):

@@ -9,7 +9,7 @@ import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import DeadlineError, HeddleError, from_status
-from heddle_tools_service.sdk import Occasion, Tool, ToolCall, ToolResult, tool
+from heddle_tools_service.sdk import OfferContext, Tool, ToolCall, ToolResult, tool
 from tools_service.serving import invocation, outcome, serving_tools
 
 
@@ -44,7 +44,7 @@ async def test_a_tool_that_does_not_say_whether_it_is_of_use_keeps_no_other_from
 ) -> None:
     invocations = [invocation("good", "good"), invocation("bad", "bad")]
     tools = asking("good", None), asking("bad", available)
-    async with serving_tools(*tools, patience=0.3) as client:
+    async with serving_tools(*tools, default_timeout=0.3) as client:
         functions = await client.stub.ListFunctions(
             pb.ListFunctionsRequest(invocations=invocations), **new_call_options(10)
         )
@@ -61,7 +61,7 @@ async def test_a_tool_that_does_not_say_whether_it_is_of_use_keeps_no_other_from
 
 
 async def test_a_tool_that_leaves_when_asked_whether_it_is_enabled_ends_no_other() -> None:
-    def leaves(_: Occasion[Any]) -> bool:
+    def leaves(_: OfferContext[Any]) -> bool:
         sys.exit(3)
 
     @tool("bad", title="Bad", modes=("function",), enabled=leaves)
