@@ -10,23 +10,23 @@ from heddle_knowledge.app import app
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
 from heddle_orchestrator.agent.decision import Candidate
 from heddle_runtime.server import running
-from heddle_tools_service.affinity import Affinities
+from heddle_tools_service.semantic_similarity import SemanticSimilarity
 
 _SECONDS = 600.0
 
 
 @asynccontextmanager
-async def compared_locally() -> AsyncGenerator[Affinities]:
+async def local_similarity() -> AsyncGenerator[SemanticSimilarity]:
     """Yield what compares requests with tools, with a knowledge service of this process."""
     settings = KnowledgeSettings(listen="127.0.0.1:0", assistants_address=NOWHERE, drain_wait=0)
     async with running(app(settings), settings) as service:
-        yield Affinities(knowledge_pb2_grpc.KnowledgeServiceStub(service.local))
+        yield SemanticSimilarity(knowledge_pb2_grpc.KnowledgeServiceStub(service.local))
 
 
 async def compared(
-    affinities: Affinities, request: str, tools: Sequence[Candidate]
+    similarity: SemanticSimilarity, request: str, tools: Sequence[Candidate]
 ) -> list[Candidate]:
-    """Return the tools with their affinities, as `AssessTools` tells them."""
+    """Return the tools with their similarity, as `AssessTools` tells them."""
     told = [
         tool_pb2.Assessment(
             id=each.name,
@@ -36,7 +36,7 @@ async def compared(
         )
         for each in tools
     ]
-    await affinities.tell(request, told, _SECONDS)
+    await similarity.compare(request, told, _SECONDS)
     return [
         replace(each, affinity=found.affinity) if found.HasField("affinity") else each
         for each, found in zip(tools, told, strict=True)

@@ -147,7 +147,7 @@ def test_a_call_that_takes_too_long_is_told(services: Services, heddle: Run) -> 
     code, _, notes = heddle("chat", "bio", "Why?", "--timeout", "1")
 
     assert code == 1
-    assert notes == "heddle: The time of the call ran out.\n"
+    assert notes == "heddle: The deadline of the call has passed.\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")

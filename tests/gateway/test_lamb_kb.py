@@ -10,9 +10,8 @@ import pytest
 from gateway.shelves import Shelves, key_of, shelves
 from heddle_knowledge.access import Owner
 from heddle_knowledge.lamb.client import KnowledgeServer
-from heddle_tools_service.registry import Registry
 from knowledge.serving import knowledge_stub
-from tools_service.serving import said, serving, text_of
+from tools_service.serving import discovering, said, serving, text_of
 
 LAMBS = {"name": "weaving_course", "description": "Looms.", "owner": "7", "visibility": "private"}
 
@@ -181,7 +180,7 @@ async def test_the_tools_of_heddle_search_another_heddle(shelf: Shelves, tool: s
 
     async with (
         knowledge_stub(shelf.store, server_of=server_of) as knowledge,
-        serving(Registry.discover(None), knowledge=knowledge) as client,
+        serving(discovering(None), knowledge=knowledge) as client,
     ):
         config = {"collections": [path.rpartition("/")[2]]}
         # The assistant's owner may not read the collection here: the key may, over there.

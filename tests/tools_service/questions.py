@@ -7,10 +7,9 @@ from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_knowledge.store import KnowledgeStore
-from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import ToolUnavailableError
 from knowledge.serving import knowledge_stub
-from tools_service.serving import Client, invocation, serving
+from tools_service.serving import Client, discovering, invocation, serving
 
 
 class Writer:
@@ -33,7 +32,7 @@ async def asking(store: KnowledgeStore, model: Writer | None = None) -> AsyncGen
     async with (
         knowledge_stub(store) as knowledge,
         serving(
-            Registry.discover(None), knowledge=knowledge, small_model=model, patience=60
+            discovering(None), knowledge=knowledge, small_model=model, default_timeout=60
         ) as client,
     ):
         yield client

@@ -3,10 +3,12 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
+import httpx
 from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
@@ -23,8 +25,25 @@ from heddle_runtime.errors import HeddleError, from_rpc, from_status
 from heddle_runtime.grants import Grant, GrantSigner
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
-from heddle_tools_service.affinity import Affinities
+from heddle_tools_service.capabilities.document_queries import DocumentQueries
+from heddle_tools_service.capabilities.files import Files
+from heddle_tools_service.capabilities.graph import Graph
+from heddle_tools_service.capabilities.moodle import Moodle
+from heddle_tools_service.capabilities.pages import Pages
+from heddle_tools_service.capabilities.passages import Passages
+from heddle_tools_service.capabilities.remote_servers import RemoteServers
+from heddle_tools_service.capabilities.rubrics import Rubrics
+from heddle_tools_service.capabilities.small_model import Generate, SmallModel
+from heddle_tools_service.capabilities.weather import Weather
+from heddle_tools_service.capabilities.web_search import WebSearch
+from heddle_tools_service.capabilities.workspace import Workspace
+from heddle_tools_service.capability_injection import Capabilities
 from heddle_tools_service.providers.files import FileFolder
+from heddle_tools_service.providers.knowledge.client import KnowledgeClient
+from heddle_tools_service.providers.knowledge.documents import DocumentSearch
+from heddle_tools_service.providers.knowledge.graphs import GraphSearch
+from heddle_tools_service.providers.knowledge.pages import PageSearch
+from heddle_tools_service.providers.knowledge.passages import CollectionSearch
 from heddle_tools_service.providers.mcp.conversations import Conversations
 from heddle_tools_service.providers.mcp.servers import McpServers
 from heddle_tools_service.providers.moodle.accounts import Moodles
@@ -34,11 +53,12 @@ from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.web_search.searches import WebSearches
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
-from heddle_tools_service.sdk import Assistant, Caller, Tool
+from heddle_tools_service.sdk import Assistant, Caller, Tool, ToolCall
+from heddle_tools_service.sdk.testing.loading import requestable
+from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
-from heddle_tools_service.surroundings import Generate
 from heddle_tools_service.threads import Threads
-from heddle_tools_service.workshop import Workshop
+from heddle_tools_service.tool_runner import ToolRunner
 from integration.browser import browser
 from knowledge.serving import knowledge_stub
 
@@ -98,6 +118,19 @@ async def no_site(_: Assistant, __: Caller) -> MoodleSite:
     raise AssertionError("Moodle is not part of this test")
 
 
+Registering = Callable[[Capabilities], Registry]
+
+
+def discovering(folder: Path | None) -> Registering:
+    """Return what finds all tools, those of `folder` included."""
+    return partial(Registry.discover, folder)
+
+
+def discovered(folder: Path | None) -> Registry:
+    """Return a registry of all tools, those of `folder` included, which cannot run."""
+    return Registry.discover(folder, requestable())
+
+
 def always(embedders: Sequence[Embedder]) -> Callable[[], Awaitable[Sequence[Embedder]]]:
     """Return what gets the embedders of a service."""
 
@@ -109,13 +142,13 @@ def always(embedders: Sequence[Embedder]) -> Callable[[], Awaitable[Sequence[Emb
 
 @asynccontextmanager
 async def serving(
-    registry: Registry,
+    register: Registering,
     *,
     folder: Path = Path("/nonexistent"),
     knowledge: "KnowledgeServiceAsyncStub | None" = None,
     small_model: Generate | None = None,
     web: WebSearches | None = None,
-    patience: float = 5,
+    default_timeout: float = 5,
     threads: int = 8,
 ) -> AsyncGenerator[Client]:
     """Serve a registry; `folder` holds `files` and `rubrics`."""
@@ -126,27 +159,42 @@ async def serving(
             browser() as http,
             MiniLmEmbedder() as english,
             MultilingualE5Embedder() as multilingual,
-            knowledge_stub(embedders=always([english, multilingual])) as no_knowledge,
+            knowledge_stub(embedders=always([english, multilingual])) as without_store,
         ):
-            service = knowledge or no_knowledge
-            workshop = Workshop(
-                registry=registry,
-                http=http,
-                knowledge=service,
-                web=web or WebSearches(http, http, None, {}),
-                files=FileFolder(folder / "files"),
-                rubrics=RubricFolder(folder / "rubrics"),
-                moodles=Moodles(http, http, no_site),
-                weather=OpenMeteo(http, NOWHERE, NOWHERE),
-                workspaces=Workspaces(folder / "workspaces", Threads(threads)),
-                servers=McpServers(Conversations(http), {}, None),
-                affinities=Affinities(service),
-                small_model=small_model,
-                threads=Threads(threads),
-                patience=patience,
+            stub = knowledge or without_store
+
+            def client(call: ToolCall[Any, Any]) -> KnowledgeClient:
+                return KnowledgeClient(stub, call.grant)
+
+            searches = web or WebSearches(http, http, None, {})
+            files = FileFolder(folder / "files")
+            rubrics = RubricFolder(folder / "rubrics")
+            moodles = Moodles(http, http, no_site)
+            weather = OpenMeteo(http, NOWHERE, NOWHERE)
+            workspaces = Workspaces(folder / "workspaces", Threads(threads))
+            servers = McpServers(Conversations(http), {}, None)
+            capabilities = Capabilities(
+                {
+                    httpx.AsyncClient: lambda _: http,
+                    DocumentQueries: lambda call: DocumentSearch(client(call)),
+                    Files: lambda call: files.of(call.assistant),
+                    Graph: lambda call: GraphSearch(client(call)),
+                    Moodle: lambda call: moodles.of(call.assistant, call.caller),
+                    Pages: lambda call: PageSearch(client(call)),
+                    Passages: lambda call: CollectionSearch(client(call)),
+                    RemoteServers: lambda call: servers.of(call.assistant),
+                    Rubrics: lambda call: rubrics.of(call.assistant),
+                    SmallModel: lambda call: SmallModel(small_model, call.seconds),
+                    Weather: lambda _: weather,
+                    WebSearch: lambda call: searches.of(call.assistant),
+                    Workspace: lambda call: workspaces.of(call.caller),
+                }
             )
-            register = pb_grpc.add_ToolServiceServicer_to_server
-            yield [bind(CONTRACT, register, ToolServicer(workshop))]
+            runner = ToolRunner(
+                register(capabilities), SemanticSimilarity(stub), Threads(threads), default_timeout
+            )
+            add = pb_grpc.add_ToolServiceServicer_to_server
+            yield [bind(CONTRACT, add, ToolServicer(runner))]
 
     async with (
         running(app(), SETTINGS) as service,
@@ -159,8 +207,12 @@ async def serving(
 @asynccontextmanager
 async def serving_tools(*tools: Tool, **options: Any) -> AsyncGenerator[Client]:
     """Serve just these tools."""
-    async with serving(Registry.of(*tools), **options) as client:
+    async with serving(partial(_of, tools), **options) as client:
         yield client
+
+
+def _of(tools: Sequence[Tool], capabilities: Capabilities) -> Registry:
+    return Registry.of(*tools, capabilities=capabilities)
 
 
 def invocation(

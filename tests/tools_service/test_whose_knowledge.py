@@ -10,9 +10,8 @@ import pytest
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.errors import ToolFailedError
-from heddle_tools_service.registry import Registry
 from knowledge.serving import knowledge_stub
-from tools_service.serving import Client, said, serving, text_of
+from tools_service.serving import Client, discovering, said, serving, text_of
 
 ANA = {"owner": "ana@uni.example", "organization": "uni"}
 BEN = {"owner": "ben@uni.example", "organization": "uni"}
@@ -56,7 +55,7 @@ async def running(folder: Path) -> AsyncIterator[Desk]:
     async with (
         open_store(folder, HashingEmbedder()) as store,
         knowledge_stub(store) as knowledge,
-        serving(Registry.discover(None), knowledge=knowledge) as client,
+        serving(discovering(None), knowledge=knowledge) as client,
     ):
         yield Desk(store, client)
 

@@ -8,7 +8,7 @@ from heddle.multiplex.v1 import multiplex_pb2
 from patience import settled
 from runtime.greeting import ask, ask_whole
 from runtime.multiplex.calling import SOON, greeter, whole
-from runtime.multiplex.serving import LIST, STREAM, WHOLE, by_hand, opening, piped, serving
+from runtime.multiplex.serving import LIST, STREAM, WHOLE, by_hand, multiplexed, opening, serving
 
 
 async def test_frames_that_make_no_sense_harm_no_other_call() -> None:
@@ -59,7 +59,7 @@ async def test_calls_that_cannot_be_are_refused_each_for_itself() -> None:
 
 
 async def test_boundless_credit_leaves_the_server_to_the_others() -> None:
-    async with serving(greeter()) as server, by_hand(server) as hand, piped(server) as to:
+    async with serving(greeter()) as server, by_hand(server) as hand, multiplexed(server) as to:
         most = 2**32 - 1
         await hand.say(
             opening(1, STREAM, ask("flood"), credit=most),
@@ -93,7 +93,7 @@ async def test_a_client_that_asks_and_does_not_read_is_not_listened_to() -> None
 
 
 async def test_very_many_calls_in_one_request_let_the_others_work() -> None:
-    async with serving(greeter()) as server, by_hand(server) as hand, piped(server) as to:
+    async with serving(greeter()) as server, by_hand(server) as hand, multiplexed(server) as to:
         await hand.say(*(opening(call, LIST, b"") for call in range(1, 30_001)))
         for _ in range(5):
             before = time.perf_counter()

@@ -7,11 +7,10 @@ from heddle_knowledge.access import Owner
 from heddle_knowledge.lamb.client import KnowledgeServer
 from heddle_knowledge.lamb.servers import ServerOf
 from heddle_knowledge.store import KnowledgeStore
-from heddle_tools_service.registry import Registry
-from heddle_tools_service.surroundings import Generate
+from heddle_tools_service.capabilities.small_model import Generate
 from knowledge.kb_server import KnowledgeBaseServer
 from knowledge.serving import knowledge_stub
-from tools_service.serving import Client, said, serving
+from tools_service.serving import Client, discovering, said, serving
 
 TOKEN = "kb-token-that-must-not-leak"
 ASKED = said("What is a shed?")
@@ -30,6 +29,6 @@ async def serving_with(
 
     async with (
         knowledge_stub(store, server_of=server_of or known, search_seconds=1.0) as knowledge,
-        serving(Registry.discover(None), knowledge=knowledge, small_model=small_model) as client,
+        serving(discovering(None), knowledge=knowledge, small_model=small_model) as client,
     ):
         yield client

@@ -1,128 +1,59 @@
-"""Puts the tool service together."""
+"""Composes the tool service from its settings."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
+from typing import Any
 
 import httpx
 from heddle.connector.v1 import connector_pb2
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
-from heddle_runtime import addresses
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
 from heddle_runtime.guarded_http import new_client
 from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings
-from heddle_runtime.remote_json import server_address
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
-from pydantic import AliasChoices, Field, SecretStr, field_validator
-from pydantic_settings import SettingsConfigDict
 
-from heddle_tools_service.affinity import Affinities
-from heddle_tools_service.belongings import Belongings, known_to, known_to_nobody
-from heddle_tools_service.generation import Channel, SmallModel
-from heddle_tools_service.provider_settings import ProviderSettings
+from heddle_tools_service.capabilities.document_queries import DocumentQueries
+from heddle_tools_service.capabilities.files import Files
+from heddle_tools_service.capabilities.graph import Graph
+from heddle_tools_service.capabilities.moodle import Moodle
+from heddle_tools_service.capabilities.pages import Pages
+from heddle_tools_service.capabilities.passages import Passages
+from heddle_tools_service.capabilities.remote_servers import RemoteServers
+from heddle_tools_service.capabilities.rubrics import Rubrics
+from heddle_tools_service.capabilities.small_model import SmallModel
+from heddle_tools_service.capabilities.weather import Weather
+from heddle_tools_service.capabilities.web_search import WebSearch
+from heddle_tools_service.capabilities.workspace import Workspace
+from heddle_tools_service.capability_injection import Capabilities
+from heddle_tools_service.generation import Channel, ConnectorModel
+from heddle_tools_service.owner_resources import OwnerResources, known_to, known_to_nobody
 from heddle_tools_service.providers.files import FileFolder
-from heddle_tools_service.providers.kept_rubrics import RUBRICS
+from heddle_tools_service.providers.knowledge.client import KnowledgeClient
+from heddle_tools_service.providers.knowledge.documents import DocumentSearch
+from heddle_tools_service.providers.knowledge.graphs import GraphSearch
+from heddle_tools_service.providers.knowledge.pages import PageSearch
+from heddle_tools_service.providers.knowledge.passages import CollectionSearch
 from heddle_tools_service.providers.mcp.conversations import Conversations
 from heddle_tools_service.providers.mcp.servers import McpServers
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
+from heddle_tools_service.providers.rubric_client import RUBRICS
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.providers.web_search.searches import WebSearches, operators_sites
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
+from heddle_tools_service.sdk import ToolCall
+from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
+from heddle_tools_service.settings import NO_SERVICE, ToolsSettings
 from heddle_tools_service.threads import Threads
-from heddle_tools_service.workshop import Workshop
+from heddle_tools_service.tool_runner import ToolRunner
 
-NOWHERE = "none"  # not empty: an empty variable is one that nobody set
-
-
-class ToolsSettings(ProviderSettings):
-    """Settings of the tool service."""
-
-    model_config = SettingsConfigDict(env_prefix="HEDDLE_TOOLS_", populate_by_name=True)
-
-    listen: str = Field(
-        default="127.0.0.1:9102", description="Where the server listens: host:port, or unix:/path."
-    )
-    plugins_dir: Path | None = Field(
-        default=None,
-        validation_alias="HEDDLE_TOOLS_PLUGINS_DIR",
-        description="Folder with tools of your own, one Python file each. They run with all rights "
-        "of the service.",
-    )
-    tool_timeout: float = Field(
-        default=20.0, gt=0, description="Seconds that a tool may take if its binding does not say."
-    )
-    http_timeout: float = Field(
-        default=10.0, gt=0, description="Seconds that a tool waits for another server."
-    )
-    threads_per_tool: int = Field(
-        default=8, ge=1, description="Calls at once of a tool that is not async."
-    )
-    files_dir: Path = Field(
-        default=Path(".heddle/files"), description="Folder that the tool single_file reads from."
-    )
-    workspace_dir: Path = Field(
-        default=Path(".heddle/workspaces"),
-        description="Folder of the files that models may read and change, on a local disk: a "
-        "folder for each organisation, and in it one for each of its people.",
-    )
-    rubrics_dir: Path = Field(
-        default=Path(".heddle/rubrics"),
-        description="Folder of assessment rubrics, one YAML or JSON file each, for ids that the "
-        "database does not have.",
-    )
-    moodle_url: str = Field(
-        default="",
-        validation_alias=AliasChoices("HEDDLE_TOOLS_MOODLE_URL", "MOODLE_API_URL"),
-        description="Address of the operator's Moodle, for the operator's own assistants; LAMB's "
-        "name, MOODLE_API_URL, is read as well. Organisations have their own in their settings.",
-    )
-    moodle_token: SecretStr = Field(
-        default=SecretStr(""),
-        validation_alias=AliasChoices("HEDDLE_TOOLS_MOODLE_TOKEN", "MOODLE_TOKEN"),
-        description="The token of that Moodle's web service. Sent to no other.",
-    )
-    weather_url: str = Field(
-        default="https://api.open-meteo.com",
-        description="Address of Open-Meteo's forecasts, or of a server of your own.",
-    )
-    geocoding_url: str = Field(
-        default="https://geocoding-api.open-meteo.com",
-        description="Address of Open-Meteo's geocoder, or of a server of your own.",
-    )
-    mcp_commands: dict[str, tuple[str, ...]] = Field(
-        default={},
-        description="Commands that assistants may run as MCP servers, as a JSON object: by name "
-        "the program and its arguments. They run as this service does, with HOME, PATH and the "
-        "like of its environment. Without, only servers with an address are used.",
-    )
-    assistants_address: addresses.AssistantsAddress = Field(
-        default=addresses.ASSISTANTS,
-        description="Address of the assistants service: host:port. "
-        f"{NOWHERE!r} if there is none: everything then belongs to the operator.",
-    )
-    connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
-    knowledge_address: addresses.KnowledgeAddress = addresses.KNOWLEDGE
-
-    @field_validator("mcp_commands")
-    @classmethod
-    def _check_commands(cls, commands: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        for name, command in commands.items():
-            if not command or not command[0]:
-                message = f"{name!r} names no program"
-                raise ValueError(message)
-        return commands
-
-    @field_validator("moodle_url", "weather_url", "geocoding_url")
-    @classmethod
-    def _check_url(cls, url: str) -> str:
-        return server_address(url) if url else ""
+__all__ = ["NO_SERVICE", "ToolsSettings", "app"]
 
 
 @asynccontextmanager
@@ -136,8 +67,8 @@ async def app(
 
     Args:
         settings: How to serve it.
-        connector: A channel to the connector service, if it runs in this process. Otherwise the
-            settings name its address.
+        connector: A channel to the connector service if that runs in this process. Otherwise its
+            address is among the settings.
         accounts: A channel to the assistants service, likewise.
         knowledge: A channel to the knowledge service, likewise.
     """
@@ -151,49 +82,70 @@ async def app(
             knowledge = await resources.enter_async_context(
                 channel(settings.knowledge_address, contract)
             )
-        stub = knowledge_pb2_grpc.KnowledgeServiceStub(knowledge)  # type: ignore[arg-type] # a local channel stands for a real one
+        knowledge_stub = knowledge_pb2_grpc.KnowledgeServiceStub(knowledge)  # type: ignore[arg-type] # a local channel stands for a real one
         if connector is None and settings.small_model:
             contract = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
             connector = await resources.enter_async_context(
                 channel(settings.connector_address, contract)
             )
-        if accounts is None and settings.assistants_address != NOWHERE:
+        if accounts is None and settings.assistants_address != NO_SERVICE:
             accounts = await resources.enter_async_context(
                 channel(settings.assistants_address, ACCOUNTS, RUBRICS)
             )
-        found = _belongings(settings, accounts)
-        threads = Threads(settings.threads_per_tool)
-        # Guarded for the operator's assistants, too: whoever may write one names the address.
+        owners = _owner_resources(settings, accounts)
+        # Guarded even for the operator's assistants: the address comes from an assistant's author.
         conversations = Conversations(guarded_http)
         resources.push_async_callback(conversations.close)
-        workshop = Workshop(
-            registry=Registry.discover(settings.plugins_dir),
-            http=http,
-            knowledge=stub,
-            web=_web(settings, http, guarded_http, found.settings),
-            files=FileFolder(settings.files_dir, found.number_of),
-            rubrics=found.rubrics,
-            moodles=Moodles(http, guarded_http, found.site_of),
-            weather=OpenMeteo(http, settings.weather_url, settings.geocoding_url),
-            small_model=_small_model(settings, connector),
-            workspaces=Workspaces(settings.workspace_dir, threads),
-            servers=McpServers(conversations, settings.mcp_commands, found.settings),
-            affinities=Affinities(stub),
-            threads=threads,
-            patience=settings.tool_timeout,
+        threads = Threads(settings.threads_per_tool)
+        web = _web_searches(settings, http, guarded_http, owners.settings)
+        files = FileFolder(settings.files_dir, owners.number_of)
+        moodles = Moodles(http, guarded_http, owners.site_of)
+        weather = OpenMeteo(http, settings.weather_url, settings.geocoding_url)
+        workspaces = Workspaces(settings.workspace_dir, threads)
+        servers = McpServers(conversations, settings.mcp_commands, owners.settings)
+        model = _small_model(settings, connector)
+
+        def client(call: ToolCall[Any, Any]) -> KnowledgeClient:
+            return KnowledgeClient(knowledge_stub, call.grant)
+
+        capabilities = Capabilities(
+            {
+                httpx.AsyncClient: lambda _: http,
+                DocumentQueries: lambda call: DocumentSearch(client(call)),
+                Files: lambda call: files.of(call.assistant),
+                Graph: lambda call: GraphSearch(client(call)),
+                Moodle: lambda call: moodles.of(call.assistant, call.caller),
+                Pages: lambda call: PageSearch(client(call)),
+                Passages: lambda call: CollectionSearch(client(call)),
+                RemoteServers: lambda call: servers.of(call.assistant),
+                Rubrics: lambda call: owners.rubrics.of(call.assistant),
+                SmallModel: lambda call: SmallModel(model, call.seconds),
+                Weather: lambda _: weather,
+                WebSearch: lambda call: web.of(call.assistant),
+                Workspace: lambda call: workspaces.of(call.caller),
+            }
         )
-        tools = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
+        runner = ToolRunner(
+            Registry.discover(settings.plugins_dir, capabilities),
+            SemanticSimilarity(knowledge_stub),
+            threads,
+            settings.tool_timeout,
+        )
         yield [
-            bind(tools, tool_pb2_grpc.add_ToolServiceServicer_to_server, ToolServicer(workshop)),
+            bind(
+                tool_pb2.DESCRIPTOR.services_by_name["ToolService"],
+                tool_pb2_grpc.add_ToolServiceServicer_to_server,
+                ToolServicer(runner),
+            ),
         ]
 
 
-def _small_model(settings: ToolsSettings, connector: Channel | None) -> SmallModel | None:
+def _small_model(settings: ToolsSettings, connector: Channel | None) -> ConnectorModel | None:
     name = settings.small_model
-    return SmallModel(connector, name) if connector is not None and name else None
+    return ConnectorModel(connector, name) if connector is not None and name else None
 
 
-def _web(
+def _web_searches(
     settings: ToolsSettings,
     http: httpx.AsyncClient,
     guarded_http: httpx.AsyncClient,
@@ -204,7 +156,7 @@ def _web(
     return WebSearches(http, guarded_http, owners, sites, settings.web_search_shared)
 
 
-def _belongings(settings: ToolsSettings, accounts: Channel | None) -> Belongings:
+def _owner_resources(settings: ToolsSettings, accounts: Channel | None) -> OwnerResources:
     token = settings.moodle_token.get_secret_value()
     moodle = MoodleSite(settings.moodle_url, token) if settings.moodle_url and token else None
     rubrics = RubricFolder(settings.rubrics_dir)

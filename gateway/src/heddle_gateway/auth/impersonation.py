@@ -76,7 +76,7 @@ class Impersonation:
     async def _ask(self, identity: Identity) -> pb.Standing.ValueType:
         request = pb.ResolveUserRequest(email=identity.subject, organization=home(identity))
         try:
-            with self._acting.itself():
+            with self._acting.as_service():
                 found = await self._accounts.ResolveUser(request, **new_call_options(_TIMEOUT))
         except grpc.aio.AioRpcError as error:
             known = from_rpc(error)

@@ -46,7 +46,7 @@ class IssuedKeys:
 
     async def _ask(self, key: str) -> Principal | None:
         try:
-            with self._acting.itself():
+            with self._acting.as_service():
                 found = await self._accounts.ResolveKey(
                     ResolveKeyRequest(key=key), **new_call_options(_TIMEOUT)
                 )

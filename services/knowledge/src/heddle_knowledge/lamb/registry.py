@@ -46,7 +46,7 @@ class RegisteredCollections:
         )
         response = await self._known.get(
             request.SerializeToString(),
-            lambda: self._acting.ask(self._accounts.ResolveCollections, request),
+            lambda: self._acting.call(self._accounts.ResolveCollections, request),
         )
         origin = _origin(server.url)
         return {

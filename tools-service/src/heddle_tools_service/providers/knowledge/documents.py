@@ -7,16 +7,17 @@ from typing import TypeVar
 from google.protobuf.message import Message
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
+from heddle_tools_service.capabilities.document_queries import Column, Rows, Table, Value
+from heddle_tools_service.capabilities.passages import FailedSearch
 from heddle_tools_service.providers.knowledge.client import INVALID, KnowledgeClient, failure_of
-from heddle_tools_service.sdk import Column, FailedSearch, Rows, Table, ToolError
-from heddle_tools_service.surroundings.catalogues import Value
+from heddle_tools_service.sdk import ToolError
 
 ResponseT = TypeVar("ResponseT")
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentQueries:
-    """The documents that an assistant may query; see `heddle_tools_service.sdk.Catalogue`."""
+class DocumentSearch:
+    """The documents that an assistant may query; see `DocumentQueries`."""
 
     client: KnowledgeClient
 
@@ -43,9 +44,9 @@ class DescribedDocuments:
     tables: tuple[Table, ...]
     failures: tuple[FailedSearch, ...]
 
-    async def select(self, sql: str, *, most: int) -> Rows:
-        """Return the rows of a query; see `heddle_tools_service.sdk.OpenCatalogue`."""
-        request = pb.QueryDocumentsRequest(collections=self.collections, sql=sql, max_rows=most)
+    async def select(self, sql: str, *, max_rows: int) -> Rows:
+        """Return the rows of a query; see `DocumentTables`."""
+        request = pb.QueryDocumentsRequest(collections=self.collections, sql=sql, max_rows=max_rows)
         response = await _ask(self.client, self.client.service.QueryDocuments, request)
         return Rows(
             response.sql,

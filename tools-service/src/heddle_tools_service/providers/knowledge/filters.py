@@ -2,7 +2,7 @@
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_tools_service.surroundings.filters import AllOf, AnyOf, Comparison, Filter, Operator
+from heddle_tools_service.capabilities.filters import AllOf, AnyOf, Comparison, Filter, Operator
 
 _OPERATORS: dict[Operator, pb.Operator.ValueType] = {
     "equal": pb.OPERATOR_EQUAL,

@@ -5,23 +5,26 @@ from dataclasses import dataclass
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
+from heddle_tools_service.capabilities.graph import GraphResults, Link, Mentions, Theme
+from heddle_tools_service.capabilities.passages import Passage
 from heddle_tools_service.providers.knowledge.client import KnowledgeClient
 from heddle_tools_service.providers.knowledge.documents import unread
 from heddle_tools_service.providers.knowledge.passages import stored_attributes
-from heddle_tools_service.sdk import GraphFindings, Link, Mentions, Passage, Theme
 
 
 @dataclass(frozen=True, slots=True)
 class GraphSearch:
-    """The graphs that an assistant may read; see `heddle_tools_service.sdk.Graph`."""
+    """The graphs that an assistant may read; see `Graph`."""
 
     client: KnowledgeClient
 
     async def themes(
-        self, collections: Sequence[str], *, most: int, query: str = ""
-    ) -> GraphFindings:
+        self, collections: Sequence[str], *, max_results: int, query: str = ""
+    ) -> GraphResults:
         """Return the themes of collections."""
-        request = pb.ListGraphThemesRequest(collections=collections, max_themes=most, query=query)
+        request = pb.ListGraphThemesRequest(
+            collections=collections, max_themes=max_results, query=query
+        )
         response = await self.client.ask(self.client.service.ListGraphThemes, request)
         themes = [
             Theme(
@@ -33,7 +36,7 @@ class GraphSearch:
             for theme in response.themes
         ]
         summary = response.summary
-        return GraphFindings(
+        return GraphResults(
             summary.entity_count,
             summary.link_count,
             summary.document_count,
@@ -43,15 +46,15 @@ class GraphSearch:
         )
 
     async def paths(
-        self, collections: Sequence[str], start: str, end: str, *, most: int
-    ) -> GraphFindings:
+        self, collections: Sequence[str], start: str, end: str, *, max_results: int
+    ) -> GraphResults:
         """Return short paths between two names."""
         request = pb.FindGraphPathsRequest(
-            collections=collections, start=start, end=end, max_paths=most
+            collections=collections, start=start, end=end, max_paths=max_results
         )
         response = await self.client.ask(self.client.service.FindGraphPaths, request)
         summary = response.summary
-        return GraphFindings(
+        return GraphResults(
             summary.entity_count,
             summary.link_count,
             summary.document_count,

@@ -5,18 +5,17 @@ from dataclasses import dataclass
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
+from heddle_tools_service.capabilities.passages import (
+    NO_OPTIONS,
+    FailedSearch,
+    Passage,
+    PassageResults,
+    SearchOptions,
+)
 from heddle_tools_service.providers.knowledge.client import KnowledgeClient, failure_of
 from heddle_tools_service.providers.knowledge.filters import filter_message
 from heddle_tools_service.providers.knowledge.page_uris import picture_uri
-from heddle_tools_service.sdk import (
-    NO_OPTIONS,
-    FailedSearch,
-    Findings,
-    Passage,
-    SearchOptions,
-    ToolError,
-    ToolUnavailableError,
-)
+from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 CONFIGURATION_ERROR = "KB configuration error:"
 _FUSIONS = {"convex": pb.FUSION_CONVEX, "reciprocal_rank": pb.FUSION_RECIPROCAL_RANK}
@@ -30,7 +29,7 @@ _OPTION_OF_FIELD = {"document_time_from": "time_from", "document_time_to": "time
 
 @dataclass(frozen=True, slots=True)
 class CollectionSearch:
-    """The collections that an assistant may search; see `heddle_tools_service.sdk.Knowledge`."""
+    """The collections that an assistant may search; see `Passages`."""
 
     client: KnowledgeClient
 
@@ -43,11 +42,11 @@ class CollectionSearch:
         threshold: float = 0.0,
         sections: bool = False,
         options: SearchOptions = NO_OPTIONS,
-    ) -> Findings:
+    ) -> PassageResults:
         """Search all `collections` at once."""
         names = list(dict.fromkeys(collections))
         if not names:
-            return Findings()
+            return PassageResults()
         request = pb.SearchCollectionsRequest(
             collections=names, query=query, top_k=top_k, threshold=threshold, sections=sections
         )
@@ -55,8 +54,8 @@ class CollectionSearch:
         try:
             response = await self.client.ask(self.client.service.SearchCollections, request)
         except ToolError as error:
-            return Findings(failures=tuple(_failure(name, error) for name in names))
-        return Findings(
+            return PassageResults(failures=tuple(_failure(name, error) for name in names))
+        return PassageResults(
             tuple(
                 _passage(result, passage)
                 for result in response.results
