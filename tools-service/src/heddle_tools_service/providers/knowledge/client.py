@@ -12,6 +12,7 @@ from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
     InvalidRequestError,
+    NotFoundError,
     UnavailableError,
     from_rpc,
     from_status,
@@ -25,6 +26,10 @@ if TYPE_CHECKING:  # a class of the stubs alone
 
 _TIMEOUT_SECONDS = 120.0  # the time of a tool ends before
 ResponseT = TypeVar("ResponseT")
+INVALID = "invalid"
+"""The kind of failure of a request that the service calls wrong."""
+NOT_FOUND = "not_found"
+"""The kind of failure of a request for something that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,8 @@ class KnowledgeClient:
         """Return the response to a request.
 
         Raises:
-            ToolError: The service refuses the request, with the kind `invalid` if it is wrong.
+            ToolError: The service refuses the request, with the kind `INVALID` if it is wrong and
+                `NOT_FOUND` if it names something that does not exist.
             ToolUnavailableError: The service, or one behind it, does not answer.
         """
         try:
@@ -55,13 +61,11 @@ def tool_error(error: HeddleError) -> ToolError:
         return ToolUnavailableError(error.message)
     if isinstance(error, InvalidRequestError):
         return ToolError(error.message, kind=INVALID)
+    if isinstance(error, NotFoundError):
+        return ToolError(error.message, kind=NOT_FOUND)
     return ToolError(error.message)
 
 
 def failure_of(status: status_pb2.Status) -> ToolError:
     """Return the failure of one collection of several."""
     return tool_error(from_status(status))
-
-
-INVALID = "invalid"
-"""The kind of failure of a request that the service calls wrong."""

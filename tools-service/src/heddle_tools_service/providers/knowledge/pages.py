@@ -7,7 +7,7 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 
 from heddle_tools_service.capabilities.pages import Interpretation, PageMatch, PageMatches
 from heddle_tools_service.capabilities.passages import FailedSearch
-from heddle_tools_service.providers.knowledge.client import KnowledgeClient, failure_of
+from heddle_tools_service.providers.knowledge.client import NOT_FOUND, KnowledgeClient, failure_of
 from heddle_tools_service.providers.knowledge.page_uris import PageAddress, picture_uri, read_uri
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
@@ -63,7 +63,12 @@ class PageSearch:
             page=address.page,
             prompt=prompt,
         )
-        response = await self.client.ask(self.client.service.InterpretPage, request)
+        try:
+            response = await self.client.ask(self.client.service.InterpretPage, request)
+        except ToolError as error:
+            if error.kind == NOT_FOUND:
+                raise ToolError(NO_PAGE, kind="no_such_page") from error
+            raise
         return Interpretation(response.text, response.model, response.visual)
 
 
