@@ -68,6 +68,7 @@ lint: $(SYNCED) ## Check style, types, layers, contracts, prose and names
 	  --against released.binpb --config '{"version": "v2", "breaking": {"use": ["FILE"]}}'
 	cd protos && ../$(BIN)/python generate.py --check
 	$(BIN)/python -m docs.prose
+	$(BIN)/python -m docs.project.graph
 
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
@@ -107,9 +108,12 @@ bench-agent: $(UV) ## Measure how well the deciders of the agent choose
 bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 	$(BIN)/python -m benchmarks.gateway
 
+graph: $(SYNCED) ## Print the import graph of the packages and their sizes, and check their limits
+	@$(BIN)/python -m docs.project.graph
+
 fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 (as root)
 	@$(PYTHON) tests/fresh/machine.py
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up install proto format lint release-contract docs docs-serve release licences quick test test-all bench bench-agent fresh check
+.PHONY: help demo up install proto format lint release-contract docs docs-serve release licences quick test test-all bench bench-agent graph fresh check
