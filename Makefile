@@ -99,7 +99,7 @@ test-all: $(SYNCED) ## Run all tests with full counts
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone"
 	$(BIN)/pytest -m alone
 
-bench-agent: $(UV) ## Measure how well the deciders of the agent choose
+bench-agent: $(UV) ## Measure how well the routers of the agent choose
 	@echo "Installing the locked packages and their extras, DSPy among them, into $(STATE)/extras"
 	@UV_PROJECT_ENVIRONMENT=$(STATE)/extras $(UV) sync --frozen --all-packages --all-groups --all-extras --python $(PYTHON) --quiet
 	$(STATE)/extras/bin/python -m benchmarks.agent
