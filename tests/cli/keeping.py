@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from cli.serving import in_thread
+from heddle_assistants.database.engine import open_database
+from heddle_assistants.database.schema import assistants, organizations
+from heddle_assistants.database.upgrading import upgrade
 from heddle_migration_service.app import MigrationSettings, app
-from heddle_migration_service.database.engine import open_database
-from heddle_migration_service.database.schema import assistants, organizations
-from heddle_migration_service.database.upgrading import upgrade
 from integration.processes import Processes
 from sqlalchemy import insert, select, update
 

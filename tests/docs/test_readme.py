@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 from docs.shell import run
-from heddle_migration_service.documents import AssistantDocument
+from heddle_assistants.documents import AssistantDocument
 from heddle_tools_service.registry import Registry
 from integration.whole import Whole, whole
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import httpx
 from gateway.neighbours import Connectors, Neighbours
+from heddle_assistants.database.engine import Database, open_database
+from heddle_assistants.database.schema import assistants, organizations
+from heddle_assistants.database.upgrading import upgrade
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.peers import SERVICES, Peers
 from heddle_gateway.server import serving
 from heddle_migration_service.app import MigrationSettings
 from heddle_migration_service.app import app as migration_app
-from heddle_migration_service.database.engine import Database, open_database
-from heddle_migration_service.database.schema import assistants, organizations
-from heddle_migration_service.database.upgrading import upgrade
 from heddle_runtime.client import channel
 from heddle_runtime.server import Binding, running
 from heddle_runtime.settings import ServiceSettings

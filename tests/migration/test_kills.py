@@ -7,11 +7,11 @@ from pathlib import Path
 
 import grpc
 import pytest
+from assistants.replicas import Replica, replica
+from assistants.serving import ADMIN
+from assistants.stored import TEXT, everything, keep_many
 from heddle.migration.v1 import migration_pb2 as pb
-from heddle_migration_service.database.engine import Database
-from migration.replicas import Replica, replica
-from migration.serving import ADMIN
-from migration.stored import TEXT, everything, keep_many
+from heddle_assistants.database.engine import Database
 
 ROWS = 10_000
 KILLS = 5

@@ -7,7 +7,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from heddle_migration_service.database.engine import open_database
+from heddle_assistants.database.engine import open_database
 from heddle_migration_service.lamb import LambImport
 from heddle_runtime.egress import Egress
 

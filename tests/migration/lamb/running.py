@@ -7,8 +7,8 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 from heddle.migration.v1 import migration_pb2 as pb
-from heddle_migration_service.database.engine import Database
-from heddle_migration_service.database.schema import metadata
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import metadata
 from heddle_migration_service.lamb import LambImport
 from heddle_runtime.egress import Egress
 from migration.lamb.lamb_database import Lamb

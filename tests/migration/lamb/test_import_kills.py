@@ -6,9 +6,9 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
-from heddle_migration_service.database.engine import Database
-from heddle_migration_service.database.schema import assistants
-from migration.database.processes import outputs
+from assistants.database.processes import outputs
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import assistants
 from migration.lamb.lamb_database import Lamb, filled
 from migration.lamb.running import rows, run
 

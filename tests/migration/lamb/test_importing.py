@@ -3,15 +3,15 @@
 import json
 from pathlib import Path
 
-from heddle_migration_service.database.engine import Database
-from heddle_migration_service.database.schema import (
+from assistants.database.rows import add_assistant
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import (
     assistants,
     knowledge_bases,
     organizations,
     rubrics,
     users,
 )
-from migration.database.rows import add_assistant
 from migration.lamb.lamb_database import NOW, PROVIDERS, filled, legacy_rows
 from migration.lamb.running import TABLES, everything, rows, run
 from sqlalchemy import select, update

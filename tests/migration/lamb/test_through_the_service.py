@@ -10,9 +10,9 @@ from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
+from heddle_assistants.database.engine import open_database
+from heddle_assistants.database.schema import organizations
 from heddle_migration_service.app import MigrationSettings, app
-from heddle_migration_service.database.engine import open_database
-from heddle_migration_service.database.schema import organizations
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.server import running

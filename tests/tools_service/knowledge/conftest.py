@@ -8,9 +8,9 @@ from threading import Thread
 
 import boto3
 import pytest
+from assistants.postgres import Postgres, postgres
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
-from migration.postgres import Postgres, postgres
 from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
 from tools_service.knowledge.places import Place
 from werkzeug.serving import make_server

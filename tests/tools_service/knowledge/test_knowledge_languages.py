@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import asyncpg
 import pytest
+from assistants.postgres import Postgres
 from heddle_tools_service.knowledge.errors import InvalidInputError
 from heddle_tools_service.knowledge.languages import IN_PAIRS, NO_LANGUAGE, STEMMED, language_of
 from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
 from heddle_tools_service.knowledge.testing import HashingEmbedder
-from migration.postgres import Postgres
 from tools_service.knowledge.places import Place
 
 
