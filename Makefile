@@ -50,7 +50,7 @@ proto: $(SYNCED) ## Format the contracts and generate their Python
 format: $(SYNCED) ## Format the code
 	$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
 
-lint: $(SYNCED) ## Check style, types, layers and contracts
+lint: $(SYNCED) ## Check style, types, layers, contracts, prose and names
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -59,9 +59,16 @@ lint: $(SYNCED) ## Check style, types, layers and contracts
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o -\#format=binpb | ../$(BIN)/buf breaking -\#format=binpb \
 	  --against released.binpb --config '{"version": "v2", "breaking": {"use": ["FILE"]}}'
 	cd protos && ../$(BIN)/python generate.py --check
+	$(BIN)/python -m docs.prose
 
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
+
+release: $(SYNCED) ## Make a release from a clean tree: make release VERSION=0.2.0
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m docs.project.release $(VERSION)
+
+licences: $(SYNCED) ## Check the licence of every locked package
+	$(BIN)/python -m docs.project.licences
 
 test: $(SYNCED) ## Run the tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone"
@@ -77,4 +84,4 @@ bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 
 check: lint test ## Everything CI does
 
-.PHONY: help demo up install proto format lint release-contract test bench bench-agent check
+.PHONY: help demo up install proto format lint release-contract release licences test bench bench-agent check

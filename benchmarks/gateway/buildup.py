@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 import uvloop
-from heddle_connector.http import Http, Request, http_client
+from heddle_connector.http.client import Http, Request, http_client
 from heddle_gateway.protocol import careful
 from heddle_runtime.server import settle
 

@@ -35,7 +35,7 @@ Asked = pb.GenerateMessageRequest | pb.GenerateWholeMessageRequest
 @asynccontextmanager
 async def service(accounts: Accounts | None = None, **settings: Any) -> AsyncGenerator[Stub]:
     """Run the service beside `accounts` and yield a stub for it."""
-    given = {"address": "127.0.0.1:0", "drain_wait": 0, "shutdown_grace": 1}
+    given = {"listen": "127.0.0.1:0", "drain_wait": 0, "shutdown_grace": 1}
     chosen = ConnectorSettings.model_validate({**given, SETTING: "127.0.0.0/8", **settings})
     known = InProcessChannel()
     add_AccountServiceServicer_to_server(accounts or nobodys_accounts(), known)  # type: ignore[arg-type] # it stands where generated code wants a server

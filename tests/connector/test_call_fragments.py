@@ -5,8 +5,8 @@ import random
 from collections.abc import Sequence
 from itertools import pairwise
 
-from heddle_connector.completion_answer import CompletionReader
-from heddle_connector.events import ToolCall
+from heddle_connector.completion.reader import CompletionReader
+from heddle_connector.generation.events import ToolCall
 from hypothesis import given
 from hypothesis import strategies as st
 

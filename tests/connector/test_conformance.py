@@ -12,7 +12,7 @@ import pytest
 from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2 as assistants
 from heddle.chat.v1 import chat_pb2 as chat
-from heddle_connector.registry import installed
+from heddle_connector.routing.registry import installed
 from heddle_connector.sdk import Connector, Example, Plugin
 from heddle_runtime.call_metadata import new_call_options
 

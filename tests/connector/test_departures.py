@@ -1,4 +1,4 @@
-"""`heddle_connector.departures`."""
+"""`heddle_connector.http.write_coalescing`."""
 
 import asyncio
 import socket
@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
-from heddle_connector.departures import Departures
+from heddle_connector.http.write_coalescing import Departures
 
 
 @asynccontextmanager

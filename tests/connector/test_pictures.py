@@ -9,7 +9,7 @@ import grpc
 import pytest
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.app import ConnectorSettings
-from heddle_connector.pictures import Pictures
+from heddle_connector.generation.generated_images import Pictures
 from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError, from_rpc
 from heddle_runtime.identity import Identity, TokenSigner

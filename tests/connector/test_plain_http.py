@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import uvloop
-from heddle_connector.http import Http, Request, http_client
+from heddle_connector.http.client import Http, Request, http_client
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -298,7 +298,7 @@ async def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.Monke
         await exchange.reply(200, "{}")
         await asyncio.sleep(0.02)  # so that each request needs a connection of its own
 
-    monkeypatch.setattr("heddle_connector.plain_pool._IDLE_SECONDS", 0.1)
+    monkeypatch.setattr("heddle_connector.http.pool._IDLE_SECONDS", 0.1)
     async with client(script) as (http, made):
         await asyncio.gather(*(http.whole(post(made)) for _ in range(5)))
         await asyncio.sleep(0.3)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from heddle.account.v1.account_pb2 import Provider as Settings
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
-from heddle_connector.http import Request, http_client
+from heddle_connector.http.client import Request, http_client
 from heddle_runtime.egress import SETTING, Egress, EgressSettings
 from heddle_runtime.errors import UnavailableError
 

@@ -7,10 +7,10 @@ import pytest
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.app import ConnectorSettings
-from heddle_connector.call import Call
-from heddle_connector.call_styles import STYLES
-from heddle_connector.pictures import LARGEST, Pictures
-from heddle_connector.prompted_functions import PromptedFunctions
+from heddle_connector.generation.call import Call
+from heddle_connector.generation.generated_images import LARGEST, Pictures
+from heddle_connector.generation.prompt_formats import STYLES
+from heddle_connector.generation.prompted_tools import PromptedFunctions
 from heddle_connector.toolcalls import read_tool_calls
 from heddle_runtime.errors import InvalidRequestError
 from pydantic import ValidationError

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from heddle_connector.refusals import retry_after
+from heddle_connector.http.provider_errors import retry_after
 from heddle_runtime.errors import (
     HeddleError,
     ProviderRefusedError,

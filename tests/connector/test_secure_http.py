@@ -15,7 +15,7 @@ Promise = Callable[[pytest.MonkeyPatch], Awaitable[None]]
 @pytest.fixture(autouse=True)
 def secure(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send everything the way of `https://`."""
-    monkeypatch.setattr("heddle_connector.http.address", lambda _: None)
+    monkeypatch.setattr("heddle_connector.http.client.address", lambda _: None)
 
 
 @pytest.mark.parametrize(

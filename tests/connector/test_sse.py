@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from heddle_connector.sse import SseDecoder
+from heddle_connector.http.sse import SseDecoder
 from heddle_runtime.errors import ProviderGarbledError
 from hypothesis import given
 from hypothesis import strategies as st

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 
 import pytest
-from heddle_connector.threads import from_thread
+from heddle_connector.sdk.threads import from_thread
 
 Put = Callable[[int], bool]
 

@@ -7,7 +7,7 @@ import pytest
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.app import ConnectorSettings
-from heddle_connector.written_calls import CallFormats
+from heddle_connector.generation.text_tool_calls import CallFormats
 from pydantic import ValidationError
 from structlog.testing import capture_logs
 

@@ -7,7 +7,7 @@ from heddle_runtime.server import run
 from heddle_runtime.settings import describe, read
 
 from heddle_connector.app import ConnectorSettings, app
-from heddle_connector.registry import installed
+from heddle_connector.routing.registry import installed
 
 
 def main() -> None:

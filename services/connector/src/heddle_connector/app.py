@@ -20,14 +20,14 @@ from heddle_runtime.service_credentials import ServiceCredentials
 from pydantic import Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
-from heddle_connector.catalog import Catalog
-from heddle_connector.http import http_client
-from heddle_connector.owners import Owners
-from heddle_connector.pictures import LARGEST, Pictures
-from heddle_connector.prompted_functions import PromptedFunctions
-from heddle_connector.registry import installed, opened
+from heddle_connector.generation.generated_images import LARGEST, Pictures
+from heddle_connector.generation.prompted_tools import PromptedFunctions
+from heddle_connector.generation.text_tool_calls import CallFormats
+from heddle_connector.http.client import http_client
+from heddle_connector.routing.model_catalog import Catalog
+from heddle_connector.routing.registry import installed, opened
+from heddle_connector.routing.tenant_connectors import Owners
 from heddle_connector.servicer import ConnectorServicer
-from heddle_connector.written_calls import CallFormats
 
 
 class ConnectorSettings(EgressSettings):

@@ -10,17 +10,17 @@ from heddle_runtime.errors import HeddleError, ProviderGarbledError
 from heddle_runtime.paging import page
 from heddle_runtime.server_interceptor import Context
 
-from heddle_connector.beginning import begin, whole
-from heddle_connector.call import Call
-from heddle_connector.catalog import Catalog, Listing
-from heddle_connector.events import Done, Event
-from heddle_connector.owners import Owners
-from heddle_connector.pictures import Pictures
-from heddle_connector.prompted_functions import PromptedFunctions
-from heddle_connector.registry import Registry
-from heddle_connector.responses import add_events, to_picture
+from heddle_connector.generation.call import Call
+from heddle_connector.generation.event_encoding import add_events, to_picture
+from heddle_connector.generation.events import Done, Event
+from heddle_connector.generation.generated_images import Pictures
+from heddle_connector.generation.prompted_tools import PromptedFunctions
+from heddle_connector.generation.text_tool_calls import CallFormats, WrittenCalls
+from heddle_connector.routing.fallback import begin, whole
+from heddle_connector.routing.model_catalog import Catalog, Listing
+from heddle_connector.routing.registry import Registry
+from heddle_connector.routing.tenant_connectors import Owners
 from heddle_connector.sdk import Model
-from heddle_connector.written_calls import CallFormats, WrittenCalls
 
 _KINDS = {
     "image": pb.INPUT_KIND_IMAGE,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from heddle_connector.toolcalls.grammars import PYTHON, LiteralError, number
+from heddle_connector.toolcalls.json_calls import read_json
 from heddle_connector.toolcalls.literals import read_literal
-from heddle_connector.toolcalls.objects import read_json
 
 # A text becomes the first of its types that it can be.
 _ORDER = ("null", "integer", "number", "boolean", "object", "array", "any", "string")

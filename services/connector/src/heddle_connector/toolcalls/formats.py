@@ -1,4 +1,4 @@
-"""The formats in which models write calls: a table, read by `heddle_connector.toolcalls.rows`.
+"""The formats in which models write calls, as a table that `table_parser` reads.
 
 A format is its head, written as the model writes it with holes for what varies. White space may
 stand on both sides of every hole; `{}` is a hole for nothing else. The others:
@@ -14,7 +14,7 @@ stand on both sides of every hole; `{}` is a hole for nothing else. The others:
   rest of the header, and the message.
 - `{wrapped}`: nothing; the head is a mark that counts only if a call of another format follows.
 
-A head that begins with a hole has no mark of its own: `heddle_connector.toolcalls.bare` finds such
+A head that begins with a hole has no delimiter of its own: `undelimited` finds such
 calls. Without one of the last holes the arguments are `pairs`, up to one of `ends`.
 """
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heddle_connector.toolcalls.spans import FIELDS as FIELD_SPANS
-from heddle_connector.toolcalls.spans import PYTHON as PYTHON_SPANS
+from heddle_connector.toolcalls.brackets import FIELDS as FIELD_SPANS
+from heddle_connector.toolcalls.brackets import PYTHON as PYTHON_SPANS
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d[\d_]*\Z", re.ASCII)

@@ -5,8 +5,8 @@ Nothing here calls itself, so that nesting costs memory and no stack.
 
 from typing import Any
 
+from heddle_connector.toolcalls.brackets import DEEPEST
 from heddle_connector.toolcalls.grammars import Grammar, LiteralError
-from heddle_connector.toolcalls.spans import DEEPEST
 
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
 

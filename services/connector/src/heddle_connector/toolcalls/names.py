@@ -3,7 +3,7 @@
 import re
 
 from heddle_connector.toolcalls.functions import Functions
-from heddle_connector.toolcalls.scans import Scan, within
+from heddle_connector.toolcalls.scanners import Scan, within
 from heddle_connector.toolcalls.source import Source
 
 LONGEST_NAME = 256

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from heddle_connector.toolcalls.delimiters import marks_for
+from heddle_connector.toolcalls.emitter import Voice
 from heddle_connector.toolcalls.events import (
     CallCutOff,
     CallRead,
@@ -12,10 +14,8 @@ from heddle_connector.toolcalls.events import (
     ToolCallReading,
 )
 from heddle_connector.toolcalls.functions import Functions
-from heddle_connector.toolcalls.marks import marks_for
-from heddle_connector.toolcalls.message import Message
+from heddle_connector.toolcalls.message_parser import Message
 from heddle_connector.toolcalls.source import Source
-from heddle_connector.toolcalls.voice import Voice
 
 
 class ToolCallReader:

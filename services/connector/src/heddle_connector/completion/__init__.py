@@ -1,0 +1,1 @@
+"""OpenAI's chat completions format: request bodies out, response bodies in."""

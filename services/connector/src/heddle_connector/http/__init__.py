@@ -1,0 +1,1 @@
+"""The HTTP client for model providers, and the decoders of streamed bodies."""

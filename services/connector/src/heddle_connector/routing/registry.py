@@ -1,0 +1,88 @@
+"""The installed connectors."""
+
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import structlog
+from heddle_runtime.errors import NotFoundError
+from heddle_runtime.plugins import Plugins, discover
+from pydantic import ValidationError
+
+from heddle_connector import connectors
+from heddle_connector.http.client import Http
+from heddle_connector.sdk import Connector, Plugin
+
+ENTRY_POINTS = "heddle.connectors"
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """The connectors that are ready, and why others are not."""
+
+    plugins: Plugins[Plugin]
+    connectors: Mapping[str, Connector[Any]]
+
+    def get(self, name: str) -> Connector[Any]:
+        """Return the connector called `name`.
+
+        Raises:
+            NotFoundError: There is none; the message names those that there are.
+        """
+        found = self.connectors.get(name)
+        if found is None:
+            raise NotFoundError(
+                f"No connector is named {name!r}. There are: {', '.join(sorted(self.connectors))}.",
+                connector=name,
+            )
+        return found
+
+
+def installed(folder: Path | None = None) -> Plugins[Plugin]:
+    """Find the connectors of this package, of installed distributions and of `folder`."""
+    return discover(connectors, ENTRY_POINTS, folder, _plugins_in)
+
+
+@asynccontextmanager
+async def opened(plugins: Plugins[Plugin], http: Http) -> AsyncGenerator[Registry]:
+    """Make the connectors, each with its settings from the environment; close them at the end."""
+    made: dict[str, Connector[Any]] = {}
+    for name, plugin in plugins.found.items():
+        try:
+            made[name] = plugin.make(plugin.settings(), http)
+        except ValidationError as error:
+            plugins.report(name, _wrong_settings(plugin, error))
+        except Exception as error:  # a plugin of a stranger: it must not keep others from working
+            log.exception("connector does not start", connector=name)
+            plugins.report(name, f"The connector does not start: {type(error).__name__}.")
+    try:
+        yield Registry(plugins, made)
+    finally:
+        for name, connector in made.items():
+            try:
+                await connector.close()
+            except Exception:  # as above
+                log.exception("connector does not stop", connector=name)
+
+
+def _plugins_in(module: ModuleType) -> Iterable[Plugin]:
+    return [
+        kind.plugin
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and issubclass(kind, Connector)
+        and "plugin" in vars(kind)  # its own, not one that it inherits
+        and kind.__module__ == module.__name__  # not one that the file imports
+    ]
+
+
+def _wrong_settings(plugin: Plugin, error: ValidationError) -> str:
+    prefix = plugin.settings.model_config.get("env_prefix", "")
+    return "; ".join(
+        f"{prefix}{'_'.join(map(str, item['loc']))}".upper() + f": {item['msg']}"
+        for item in error.errors(include_input=False)  # it may be a secret
+    )

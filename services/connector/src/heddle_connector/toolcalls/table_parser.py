@@ -1,0 +1,220 @@
+"""Reads calls as a row of the table describes them."""
+
+import re
+from collections.abc import Callable
+
+from heddle_connector.toolcalls.brackets import FIELDS as FIELD_SPANS
+from heddle_connector.toolcalls.brackets import JSON, bracketed
+from heddle_connector.toolcalls.call_sequence import sequence
+from heddle_connector.toolcalls.channel_messages import header
+from heddle_connector.toolcalls.events import CallRead
+from heddle_connector.toolcalls.formats import Format
+from heddle_connector.toolcalls.grammars import FIELDS, LiteralError
+from heddle_connector.toolcalls.json_calls import read_json
+from heddle_connector.toolcalls.literals import read_literal
+from heddle_connector.toolcalls.names import (
+    attributes,
+    name,
+    name_pattern,
+    plain,
+    without_number,
+)
+from heddle_connector.toolcalls.parse_context import Attempt
+from heddle_connector.toolcalls.scanners import Scan, literal, space
+from heddle_connector.toolcalls.source import Source
+from heddle_connector.toolcalls.stop_strings import alternatives
+from heddle_connector.toolcalls.tagged_arguments import PairReader
+from heddle_connector.toolcalls.xml_arguments import elements
+
+_HOLE = re.compile(r"\{(\w*)\}")
+_HEADER = r"\s*+(?:\Z|[tj]|<(?:\Z|\|(?:\Z|[cm])))"
+_SHAPES = {
+    **dict.fromkeys(("calls", "keyed"), r"[\[{]"),
+    **dict.fromkeys(("arguments", "fields"), r"\{"),
+    **dict.fromkeys(("elements", ""), ""),
+    "python": r"[\[{\w]",
+    "wrapped": "<",
+    "attributes": "[^<>]*+",
+    "recipient": r"[\w.\-:]++" + _HEADER,
+    **dict.fromkeys(("role", "channel"), r"[\w.\-:]*+" + _HEADER),
+}
+"""How the holes begin."""
+_WRAPPED = ("<function=", "<function name=", "<tool_call>", "<invoke")
+_wraps = re.compile(rf"\s*+(?={alternatives(_WRAPPED)})").match
+
+
+class Row:
+    """A format, ready to be read after its opener."""
+
+    def __init__(self, format_: Format) -> None:
+        parts = _HOLE.split(format_.head)
+        self.format = format_
+        self.opener = parts[0]
+        """What begins the head; empty if that is a hole."""
+        self._steps = list(zip(parts[1::2], parts[2::2], strict=True))
+        self.outlook = _outlook(self._steps, format_)
+        """A pattern that refuses most of what cannot follow the opener, at little cost."""
+        self.may_follow = re.compile(self.outlook).match
+        self._pairs = PairReader(format_, self.opener) if format_.pairs else None
+        self._head = _head(self._steps)
+        self._after_head = [step for step in self._steps if step[0] in _LAST]
+        self.wraps = _wraps if self._steps[0][0] == "wrapped" else None
+        """Finds what makes the opener a mark, where that is easily seen."""
+
+    def read(self, attempt: Attempt) -> Scan[bool]:
+        """Read calls and tell of them; return whether what stands there is of the format."""
+        source = attempt.source
+        tag: dict[str, str] = {}
+        called = self._called(source)
+        for hole, following in self._after_head if called else self._steps:
+            if hole != "recipient" and not source.skip():
+                yield from space(source)
+            if hole in _LAST:
+                if not following:
+                    return (yield from _LAST[hole](attempt, called))
+                return (yield from self._last(attempt, called, hole, following))
+            if hole == "attributes":
+                tag = yield from attributes(source)
+                called = tag.get("name", tag.get("tool", ""))
+            elif hole:
+                text = yield from name(source, following)
+                called = called if hole == "id" else text or ""
+            if hole and not called:
+                return False
+            if not source.skip():
+                yield from space(source)
+            if following and (yield from literal(source, (following,))) is None:
+                return False
+        return self._pairs is not None and (yield from self._pairs.read(attempt, called, tag))
+
+    def _called(self, source: Source) -> str:
+        """Take the head, if it can be read at once; return the name in it, else nothing."""
+        head = self._head and self._head.match(source.text, source.position)
+        called = plain(head.group(1)) if head else ""
+        if head and called:
+            source.position = head.end()
+        return called
+
+    @staticmethod
+    def _last(attempt: Attempt, called: str, hole: str, following: str) -> Scan[bool]:
+        """Read the last hole, and what may follow it."""
+        source = attempt.source
+        read = yield from _LAST[hole](attempt, called)
+        if read:
+            yield from space(source)
+            found = yield from literal(source, (following,))
+            if found or source.position == len(source.text):
+                attempt.passed()
+        return read
+
+
+def _outlook(steps: list[tuple[str, str]], format_: Format) -> str:
+    """Return a pattern that matches whatever can follow the opener, and little else."""
+    hole, following = steps[0]
+    wide = following.startswith(">")
+    name = r"[^<>{}\n]*+" if wide else r"[^\s<>()\[\]{}`|｜,;=]++"
+    shape = _SHAPES.get(hole, name)
+    if len(steps) > 1:
+        after = _SHAPES.get(steps[1][0], r"\S")
+    elif format_.pairs:
+        begins = {text[:2] for text in (format_.pairs.open, *format_.ends)}
+        after = f"(?:{alternatives(begins)}|[<]\\Z)"
+    else:
+        after = ""
+    if wide:
+        rest = rf"\s*+(?:\Z|(?<=/)>|>\s*+(?:\Z|{after}))"
+    elif following:
+        rest = rf"\s*+(?:\Z|{re.escape(following[0])})"
+    elif format_.pairs:
+        rest = rf"\s*+(?:\Z|{after})"
+    else:
+        rest = ""
+    blank = "" if hole == "recipient" else r"\s*+"
+    return rf"{blank}(?:\Z|{shape}{rest})"
+
+
+def _head(steps: list[tuple[str, str]]) -> re.Pattern[str] | None:
+    """Return a pattern that matches a whole head whose only part that counts is the name.
+
+    What is read at once by it is what is read step by step where the head comes in pieces.
+    """
+    parts = []
+    holes = []
+    for hole, following in steps:
+        holes.append(hole)
+        if hole in _LAST:
+            break
+        if hole:
+            parts.append(rf"\s*+({'' if hole == 'name' else '?:'}{name_pattern(following)})")
+        parts.append(rf"\s*+{re.escape(following)}")
+    if "name" not in holes or not {"name", "id", "", *_LAST}.issuperset(holes):
+        return None
+    return re.compile("".join(parts) + r"\s*+(?=\S)")
+
+
+def _arguments(attempt: Attempt, called: str) -> Scan[bool]:
+    """Read a JSON object: the arguments of the function `called`."""
+    source = attempt.source
+    if not source.text.startswith("{", source.position):
+        return False
+    attempt.committed = True
+    text = yield from bracketed(source, JSON)
+    try:
+        arguments = read_json(text) if text else None
+    except ValueError:
+        return False
+    if not isinstance(arguments, dict):
+        return False
+    attempt.found(CallRead(without_number(called, attempt.functions), arguments))
+    return True
+
+
+def _fields(attempt: Attempt, called: str) -> Scan[bool]:
+    """Read the arguments of the function `called` in Gemma's notation."""
+    source = attempt.source
+    if not source.text.startswith("{", source.position):
+        return False
+    attempt.committed = True
+    text = yield from bracketed(source, FIELD_SPANS)
+    try:
+        arguments, end = read_literal(text, 0, FIELDS) if text else (None, 0)
+    except LiteralError:
+        return False
+    if not isinstance(arguments, dict) or text is None or end != len(text):
+        return False
+    attempt.found(CallRead(called, arguments))
+    return True
+
+
+def _wrapped(attempt: Attempt, _called: str) -> Scan[bool]:
+    """Whether a call of another format follows, which is not read."""
+    source = attempt.source
+    found = yield from literal(source, _WRAPPED)
+    source.position -= len(found or "")
+    return found is not None
+
+
+def _calls(attempt: Attempt, _called: str) -> Scan[bool]:
+    return (yield from sequence(attempt))
+
+
+def _keyed(attempt: Attempt, _called: str) -> Scan[bool]:
+    return (yield from sequence(attempt, keyed=True))
+
+
+def _python(attempt: Attempt, _called: str) -> Scan[bool]:
+    return (yield from sequence(attempt, python=True))
+
+
+_LAST: dict[str, Callable[[Attempt, str], Scan[bool]]] = {
+    "arguments": _arguments,
+    "calls": _calls,
+    "keyed": _keyed,
+    "python": _python,
+    "fields": _fields,
+    "elements": elements,
+    "channel": header("<|channel|>"),
+    "role": header("role"),
+    "recipient": header("to="),
+    "wrapped": _wrapped,
+}

@@ -1,0 +1,237 @@
+"""Arguments that have a tag of their own each: the hard part is where a value ends.
+
+Values are raw text and may hold anything, the tags of their own format included. A tag ends a
+value if what follows it is what has to follow it. A missing end tag is forgiven where the next tag
+stands as it does between pairs, and not as it does in a sentence.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from heddle_connector.toolcalls.coercion import coerce, json_or_text
+from heddle_connector.toolcalls.events import CallRead
+from heddle_connector.toolcalls.formats import Format, Pairs
+from heddle_connector.toolcalls.functions import Functions
+from heddle_connector.toolcalls.names import LONGEST_NAME, WIDE, attributes
+from heddle_connector.toolcalls.parse_context import Attempt
+from heddle_connector.toolcalls.scanners import Scan, blank, literal, space, until, within
+from heddle_connector.toolcalls.source import Source
+from heddle_connector.toolcalls.stop_strings import alternatives
+
+_CDATA = ("<![CDATA[", "]]>")
+
+
+class PairReader:
+    """Reads the pairs of one format."""
+
+    def __init__(self, format_: Format, opener: str) -> None:
+        pairs = format_.pairs
+        if pairs is None:
+            raise ValueError(f"The format {format_.name!r} has neither pairs nor a last hole.")
+        self._format = format_
+        self._pairs: Pairs = pairs
+        self._opener = opener
+        stops = dict.fromkeys((pairs.end, pairs.open, opener, *format_.ends))
+        self._stop = re.compile("|".join(map(re.escape, sorted(stops, key=len, reverse=True))))
+        self._longest = max(map(len, stops))
+        self._after_value = (pairs.open, *format_.ends)
+        around = (*format_.closers, *format_.marks)
+        begins = (mark.replace("/", "", 1) for mark in format_.closers)
+        self._after_end = tuple(dict.fromkeys((*around, *begins, opener)))
+        self._bare_keys = pairs.open.endswith(("=", ">"))
+        key = rf"({WIDE.pattern.removesuffix('*+')}{{0,{LONGEST_NAME}}}+){re.escape(pairs.key_end)}"
+        self._key = re.compile(key)
+        self._no_end = _nothing_of(self._after_value)
+        self._no_call_end = _nothing_of(self._after_end)
+
+    def read(self, attempt: Attempt, called: str, tag: Mapping[str, str]) -> Scan[bool]:
+        """Read pairs up to the end of the call, and tell of the call.
+
+        Returns:
+            Whether there was a complete call.
+        """
+        arguments: dict[str, Any] = {}
+        source = attempt.source
+        ended = "/" in tag
+        key: str | None = None  # of a pair whose beginning was read with the value before it
+        while not ended:
+            if key is None:
+                yield from space(source)
+                found = yield from literal(source, self._after_value)
+                if found is None:
+                    return False
+                if found != self._pairs.open:
+                    break
+                attempt.committed = True
+            tag = {}
+            if key is None and self._bare_keys:
+                key = (yield from within(source, WIDE, LONGEST_NAME)).strip()
+            elif key is None:
+                tag = yield from attributes(source)
+                key = tag.get("name", tag.get("key"))
+            if not key or not (yield from self._before_value(source, tag)):
+                return False
+            text, ended, following = yield from self._value(attempt, called, {key, *arguments})
+            if text is None:
+                return False
+            arguments[key] = self._meaning(text, tag, attempt.functions, called, key)
+            key = following
+        attempt.found(CallRead(called, arguments))
+        return True
+
+    def _before_value(self, source: Source, tag: dict[str, str]) -> Scan[bool]:
+        """Take what stands between the key and the value; add the type, if any, to `tag`."""
+        pairs = self._pairs
+        if (yield from literal(source, (pairs.key_end,))) is None:
+            return False
+        if not pairs.value:
+            return True
+        begin, end = pairs.type
+        yield from space(source)
+        found = yield from literal(source, (pairs.value, begin) if begin else (pairs.value,))
+        if found == begin:
+            tag["type"] = (yield from within(source, WIDE, LONGEST_NAME)).strip()
+            if (yield from literal(source, (end,))) is None:
+                return False
+            yield from space(source)
+            found = yield from literal(source, (pairs.value,))
+        return found == pairs.value
+
+    def _value(
+        self, attempt: Attempt, called: str, given: set[str]
+    ) -> Scan[tuple[str | None, bool, str | None]]:
+        """Take a value.
+
+        Returns:
+            The value, None at the end of the message; whether the call ended with it; the key of
+            the next pair, if that was read because the end tag was missing.
+        """
+        source = attempt.source
+        value = _Value()
+        while True:
+            text, stop = yield from until(source, self._stop, self._longest)
+            value.parts.append(text)
+            if stop is None:
+                return None, False, None
+            if stop == self._pairs.open:
+                key = yield from self._next_key(attempt, value, called, given)
+                if key is not None:
+                    return value.text(), False, key
+            elif stop == self._opener:
+                head = yield from self._head(source)
+                value.parts += [stop, head]
+                value.inner += yield from self._follows(source, self._after_value)
+            elif (yield from self._ends(source, value, stop)):
+                return value.text(), stop != self._pairs.end, None
+
+    def _next_key(
+        self, attempt: Attempt, value: "_Value", called: str, given: set[str]
+    ) -> Scan[str | None]:
+        """Return the key of the next pair, if one begins here although the value has no end tag."""
+        source = attempt.source
+        if not self._bare_keys or value.inner or not value.is_beside():
+            value.parts.append(self._pairs.open)
+            return None
+        if whole := self._key.match(source.text, source.position):
+            closed = True
+            key = source.take(whole.end(1))
+        else:
+            key = yield from within(source, WIDE, LONGEST_NAME)
+            closed = yield from self._follows(source, (self._pairs.key_end,))
+        if closed and self._expected(attempt, called, key.strip(), given):
+            return key.strip()
+        value.parts += [self._pairs.open, key]
+        return None
+
+    def _ends(self, source: Source, value: "_Value", stop: str) -> Scan[bool]:
+        """Whether an end tag that was taken ends the value; else add it to the value."""
+        inside = self._no_end if stop == self._pairs.end else self._no_call_end
+        if not value.inner and (more := inside.match(source.text, source.position)):
+            value.parts += [stop, source.take(more.end())]
+            return False
+        between = yield from blank(source)
+        ends = False
+        if stop == self._pairs.end:
+            ends = not value.inner and (yield from self._follows(source, self._after_value))
+        elif value.inner:
+            value.inner -= 1
+        elif value.is_beside():
+            ends = yield from self._call_ends(source)
+        if not ends:
+            value.parts += [stop, between]
+        return ends
+
+    def _call_ends(self, source: Source) -> Scan[bool]:
+        """Whether what follows the end of a call is next."""
+        follows = yield from self._follows(source, self._after_end)
+        return follows or source.position == len(source.text)
+
+    @staticmethod
+    def _head(source: Source) -> Scan[str]:
+        """Take what may be the rest of the head of a call inside of a value."""
+        head = yield from within(source, WIDE, LONGEST_NAME)
+        end = yield from literal(source, (">", "<|sep|>"))
+        return head + (end or "") + (yield from blank(source))
+
+    @staticmethod
+    def _follows(source: Source, options: tuple[str, ...]) -> Scan[bool]:
+        """Whether one of the strings is next, which is not taken."""
+        found = yield from literal(source, options)
+        source.position -= len(found or "")
+        return found is not None
+
+    @staticmethod
+    def _expected(attempt: Attempt, called: str, key: str, given: set[str]) -> bool:
+        properties = attempt.functions.properties(called)
+        return key not in given and (not properties or key in properties)
+
+    def _meaning(
+        self, text: str, tag: Mapping[str, str], functions: Functions, called: str, key: str
+    ) -> Any:  # noqa: ANN401 - any JSON value
+        """Return what the text of a value means."""
+        start, end = _CDATA
+        if text.lstrip().startswith(start) and text.rstrip().endswith(end):
+            text = text.strip()[len(start) : -len(end)].replace("]]]]><![CDATA[>", end)
+            return coerce(text, functions.properties(called).get(key), functions.schema(called))
+        if self._format.trim:
+            text = text.removeprefix("\r\n") if text[:1] == "\r" else text.removeprefix("\n")
+            text = text.removesuffix("\n").removesuffix("\r") if text[-1:] == "\n" else text
+        if "string" in tag:
+            return text if tag["string"].lower() == "true" else json_or_text(text)
+        if "type" in tag:
+            return coerce(text, {"type": tag["type"]}, {})
+        schema = functions.properties(called).get(key)
+        if self._format.decode and not schema:
+            return json_or_text(text)
+        return coerce(text, schema, functions.schema(called))
+
+
+def _nothing_of(options: Collection[str]) -> re.Pattern[str]:
+    """Return a pattern for white space that, as is easily seen, none of the strings follows."""
+    beginnings = {text[:size] for text in options for size in range(1, len(text))}
+    cut = f"|(?:{alternatives(beginnings)})\\Z" if beginnings else ""
+    return re.compile(rf"\s*+(?=\S)(?!{alternatives(options)}{cut})")
+
+
+class _Value:
+    """The text of a value that is being read."""
+
+    __slots__ = ("inner", "parts")
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.inner = 0
+        """Calls that are written inside of it and have not ended."""
+
+    def text(self) -> str:
+        return "".join(self.parts)
+
+    def is_beside(self) -> bool:
+        """Whether a tag after this text stands as tags do: on a line of its own, or directly.
+
+        After a value that begins with a line end, tags are on lines of their own.
+        """
+        first = next((part for part in self.parts if part), "")
+        last = next((part for part in reversed(self.parts) if part), "\n")
+        return last[-1] == "\n" or (first[:1] != "\n" and not last[-1].isspace())

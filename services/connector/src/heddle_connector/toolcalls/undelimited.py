@@ -1,0 +1,155 @@
+"""Calls that no mark announces: JSON, Python's calls in a list, a name and an object.
+
+They are looked for where a sentence does not put such things, and only if they begin as calls do.
+"""
+
+import re
+from typing import Any
+
+from heddle_connector.toolcalls.brackets import JSON, PYTHON, bracketed
+from heddle_connector.toolcalls.call_sequence import sequence
+from heddle_connector.toolcalls.events import CallRead
+from heddle_connector.toolcalls.functions import Functions
+from heddle_connector.toolcalls.json_calls import ARGUMENTS, NAMES, read_json
+from heddle_connector.toolcalls.names import LONGEST_NAME
+from heddle_connector.toolcalls.parse_context import Attempt
+from heddle_connector.toolcalls.scanners import Scan, literal, peek, space, within
+from heddle_connector.toolcalls.source import Source
+
+_KEYS = "|".join((*NAMES, *ARGUMENTS, "id", "type", "tool_call_id", "index"))
+_JSON_BEGINS = re.compile(rf'\[?\s{{0,64}}\{{\s{{0,64}}"(?:{_KEYS})"')
+_JSON_MAY_BEGIN = re.compile(r'\[?\s{0,64}(?:\{\s{0,64}(?:"\w{0,12})?)?')
+_PYTHON_BEGINS = re.compile(
+    r"\[\s{0,64}([^\W\d][\w.\-]{0,64})\(\s{0,64}(?:\)|[^\W\d]\w{0,64}\s{0,8}=)"
+)
+_PYTHON_MAY_BEGIN = re.compile(
+    r"\[\s{0,64}(?:[^\W\d][\w.\-]{0,64}(?:\(\s{0,64}(?:[^\W\d]\w{0,64}\s{0,8})?)?)?"
+)
+_NAME = re.compile(r"[\w.\-]*+")
+_INFO = re.compile(r"[^\n`]*+")
+_LONGEST_INFO = 40
+
+
+def begins(source: Source, whole: re.Pattern[str], part: re.Pattern[str]) -> Scan[bool]:
+    """Whether `whole` is next, which is not taken; `part` matches what may become it."""
+    while not whole.match(source.text, source.position):
+        if source.ended or not part.fullmatch(source.text, source.position):
+            return False
+        yield
+    return True
+
+
+def json_begins(source: Source) -> Scan[bool]:
+    """Whether an object of a call, or a list of them, seems to be next."""
+    return (yield from begins(source, _JSON_BEGINS, _JSON_MAY_BEGIN))
+
+
+def python_begins(source: Source, functions: Functions, *, first: bool) -> Scan[bool]:
+    """Whether a list of Python's calls seems to be next.
+
+    Args:
+        source: Where to look.
+        functions: Its name must be known, if any are.
+        first: Whether nothing was said before. Else the functions must be known.
+    """
+    if not (yield from begins(source, _PYTHON_BEGINS, _PYTHON_MAY_BEGIN)):
+        return False
+    match = _PYTHON_BEGINS.match(source.text, source.position)
+    return match is not None and (match.group(1) in functions or (first and not functions))
+
+
+def json_calls(attempt: Attempt) -> Scan[bool]:
+    """Read calls that are JSON."""
+    return (yield from sequence(attempt, bare=True))
+
+
+def python_calls(attempt: Attempt) -> Scan[bool]:
+    """Read calls in a list as Python writes it, all or none."""
+    text = yield from bracketed(attempt.source, PYTHON)
+    if text is None:
+        return False
+    calls = _whole(text, attempt.functions, python=True)
+    for call in calls:
+        attempt.found(call)
+    return bool(calls)
+
+
+def named_object(attempt: Attempt) -> Scan[bool]:
+    """Read a known name on a line of its own, and an object: the arguments.
+
+    If no names are known, any will do, but nothing may follow.
+    """
+    source = attempt.source
+    known = bool(attempt.functions)
+    if known:
+        named = yield from literal(source, [f"{name}\n" for name in attempt.functions.names])
+    else:
+        named = yield from within(source, _NAME, LONGEST_NAME)
+    if not named or (not known and (yield from literal(source, ("\n",))) is None):
+        return False
+    arguments = yield from _object(source)
+    if arguments is None:
+        return False
+    if not known:
+        yield from space(source)
+        if (yield from peek(source)):
+            return False
+    attempt.found(CallRead(named.removesuffix("\n"), arguments))
+    return True
+
+
+def _object(source: Source) -> Scan[dict[str, Any] | None]:
+    """Read a JSON object; None if there is none."""
+    yield from space(source)
+    if (yield from peek(source)) != "{":
+        return None
+    text = yield from bracketed(source, JSON)
+    try:
+        value = read_json(text) if text else None
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def fenced_calls(source: Source, functions: Functions) -> Scan[list[CallRead]]:
+    """Take code fences up to the end of the message and return their calls.
+
+    There are none if anything else is in the message: then the fences are examples.
+    """
+    calls: list[CallRead] = []
+    while True:
+        if (yield from literal(source, ("```",))) is None:
+            return []
+        yield from within(source, _INFO, _LONGEST_INFO)
+        if (yield from literal(source, ("\n", "\r\n"))) is None:
+            return []
+        yield from space(source)
+        if not (yield from json_begins(source)):
+            return []
+        inside = Attempt(source, functions, calls.append, keeps=False)
+        if not (yield from sequence(inside, bare=True)):
+            return []
+        yield from space(source)
+        yield from literal(source, ("```",))
+        yield from space(source)
+        if not (yield from peek(source)):
+            return calls
+
+
+def _whole(text: str, functions: Functions, *, python: bool) -> list[CallRead]:
+    """Return the calls in a text that holds nothing else, none if it does."""
+    source = Source()
+    source.feed(text)
+    source.end()
+    calls: list[CallRead] = []
+    scan = sequence(Attempt(source, functions, calls.append), python=python, bare=True)
+    return calls if _result(scan) and source.position == len(text) else []
+
+
+def _result(scan: Scan[bool]) -> bool:
+    """Return the result of a scan of a text that has ended."""
+    while True:
+        try:
+            next(scan)
+        except StopIteration as stop:
+            return bool(stop.value)
