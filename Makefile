@@ -23,13 +23,13 @@ demo: $(SYNCED) ## Ingest a manual, ask it a question with three tools, stream t
 
 # What `make up` uses unless the environment says otherwise: see README.md, "Running it".
 up: export HEDDLE_GATEWAY_DEVELOPMENT ?= true
-up: export HEDDLE_MIGRATION_ASSISTANTS_DIR ?= examples/assistants
+up: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants
 up: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
 up: export HEDDLE_TOOLS_RUBRICS_DIR ?= examples/rubrics
 up: export HEDDLE_TOOLS_FILES_DIR ?= examples/files
 up: export HEDDLE_TOOLS_DATA_DIR ?= $(STATE)/knowledge
 
-up: $(SYNCED) ## Run every service in one process: HTTP on 8080, gRPC on 9101 to 9104
+up: $(SYNCED) ## Run every service in one process: HTTP on 8080, gRPC on 9101 to 9106
 	@$(BIN)/python -m heddle_devstack
 
 install: $(SYNCED) ## Install everything into .venv

@@ -1,4 +1,4 @@
-"""Both databases, a fresh one for each test."""
+"""Both databases, a fresh one for each test, and the services over them."""
 
 import asyncio
 import shutil
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from assistants.postgres import Postgres, postgres
+from assistants.serving import Service, serving
 from heddle_assistants.database.engine import Database, open_database
 from heddle_assistants.database.upgrading import upgrade
 
@@ -71,6 +72,20 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     """An open database with its tables."""
     async with open_database(database_url) as opened:
         yield opened
+
+
+@pytest.fixture
+async def service(database_url: str) -> AsyncIterator[Service]:
+    """The services over an empty database."""
+    async with serving(database_url) as running:
+        yield running
+
+
+@pytest.fixture
+async def embedded(tmp_path: Path) -> AsyncIterator[Service]:
+    """The services for tests that do not depend on the database."""
+    async with serving(f"sqlite:///{tmp_path}/embedded.db") as running:
+        yield running
 
 
 async def _make_tables(url: str) -> None:

@@ -1,4 +1,4 @@
-"""The migration service as a process of its own, as many of them as one likes."""
+"""The assistants service and the migration service as processes, as many of them as one likes."""
 
 import asyncio
 import json
@@ -16,64 +16,71 @@ from assistants.serving import SECRET, Service
 from heddle_runtime.client import channel
 from runtime.ports import free_port
 
-_PATIENCE = 60.0
+_TIMEOUT_SECONDS = 60.0
+Process = subprocess.Popen[bytes]
 
 
 @dataclass
 class Replica(Service):
-    """A running process."""
+    """A pair of running processes."""
 
-    process: "subprocess.Popen[bytes]"
+    assistants_process: Process
+    migration_process: Process
     log: Path
 
-    def kill(self) -> None:
-        """End it at once, whatever it does."""
-        self.process.kill()
-        self.process.wait()
-
-    def migrated(self) -> Iterator[int]:
-        """Yield the ids of the assistants whose migration it logged."""
-        for line in self.log.read_text().splitlines():
-            if (
-                line.startswith("{")
-                and (told := json.loads(line)).get("logger") == "lamb.migration"
-            ):
-                yield told["assistant_id"]
-
-
-@asynccontextmanager
-async def replica(database_url: str, log: Path) -> AsyncIterator[Replica]:
-    """Run the service until the block is left."""
-    port = free_port()
-    settings = {
-        "HEDDLE_IDENTITY_SECRET": SECRET,
-        "HEDDLE_MIGRATION_LISTEN": f"127.0.0.1:{port}",
-        "HEDDLE_MIGRATION_DATABASE": database_url,
-        "HEDDLE_MIGRATION_ASSISTANTS_DIR": "/nonexistent",
-        "HEDDLE_MIGRATION_KEY_PEPPER": SECRET,
-        "HEDDLE_MIGRATION_ENCRYPTION_KEY": SECRET,
-        "HEDDLE_MIGRATION_DRAIN_WAIT": "0",
-    }
-    with log.open("ab") as output:
-        process = subprocess.Popen(  # noqa: ASYNC220 - our own module, and nobody waits for it
-            [sys.executable, "-m", "heddle_migration_service"],
-            env={**os.environ, **settings},
-            stdout=output,
-            stderr=output,
-        )
-    try:
-        async with channel(f"127.0.0.1:{port}") as connection:
-            await _wait_until_ready(connection, process, log)
-            yield Replica(connection, f"127.0.0.1:{port}", process, log)
-    finally:
+    def kill(self, process: Process) -> None:
+        """End one of them at once, whatever it does."""
         process.kill()
         process.wait()
 
+    def migrated(self) -> Iterator[int]:
+        """Yield the ids of the assistants whose migration was logged."""
+        for line in self.log.read_text().splitlines():
+            if (
+                line.startswith("{")
+                and (entry := json.loads(line)).get("logger") == "lamb.migration"
+            ):
+                yield entry["assistant_id"]
 
-async def _wait_until_ready(
-    connection: grpc.aio.Channel, process: "subprocess.Popen[bytes]", log: Path
-) -> None:
-    until = time.monotonic() + _PATIENCE
+
+@asynccontextmanager
+async def replica(database_url: str, log: Path, **settings: str) -> AsyncIterator[Replica]:
+    """Run both services until the block is left."""
+    assistants, migration = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    environment = {
+        **os.environ,
+        "HEDDLE_IDENTITY_SECRET": SECRET,
+        "HEDDLE_ASSISTANTS_LISTEN": assistants,
+        "HEDDLE_ASSISTANTS_ADDRESS": assistants,
+        "HEDDLE_ASSISTANTS_DATABASE": database_url,
+        "HEDDLE_ASSISTANTS_DIR": "/nonexistent",
+        "HEDDLE_ASSISTANTS_KEY_PEPPER": SECRET,
+        "HEDDLE_ASSISTANTS_ENCRYPTION_KEY": SECRET,
+        "HEDDLE_ASSISTANTS_DRAIN_WAIT": "0",
+        "HEDDLE_MIGRATION_LISTEN": migration,
+        "HEDDLE_MIGRATION_DRAIN_WAIT": "0",
+        **settings,
+    }
+    with log.open("ab") as output:
+        processes = [
+            subprocess.Popen(  # noqa: ASYNC220, S603 - our own modules, and nobody waits for them
+                [sys.executable, "-m", module], env=environment, stdout=output, stderr=output
+            )
+            for module in ("heddle_assistants", "heddle_migration_service")
+        ]
+    try:
+        async with channel(assistants) as to_assistants, channel(migration) as to_migration:
+            await _wait_until_ready(to_assistants, processes[0], log)
+            await _wait_until_ready(to_migration, processes[1], log)
+            yield Replica(to_assistants, to_migration, assistants, processes[0], processes[1], log)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+async def _wait_until_ready(connection: grpc.aio.Channel, process: Process, log: Path) -> None:
+    until = time.monotonic() + _TIMEOUT_SECONDS
     while True:
         try:
             async with asyncio.timeout(0.2):

@@ -1,4 +1,4 @@
-"""The migration service on a free port, and whoever calls it."""
+"""Both services on a free port, and callers of them."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import grpc
+from assistants.both_services import both_services
 from heddle.account.v1 import account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1 import assistant_pb2_grpc
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc, record_pb2, record_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
-from heddle_migration_service.app import MigrationSettings, app
+from heddle_assistants.app import AssistantsSettings
 from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.client import ResponseStream, channel
 from heddle_runtime.errors import from_rpc
@@ -34,6 +35,7 @@ class Caller:
     """Somebody who calls the service."""
 
     connection: grpc.aio.Channel
+    migration: grpc.aio.Channel
     identity: Identity
 
     @property
@@ -42,11 +44,11 @@ class Caller:
 
     @property
     def records(self) -> "record_pb2_grpc.RecordServiceAsyncStub":
-        return record_pb2_grpc.RecordServiceStub(self.connection)
+        return record_pb2_grpc.RecordServiceStub(self.migration)
 
     @property
     def migrations(self) -> "migration_pb2_grpc.MigrationServiceAsyncStub":
-        return migration_pb2_grpc.MigrationServiceStub(self.connection)
+        return migration_pb2_grpc.MigrationServiceStub(self.migration)
 
     @property
     def rubrics(self) -> "rubric_pb2_grpc.RubricServiceAsyncStub":
@@ -188,13 +190,14 @@ class Caller:
 
 @dataclass
 class Service:
-    """A running service."""
+    """The running services."""
 
     connection: grpc.aio.Channel
+    migration: grpc.aio.Channel
     address: str
 
     def as_(self, identity: Identity) -> Caller:
-        return Caller(self.connection, identity)
+        return Caller(self.connection, self.migration, identity)
 
 
 @asynccontextmanager
@@ -206,14 +209,14 @@ async def serving(
     secret: str | None = SECRET,
     prices: Path | None = None,
 ) -> AsyncGenerator[Service]:
-    """Run the service over a database; without a secret, everybody is anonymous."""
-    settings = MigrationSettings.model_validate(
+    """Run both services over a database; without a secret, everybody is anonymous."""
+    settings = AssistantsSettings.model_validate(
         {
-            "address": "127.0.0.1:0",
+            "listen": "127.0.0.1:0",
             "drain_wait": 0,
             "database": database_url,
             "assistants_dir": folder,
-            "migrate": migrate,
+            "migrate_on_read": migrate,
             "prices": prices,
             "key_pepper": SECRET,
             "encryption_key": SECRET,
@@ -221,8 +224,8 @@ async def serving(
         }
     )
     async with (
-        running(app(settings), settings) as service,
+        running(both_services(settings), settings) as service,
         channel(service.address) as connection,
     ):
         await connection.channel_ready()
-        yield Service(connection, service.address)
+        yield Service(connection, connection, service.address)

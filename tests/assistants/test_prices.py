@@ -106,6 +106,6 @@ def test_a_wrong_file_is_told_with_its_variable(
     file = tmp_path / "prices.json"
     if text is not None:
         file.write_text(text)
-    with pytest.raises(ValueError, match="HEDDLE_MIGRATION_PRICES") as failure:
+    with pytest.raises(ValueError, match="HEDDLE_ASSISTANTS_PRICES") as failure:
         prices_of_file(file)
     assert f"the file {file} {told}" in str(failure.value)

@@ -86,7 +86,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             yield [await account_service(database, url, settings)]
 
     with in_thread(app(), settings) as address:
-        monkeypatch.setenv("HEDDLE_MIGRATION_ADDRESS", address)
+        monkeypatch.setenv("HEDDLE_ASSISTANTS_ADDRESS", address)
         monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
         yield address
 

@@ -21,7 +21,7 @@ async def test_every_command_of_the_page_prints_what_the_page_shows(tmp_path: Pa
             "localhost:9101": running.stack.orchestrator,
             "localhost:9102": running.stack.tools,
             "localhost:9103": running.stack.connector,
-            "localhost:9104": running.stack.migration,
+            "localhost:9104": running.stack.assistants,
         }
         for step in commands:
             command = step.command

@@ -8,7 +8,7 @@ import httpx
 from integration.browser import browser
 from integration.processes import processes
 
-COUNTING, KEEPING = "heddle_orchestrator", "heddle_migration_service"
+COUNTING, KEEPING = "heddle_orchestrator", "heddle_assistants"
 ASSISTANT = {"name": "a", "model": {"connector": "bypass", "model": "simple-bypass"}}
 
 

@@ -267,7 +267,7 @@ async def test_switched_off_nothing_is_migrated_but_can_be_taken_back(
         await service.as_(ADMIN).migrate()
     async with serving(database_url, migrate=False) as service:
         admin = service.as_(ADMIN)
-        with pytest.raises(HeddleError, match="HEDDLE_MIGRATION_MIGRATE") as refused:
+        with pytest.raises(HeddleError, match="HEDDLE_ASSISTANTS_MIGRATE_ON_READ") as refused:
             await admin.migrate()
         assert isinstance(refused.value.__cause__, grpc.aio.AioRpcError)
         assert refused.value.__cause__.code() == grpc.StatusCode.FAILED_PRECONDITION

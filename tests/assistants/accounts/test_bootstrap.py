@@ -39,8 +39,8 @@ async def test_on_one_machine_the_secrets_are_made_once_and_kept(tmp_path: Path)
 @pytest.mark.parametrize(
     ("missing", "variable"),
     [
-        ("key_pepper", "HEDDLE_MIGRATION_KEY_PEPPER"),
-        ("encryption_key", "HEDDLE_MIGRATION_ENCRYPTION_KEY"),
+        ("key_pepper", "HEDDLE_ASSISTANTS_KEY_PEPPER"),
+        ("encryption_key", "HEDDLE_ASSISTANTS_ENCRYPTION_KEY"),
     ],
 )
 async def test_beside_postgresql_no_secret_can_be_kept(

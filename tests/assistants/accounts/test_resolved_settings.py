@@ -110,7 +110,7 @@ async def test_a_secret_that_is_copied_elsewhere_does_not_open(
         of = organizations.c.slug
         stolen = await connection.scalar(select(organizations.c.config).where(of == "uni"))
         await connection.execute(update(organizations).where(of == "evil").values(config=stolen))
-    with pytest.raises(UnavailableError, match="HEDDLE_MIGRATION_ENCRYPTION_KEY") as caught:
+    with pytest.raises(UnavailableError, match="HEDDLE_ASSISTANTS_ENCRYPTION_KEY") as caught:
         await accounts.settings(organization="evil")
     assert "own-key-of-uni" not in str(caught.value)
 

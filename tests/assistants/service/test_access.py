@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import pytest
 from assistants.stored import keep
+from heddle_assistants import access
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, organizations
-from heddle_migration_service import access
 from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.identity import ANONYMOUS, DEFAULT_ORGANIZATION, Identity
 from sqlalchemy import ColumnElement, select

@@ -239,7 +239,7 @@ async def test_wrong_prices_that_are_kept_count_as_none(
 
 async def test_a_service_with_wrong_prices_does_not_start(prices: Path, database_url: str) -> None:
     write(prices, {"gpt-4o": {}})
-    with pytest.raises(ValueError, match="HEDDLE_MIGRATION_PRICES"):
+    with pytest.raises(ValueError, match="HEDDLE_ASSISTANTS_PRICES"):
         async with serving(database_url, prices=prices):
             pass
 

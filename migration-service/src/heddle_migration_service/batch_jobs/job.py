@@ -100,7 +100,9 @@ class BatchJob:
         yield report
 
     async def _read(self, after_id: int = 0, ids: Sequence[int] = ()) -> rows.ReadRowsResponse:
-        request = rows.ReadRowsRequest(after_id=after_id, ids=ids, view=self._operation.view)
+        view = self._operation.view
+        to_replace = view == rows.ROW_VIEW_CONVERSION and not self._dry_run
+        request = rows.ReadRowsRequest(after_id=after_id, ids=ids, view=view, to_replace=to_replace)
         return await self._batches.read(request)
 
     async def _process(self, batch: Sequence[rows.StoredRow], report: Report) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 import uvloop
+from heddle_assistants.app import AssistantsSettings
 from heddle_connector.app import ConnectorSettings
 from heddle_gateway.app import GatewaySettings
 from heddle_gateway.server import serving
@@ -49,12 +50,13 @@ async def main() -> int:
         ),
         orchestrator=OrchestratorSettings(listen=ANY_PORT, drain_wait=0),
         connector=ConnectorSettings(listen=ANY_PORT, drain_wait=0),
-        migration=MigrationSettings(
+        assistants=AssistantsSettings(
             listen=ANY_PORT,
             assistants_dir=Path("examples/assistants"),
             database=f"sqlite:///{STATE}/heddle.db",
             drain_wait=0,
         ),
+        migration=MigrationSettings(listen=ANY_PORT, drain_wait=0),
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         console.print(f"[bold]1. The manual of Mercurial goes into a collection[/] ({manual.name})")

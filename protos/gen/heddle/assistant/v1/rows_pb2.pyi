@@ -486,10 +486,13 @@ class ReadRowsRequest(_message.Message):
     AFTER_ID_FIELD_NUMBER: _builtins.int
     IDS_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
+    TO_REPLACE_FIELD_NUMBER: _builtins.int
     after_id: _builtins.int
     """The id before the first one to read."""
     view: Global___RowView.ValueType
     """Which columns to return."""
+    to_replace: _builtins.bool
+    """Fail like `ReplaceRows` if migration is switched off."""
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Read these instead, whatever `after_id` says. At most 500."""
@@ -500,10 +503,11 @@ class ReadRowsRequest(_message.Message):
         after_id: _builtins.int = ...,
         ids: _abc.Iterable[_builtins.int] | None = ...,
         view: Global___RowView.ValueType = ...,
+        to_replace: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "ids", b"ids", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "ids", b"ids", "to_replace", b"to_replace", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

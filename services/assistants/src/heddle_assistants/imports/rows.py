@@ -25,8 +25,6 @@ from heddle_assistants.rows.messages import column_values
 
 _ORGANIZATIONS = "organizations"
 _LARGEST_ID = 2**63 - 1
-OrganizationIds = dict[str, int | str]
-"""By slug; in a dry run the slug itself stands for an organisation that does not exist yet."""
 
 
 class RowImport:
@@ -97,15 +95,16 @@ def _check_ids(drafts: Sequence[Draft]) -> None:
 async def _set_organizations(
     connection: AsyncConnection, rows: Collection[dict[str, Any]], *, dry_run: bool
 ) -> None:
+    """Set the id of each row's organisation; in a dry run a negative one if it is not there yet."""
     slugs = {values["organization"] for values in rows}
     query = select(organizations.c.slug, organizations.c.id)
     found = await connection.execute(query.where(organizations.c.slug.in_(slugs)))
-    ids: dict[str, int | str] = {slug: number for slug, number in found}  # noqa: C416 - rows are no pairs to mypy
+    ids: dict[str, int] = {slug: number for slug, number in found}  # noqa: C416 - rows are no pairs to mypy
     missing = slugs - ids.keys()
     if missing and not dry_run:
         violation = Violation("rows", f"name organisations that do not exist: {sorted(missing)}")
         raise InvalidRequestError("The batch is not valid.", [violation])
-    ids |= {slug: slug for slug in missing}
+    ids |= {slug: -number for number, slug in enumerate(sorted(missing), start=1)}
     for values in rows:
         values["organization_id"] = ids[values.pop("organization")]
 

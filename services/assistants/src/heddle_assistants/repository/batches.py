@@ -79,6 +79,17 @@ class Batches:
         self._database = database
         self._migrates = migrates
 
+    def require_migration(self) -> None:
+        """Refuse to migrate while migration is switched off.
+
+        Raises:
+            NotSetUpError: It is.
+        """
+        if not self._migrates:
+            raise NotSetUpError(
+                "Migration is switched off. Set HEDDLE_ASSISTANTS_MIGRATE_ON_READ to 1 first."
+            )
+
     async def count(self) -> int:
         """Return the number of assistants, deleted ones included."""
         async with self._database.reading() as connection:
@@ -99,10 +110,7 @@ class Batches:
         Raises:
             NotSetUpError: Migration is switched off.
         """
-        if not self._migrates:
-            raise NotSetUpError(
-                "Migration is switched off. Set HEDDLE_ASSISTANTS_MIGRATE_ON_READ to 1 first."
-            )
+        self.require_migration()
         by_id = {each.id: each for each in replacements}
         locked = _ROWS.where(assistants.c.id.in_(by_id)).order_by(assistants.c.id)
         async with self._database.writing() as connection:

@@ -1,1 +1,1 @@
-"""`heddle.assistant.v1.RowService` and `RowBatchService`: the database, for the migration service."""
+"""`RowService` and `RowBatchService`: the rows of the database, for the migration service."""

@@ -25,6 +25,8 @@ class RowBatchServicer(pb_grpc.RowBatchServiceServicer):
         """Return one batch."""
         _require_service()
         _require_size(len(request.ids), "ids")
+        if request.to_replace:
+            self._batches.require_migration()
         counted = not (request.after_id or request.ids)
         total = await self._batches.count() if counted else 0
         rows = await self._batches.read(request.after_id, request.ids)

@@ -6,6 +6,7 @@ from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
+from heddle_conversion import convert_row
 from heddle_runtime.errors import MalformedAssistantError, NewerFormatError, NotFoundError
 from heddle_runtime.identity import Identity
 from sqlalchemy import Row as UsageRow
@@ -16,7 +17,7 @@ from heddle_assistants.access import changeable, may_administer_in, may_change, 
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, organizations, usage
-from heddle_assistants.repository.migrating import Stored, converted
+from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.reader import contract
 from heddle_assistants.repository.row import ROWS, Row
 from heddle_assistants.repository.rows import Rows
@@ -113,7 +114,7 @@ class Reports:
         spent = sum(each.cost_picos for each in used)
         told.cost_micros = _rounded_up(spent)
         try:
-            assistant = contract(Stored(row, converted(row).metadata))
+            assistant = contract(Stored(row, convert_row(row).metadata))
         except (MalformedAssistantError, NewerFormatError):  # it cannot answer either
             return told
         prices = await self._tariffs.of(row.organization)
