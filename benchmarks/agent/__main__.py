@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
-from heddle_orchestrator.agent.deciders import Deciders
 from heddle_orchestrator.agent.decision import Candidate, Decision, UndecidedError, message
-from heddle_orchestrator.agent.guard import RepeatGuard
 from heddle_orchestrator.agent.policy import is_greeting, respond
-from heddle_orchestrator.agent.rules import decided
-from heddle_orchestrator.agent.state import State, begun
-from heddle_orchestrator.agent.validation import checked
+from heddle_orchestrator.agent.repeat_detection import RepeatDetector
+from heddle_orchestrator.agent.routers.registry import Routers
+from heddle_orchestrator.agent.routers.rules import decide_by_rules
+from heddle_orchestrator.agent.state import State, initial_state
+from heddle_orchestrator.agent.validation import validated
 from heddle_tools_service.affinity import Affinities
 
 from benchmarks.agent import questions, tools
@@ -77,22 +77,22 @@ async def measured(
         asked: The tools and the questions.
         affinities: Compares requests with tools, for deciders that want it; None leaves it out.
     """
-    chooser = Deciders(None).of(decider, model.connector)
+    chooser = Routers(None).get(decider, model.connector)
     ask = asking(stub, model)
     right = own = arguments = fell_back = 0
     wrong = []
     began, worked = time.perf_counter(), time.process_time()
     for each in asked.questions:
-        state = begun([message(chat_pb2.ROLE_USER, each.text)])
+        state = initial_state([message(chat_pb2.ROLE_USER, each.text)])
         offered = asked.tools
         if is_greeting(each.text):
             made = respond("A greeting.")
         else:
             try:
-                if chooser.compares and affinities is not None:
+                if chooser.uses_affinity and affinities is not None:
                     offered = await compared(affinities, each.text, offered)
                 found = await chooser.decide(ask, state, offered)
-                made = checked(found, offered, RepeatGuard(state))
+                made = validated(found, offered, RepeatDetector(state))
             except UndecidedError as error:
                 made = _ruled(state, offered, str(error))
             except Exception as error:  # noqa: BLE001 - as the loop does
@@ -130,8 +130,8 @@ async def measured(
 
 
 def _ruled(state: State, offered: Sequence[Candidate], why: str) -> Decision:
-    ruled = decided(state, offered)
-    return Decision(ruled.choices, ruled.reason, ruled.decider, why)
+    ruled = decide_by_rules(state, offered)
+    return Decision(ruled.choices, ruled.reason, ruled.router, why)
 
 
 async def main() -> None:

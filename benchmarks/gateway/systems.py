@@ -72,8 +72,8 @@ def heddle_environment(ports: Sequence[int], upstream: int, folder: Path) -> dic
     data.mkdir(parents=True)
     assistants.mkdir()
     (assistants / "bench.yaml").write_text(_ASSISTANT)
-    found = (f"127.0.0.1:{port}" for port in ports)
-    gateway, orchestrator, tools, connector, assistants_service, migration = found
+    addresses = (f"127.0.0.1:{port}" for port in ports)
+    gateway, orchestrator, tools, connector, assistants_service, migration = addresses
     return {
         "HEDDLE_GATEWAY_LISTEN": gateway,
         "HEDDLE_GATEWAY_DEVELOPMENT": "1",

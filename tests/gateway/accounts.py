@@ -16,7 +16,7 @@ from heddle_assistants.accounts.bootstrap import AccountSettings, account_servic
 from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.upgrading import upgrade
 from heddle_gateway.app import GatewaySettings, app
-from heddle_gateway.server import serving
+from heddle_gateway.http.server import serving
 from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, to_rpc
@@ -121,7 +121,7 @@ async def accounts(folder: Path) -> AsyncGenerator[Running]:
 async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerator[Bench]:
     """Yield a gateway, the organisation `uni` and its user `ann@uni.example`."""
     neighbours = Neighbours()
-    given = {"address": "127.0.0.1:0", "drain_wait": 0.0, "shutdown_grace": 0.5, "api_key": KEY}
+    given = {"listen": "127.0.0.1:0", "drain_wait": 0.0, "shutdown_grace": 0.5, "api_key": KEY}
     complete = GatewaySettings.model_validate(
         {**given, **settings, "HEDDLE_IDENTITY_SECRET": SECRET}
     )

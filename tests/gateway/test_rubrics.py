@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from assistants.stored import keep_rubric
 from gateway.library import Library, library
-from heddle_gateway.description import document
+from heddle_gateway.http.openapi import document
 
 ESSAY: dict[str, Any] = document()["components"]["schemas"]["Rubric"]["examples"][0]["content"]
 BODY = {"content": ESSAY, "public": True}

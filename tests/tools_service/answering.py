@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, NoReturn
 
-from heddle_tools_service.facts.schema import tables_of
+from heddle_knowledge.document_queries.schema import tables_of
 from heddle_tools_service.sdk import (
     Assignments,
     ChangedFile,

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_tools_service.knowledge.store import KnowledgeStore
+from heddle_knowledge.store import KnowledgeStore
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import ToolUnavailableError
 from integration.browser import browser
-from tools_service.opening import opening
+from knowledge.opening import opening
 from tools_service.serving import Client, invocation, no_server, serving
 
 

@@ -12,14 +12,14 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
+from heddle_knowledge.document_queries.query_workers import Asking
+from heddle_knowledge.store import KnowledgeStore
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, from_rpc, from_status
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
 from heddle_tools_service.affinity import Affinities
-from heddle_tools_service.facts.asking import Asking
-from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases

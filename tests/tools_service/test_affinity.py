@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_knowledge.embedders import multilingual_e5
 from heddle_runtime.call_metadata import new_call_options
 from heddle_tools_service import affinity
-from heddle_tools_service.knowledge.embedders import multilingual_e5
 from heddle_tools_service.sdk import Example, ToolArguments, ToolCall, ToolError, ToolResult, tool
 from pydantic import Field
 from tools_service.serving import Client, said, serving_tools

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2_grpc
+from heddle_knowledge.embedders.embedding import MiniLmEmbedder
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.server import Running, running
 from heddle_tools_service.app import ToolsSettings, app
-from heddle_tools_service.knowledge.embedders.embedding import MiniLmEmbedder
 from heddle_tools_service.providers.choices import (
     get_embeddings,
     get_reranker,
@@ -19,8 +19,8 @@ from heddle_tools_service.providers.choices import (
 from heddle_tools_service.providers.models.embeddings import RemoteEmbedder
 from heddle_tools_service.providers.models.reranking import RemoteReranker
 from integration.browser import browser
+from knowledge.model_server import DIMENSION, model_site
 from pydantic import ValidationError
-from tools_service.model_server import DIMENSION, model_site
 from tools_service.serving import Client, said, text_of
 
 CLOUD: dict[str, Any] = {

@@ -9,6 +9,8 @@ from typing import Any
 import httpx
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_knowledge.store import open_store
+from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     HeddleError,
@@ -18,15 +20,13 @@ from heddle_runtime.errors import (
     from_status,
 )
 from heddle_tools_service.adapters.tool_plugins import ToolContext, ToolEvent, ToolPlugin
-from heddle_tools_service.knowledge.store import open_store
-from heddle_tools_service.knowledge.testing import HashingEmbedder
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Assistant, Occasion, ToolCall, ToolConfig, ToolResult, tool
+from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
+from knowledge.opening import opening
 from structlog.testing import capture_logs
-from tools_service.kb_server import KnowledgeBaseServer, hit, kb_server
-from tools_service.opening import opening
 from tools_service.serving import (
     invocation,
     outcome,

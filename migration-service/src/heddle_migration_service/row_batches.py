@@ -52,7 +52,7 @@ class RowBatches:
         self, method: Callable[..., Awaitable[ResponseT]], request: Message
     ) -> ResponseT:
         try:
-            with self._credentials.itself():
+            with self._credentials.as_service():
                 return await method(request, **new_call_options(_TIMEOUT_SECONDS))
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error) from error

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from heddle.connector.v1 import connector_pb2
 from heddle.tool.v1 import tool_pb2
-from heddle_orchestrator.agent.guard import RepeatGuard
-from heddle_orchestrator.agent.state import Past, State
+from heddle_orchestrator.agent.repeat_detection import RepeatDetector
+from heddle_orchestrator.agent.state import PastRun, State
 from heddle_runtime.errors import UnavailableError
 from orchestrator.agent.scripted import FAST, Model, Routed, Run, routed, routing
 from orchestrator.bench import ask, assistant
@@ -139,7 +139,7 @@ async def test_tools_with_the_names_of_others_are_told_apart(agent: Routed) -> N
 def test_only_what_amounts_to_the_same_inputs_is_refused(
     earlier: dict[str, Any], later: dict[str, Any], same: bool
 ) -> None:
-    guard = RepeatGuard(State("x", history=[Past(LOOK, earlier, 1, failed=False)]))
+    guard = RepeatDetector(State("x", history=[PastRun(LOOK, earlier, 1, failed=False)]))
 
     assert bool(guard.refuses(LOOK, later)) is same
     assert not guard.refuses(FAST, later)

@@ -3,15 +3,15 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from heddle_tools_service.knowledge.store import KnowledgeStore
+from heddle_knowledge.store import KnowledgeStore
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases, ServerOf
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Assistant
 from heddle_tools_service.surroundings import Generate
 from integration.browser import browser
-from tools_service.kb_server import KnowledgeBaseServer
-from tools_service.opening import opening
+from knowledge.kb_server import KnowledgeBaseServer
+from knowledge.opening import opening
 from tools_service.serving import Client, no_server, said, serving
 
 TOKEN = "kb-token-that-must-not-leak"

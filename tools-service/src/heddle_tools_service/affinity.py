@@ -8,7 +8,7 @@ import structlog
 from heddle.tool.v1 import tool_pb2 as pb
 
 if TYPE_CHECKING:
-    from heddle_tools_service.knowledge.embedders.embedding import LocalEmbedder
+    from heddle_knowledge.embedders.embedding import LocalEmbedder
 
 log = structlog.get_logger(__name__)
 
@@ -78,7 +78,7 @@ class Affinities:
         The similarities of the second lie four times closer together than those of the first.
         """
         if not self._models:
-            from heddle_tools_service.knowledge.embedders.embedding import (  # noqa: PLC0415 (slow)
+            from heddle_knowledge.embedders.embedding import (  # noqa: PLC0415 (slow)
                 MiniLmEmbedder,
                 MultilingualE5Embedder,
             )

@@ -9,6 +9,10 @@ import httpx
 from heddle.connector.v1 import connector_pb2
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_knowledge.document_queries.query_workers import Asking
+from heddle_knowledge.service.servicer import KnowledgeServicer
+from heddle_knowledge.uploads.ingestion_queue import Bringing
+from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_runtime import addresses
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
@@ -20,9 +24,7 @@ from pydantic_settings import SettingsConfigDict
 
 from heddle_tools_service.affinity import Affinities
 from heddle_tools_service.belongings import Belongings, known_to, known_to_nobody
-from heddle_tools_service.facts.asking import Asking
 from heddle_tools_service.generation import Channel
-from heddle_tools_service.knowledge.service.servicer import KnowledgeServicer
 from heddle_tools_service.provider_settings import ProviderSettings
 from heddle_tools_service.providers.choices import (
     get_embeddings,
@@ -52,8 +54,6 @@ from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.threads import Threads
-from heddle_tools_service.uploads.bringing import Bringing
-from heddle_tools_service.uploads.servicer import FileServicer
 from heddle_tools_service.workshop import Workshop
 
 NOWHERE = "none"  # not empty: an empty variable is one that nobody set

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_knowledge.document_queries.query_workers import Asking
 from heddle_runtime.call_metadata import Stopwatch
 from heddle_runtime.errors import HeddleError, to_status
 
@@ -15,7 +16,6 @@ from heddle_tools_service.affinity import Affinities
 from heddle_tools_service.assessment import assessed
 from heddle_tools_service.conversation import Scene
 from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
-from heddle_tools_service.facts.asking import Asking
 from heddle_tools_service.function_calls import offered
 from heddle_tools_service.hooks import answer_of
 from heddle_tools_service.outcomes import failure, in_environment, result

@@ -21,10 +21,10 @@ from heddle_tools_service.providers.visual.interpreters import (
 if TYPE_CHECKING:  # these load numpy, which a service without knowledge never needs
     from collections.abc import AsyncGenerator, Sequence
 
-    from heddle_tools_service.knowledge.embedders.embedding import Embedder
-    from heddle_tools_service.knowledge.pages.models import PageModel
-    from heddle_tools_service.knowledge.pages.reader import PageReader
-    from heddle_tools_service.knowledge.searching.reranking import Reranker
+    from heddle_knowledge.embedders.embedding import Embedder
+    from heddle_knowledge.pages.models import PageModel
+    from heddle_knowledge.pages.reader import PageReader
+    from heddle_knowledge.searching.reranking import Reranker
 
 
 @asynccontextmanager
@@ -39,7 +39,7 @@ async def get_embeddings(
         settings: Which, and where.
         http: For the operator's own servers.
     """
-    from heddle_tools_service.knowledge.embedders.embedding import (  # noqa: PLC0415 (slow)
+    from heddle_knowledge.embedders.embedding import (  # noqa: PLC0415 (slow)
         MiniLmEmbedder,
         MultilingualE5Embedder,
     )
@@ -105,7 +105,7 @@ def get_visual_search(
     """
     cloud = settings.place_of("visual_search") == "cloud"
     if not cloud or not settings.visual_search_url:
-        from heddle_tools_service.knowledge.pages.models import OcrPageModel  # noqa: PLC0415 (slow)
+        from heddle_knowledge.pages.models import OcrPageModel  # noqa: PLC0415 (slow)
 
         return OcrPageModel(reader)
     from heddle_tools_service.providers.visual.multivectors import RemotePageModel  # noqa: PLC0415 (slow)

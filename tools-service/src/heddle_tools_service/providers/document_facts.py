@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from heddle_tools_service.facts.asking import Asking
-from heddle_tools_service.facts.errors import RefusedQueryError
-from heddle_tools_service.facts.records import Fact, Rows, Table
-from heddle_tools_service.knowledge.errors import KnowledgeError
-from heddle_tools_service.knowledge.names import document_id
+from heddle_knowledge.document_queries.errors import RefusedQueryError
+from heddle_knowledge.document_queries.query_workers import Asking
+from heddle_knowledge.document_queries.records import Fact, Rows, Table
+from heddle_knowledge.errors import KnowledgeError
+from heddle_knowledge.names import document_id
+
 from heddle_tools_service.providers.knowledge_bases import EMBEDDED, OpenStore
 from heddle_tools_service.providers.searched import searched
 from heddle_tools_service.sdk import Assistant, FailedSearch, ToolError
 
 if TYPE_CHECKING:  # loads the engine
-    from heddle_tools_service.knowledge.records import Collection, Document
-    from heddle_tools_service.knowledge.store import KnowledgeStore
+    from heddle_knowledge.records import Collection, Document
+    from heddle_knowledge.store import KnowledgeStore
 
 _MOST_DOCUMENTS = 50_000
 _MOST_CHARACTERS = 32_000_000

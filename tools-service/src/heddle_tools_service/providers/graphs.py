@@ -4,14 +4,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heddle_tools_service.knowledge.errors import KnowledgeError
-from heddle_tools_service.knowledge.graph.records import (
+from heddle_knowledge.errors import KnowledgeError
+from heddle_knowledge.graph.records import (
     Answer,
     AskPaths,
     AskThemes,
     Evidence,
     Held,
 )
+
 from heddle_tools_service.providers.knowledge_bases import OpenStore
 from heddle_tools_service.providers.searched import searched
 from heddle_tools_service.sdk import (
@@ -26,8 +27,8 @@ from heddle_tools_service.sdk import (
 )
 
 if TYPE_CHECKING:  # loads the engine
-    from heddle_tools_service.knowledge.records import Document
-    from heddle_tools_service.knowledge.store import KnowledgeStore
+    from heddle_knowledge.records import Document
+    from heddle_knowledge.store import KnowledgeStore
 
 
 @dataclass(frozen=True, slots=True)

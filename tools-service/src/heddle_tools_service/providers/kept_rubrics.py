@@ -49,7 +49,7 @@ class KeptRubrics:
 
     async def _ask(self, request: pb.GetRubricRequest) -> pb.Rubric | None:
         try:
-            return (await self._acting.ask(self._rubrics.GetRubric, request)).rubric
+            return (await self._acting.call(self._rubrics.GetRubric, request)).rubric
         except NotFoundError:
             return None
 

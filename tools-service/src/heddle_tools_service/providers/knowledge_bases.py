@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import httpx
 import structlog
-from heddle_runtime.errors import HeddleError
-
-from heddle_tools_service.knowledge.access import meant, owner_of
-from heddle_tools_service.knowledge.errors import (
+from heddle_knowledge.access import meant, owner_of
+from heddle_knowledge.errors import (
     CollectionNotFoundError,
     EmbeddingError,
     KnowledgeError,
     StorageError,
 )
-from heddle_tools_service.knowledge.names import document_id
-from heddle_tools_service.knowledge.records import SearchOptions as Ranking
-from heddle_tools_service.knowledge.searching.filters import matching
+from heddle_knowledge.names import document_id
+from heddle_knowledge.records import SearchOptions as Ranking
+from heddle_knowledge.searching.filters import matching
+from heddle_runtime.errors import HeddleError
+
 from heddle_tools_service.providers.kb_server import (
     CONFIGURATION_ERROR,
     NO_COLLECTION,
@@ -39,9 +39,9 @@ from heddle_tools_service.sdk import (
 )
 
 if TYPE_CHECKING:  # loads the engine
-    from heddle_tools_service.knowledge.records import Collection
-    from heddle_tools_service.knowledge.records import Passage as Stored
-    from heddle_tools_service.knowledge.store import KnowledgeStore
+    from heddle_knowledge.records import Collection
+    from heddle_knowledge.records import Passage as Stored
+    from heddle_knowledge.store import KnowledgeStore
 
 log = structlog.get_logger(__name__)
 EMBEDDED = "embedded"

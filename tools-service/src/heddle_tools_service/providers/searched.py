@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from heddle_tools_service.knowledge.access import meant, owner_of
+from heddle_knowledge.access import meant, owner_of
+
 from heddle_tools_service.sdk import Assistant
 
 if TYPE_CHECKING:  # loads the engine
-    from heddle_tools_service.knowledge.records import Collection
-    from heddle_tools_service.knowledge.store import KnowledgeStore
+    from heddle_knowledge.records import Collection
+    from heddle_knowledge.store import KnowledgeStore
 
 
 async def searched(store: "KnowledgeStore", assistant: Assistant, name: str) -> "Collection":

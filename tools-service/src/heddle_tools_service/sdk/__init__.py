@@ -17,10 +17,10 @@ What the model or the agent sends is `ToolCall.query`, or what the tool's own `a
 the agent, give the tool `examples`, and its result `objects`.
 """
 
+from heddle_knowledge.document_queries.records import Column, Rows, Table
+from heddle_knowledge.records import AllOf, AnyOf, Comparison, Filter
 from heddle_runtime.frontend_payloads import Error, Response, Result, Status, ToolOutput
 
-from heddle_tools_service.facts.records import Column, Rows, Table
-from heddle_tools_service.knowledge.records import AllOf, AnyOf, Comparison, Filter
 from heddle_tools_service.lms import Assignment, Assignments, Course, Moodle
 from heddle_tools_service.models import (
     SCHEMA_DIALECT,

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from heddle_tools_service.facts.records import Rows, Table
+from heddle_knowledge.document_queries.records import Rows, Table
+
 from heddle_tools_service.surroundings.passages import (
     FailedSearch,
 )

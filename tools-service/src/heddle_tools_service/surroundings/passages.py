@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
-from heddle_tools_service.knowledge.records import Filter
+from heddle_knowledge.records import Filter
 
 
 @dataclass(frozen=True, slots=True)

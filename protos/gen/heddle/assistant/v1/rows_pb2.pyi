@@ -864,7 +864,7 @@ class OrganizationRow(_message.Message):
     is_system: _builtins.bool
     """Whether it is the organisation of those who run the installation."""
     status: _builtins.str
-    """`active`, or why nobody may use it."""
+    """`active`; organisations of any other status are closed."""
     config: _builtins.str
     """The settings, the text of one JSON object. Secrets in it are encrypted before they are stored."""
     created_at: _builtins.int

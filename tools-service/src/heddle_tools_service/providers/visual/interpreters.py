@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from heddle_tools_service.knowledge.errors import EmbeddingError
+from heddle_knowledge.errors import EmbeddingError
+
 from heddle_tools_service.providers.models.server import ModelServer
 from heddle_tools_service.sdk import (
     FoundPage,

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
-
-from heddle_tools_service.knowledge.access import meant, owner_of
-from heddle_tools_service.knowledge.errors import (
+from heddle_knowledge.access import meant, owner_of
+from heddle_knowledge.errors import (
     DocumentNotFoundError,
     EmbeddingError,
     KnowledgeError,
     StorageError,
 )
-from heddle_tools_service.knowledge.names import document_id
+from heddle_knowledge.names import document_id
+
 from heddle_tools_service.providers.visual.addresses import Address, picture_uri, read_uri
 from heddle_tools_service.providers.visual.interpreters import Interpreter
 from heddle_tools_service.sdk import (
@@ -28,10 +28,10 @@ from heddle_tools_service.sdk import (
 )
 
 if TYPE_CHECKING:  # loads the engine
-    from heddle_tools_service.knowledge.pages.shapes import Figure
-    from heddle_tools_service.knowledge.records import Collection
-    from heddle_tools_service.knowledge.records import FoundPage as Stored
-    from heddle_tools_service.knowledge.store import KnowledgeStore
+    from heddle_knowledge.pages.shapes import Figure
+    from heddle_knowledge.records import Collection
+    from heddle_knowledge.records import FoundPage as Stored
+    from heddle_knowledge.store import KnowledgeStore
 
 OpenStore = Callable[[], Awaitable["KnowledgeStore"]]
 NO_PAGE = "There is no such page among those that this assistant may see."
