@@ -68,12 +68,19 @@ lint: $(SYNCED) ## Check style, types, layers, contracts, prose and names
 	  --against released.binpb --config '{"version": "v2", "breaking": {"use": ["FILE"]}}'
 	cd protos && ../$(BIN)/python generate.py --check
 	$(BIN)/python -m docs.prose
+	$(BIN)/python -m docs.project.graph
 
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
 
+docs: $(SYNCED) ## Build the documentation site into .heddle/site, without network
+	$(BIN)/python -m docs.reference.build
+
+docs-serve: $(SYNCED) ## Show the documentation site on 127.0.0.1:8000
+	$(BIN)/python -m docs.reference.build --serve
+
 release: $(SYNCED) ## Make a release from a clean tree: make release VERSION=0.2.0
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m docs.project.release $(VERSION)
+	$(BIN)/python -m docs.project.release $(VERSION)
 
 licences: $(SYNCED) ## Check the licence of every locked package
 	$(BIN)/python -m docs.project.licences
@@ -101,9 +108,12 @@ bench-agent: $(UV) ## Measure how well the deciders of the agent choose
 bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 	$(BIN)/python -m benchmarks.gateway
 
+graph: $(SYNCED) ## Print the import graph of the packages and their sizes, and check their limits
+	@$(BIN)/python -m docs.project.graph
+
 fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 (as root)
 	@$(PYTHON) tests/fresh/machine.py
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up install proto format lint release-contract release licences quick test test-all bench bench-agent fresh check
+.PHONY: help demo up install proto format lint release-contract docs docs-serve release licences quick test test-all bench bench-agent graph fresh check

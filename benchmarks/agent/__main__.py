@@ -19,7 +19,7 @@ from heddle_orchestrator.agent.routers.registry import Routers
 from heddle_orchestrator.agent.routers.rules import decide_by_rules
 from heddle_orchestrator.agent.state import State, initial_state
 from heddle_orchestrator.agent.validation import validated
-from heddle_tools_service.affinity import Affinities
+from heddle_tools_service.semantic_similarity import SemanticSimilarity
 
 from benchmarks.agent import questions, tools
 from benchmarks.agent.comparing import compared
@@ -66,7 +66,7 @@ async def measured(
     model: assistant_pb2.ModelRef,
     decider: str,
     asked: QuestionSet,
-    affinities: Affinities | None,
+    similarity: SemanticSimilarity | None,
 ) -> Figures:
     """Return how a decider does on questions, each the first of a run of its own.
 
@@ -75,7 +75,7 @@ async def measured(
         model: Who is asked.
         decider: Who decides.
         asked: The tools and the questions.
-        affinities: Compares requests with tools, for deciders that want it; None leaves it out.
+        similarity: Compares requests with tools, for deciders that want it; None leaves it out.
     """
     chooser = Routers(None).get(decider, model.connector)
     ask = asking(stub, model)
@@ -89,8 +89,8 @@ async def measured(
             made = respond("A greeting.")
         else:
             try:
-                if chooser.uses_affinity and affinities is not None:
-                    offered = await compared(affinities, each.text, offered)
+                if chooser.uses_affinity and similarity is not None:
+                    offered = await compared(similarity, each.text, offered)
                 found = await chooser.decide(ask, state, offered)
                 made = validated(found, offered, RepeatDetector(state))
             except UndecidedError as error:
@@ -154,12 +154,12 @@ async def main() -> None:
                 _print(found[-1])
     if "embedded" in models:
         asked = [_every(each, given.every) for each in _sets(given.sets, given.only)]
-        async with embedded() as stub, aclosing(Affinities()) as affinities:
+        async with embedded() as stub, aclosing(SemanticSimilarity()) as similarity:
             for decider in given.deciders:
                 for each in asked:
                     if decider in _DEAR and not (given.only or each.name in _FOR_ALL):
                         continue
-                    near = None if given.alone else affinities
+                    near = None if given.alone else similarity
                     found.append(await measured(stub, EMBEDDED, decider, each, near))
                     _print(found[-1])
     _RESULTS.parent.mkdir(parents=True, exist_ok=True)

@@ -114,6 +114,21 @@ async def test_tools_with_the_names_of_others_are_told_apart(agent: Routed) -> N
     assert not {"summarize", "text_response"} & set(offered)
 
 
+async def test_each_function_of_a_server_is_a_tool_of_its_own(agent: Routed) -> None:
+    agent.shelf.functions = {"mcp": ["lookup", "translate"], "other": ["lookup"]}
+    agent.shelf.outcome = lambda *_: [{"text": f"result {len(agent.shelf.ran)}"}]
+    same = {"query": "cloth"}
+    agent.model.decide = once(("mcp__lookup", same), ("translate", same), ("translate", same))
+
+    run = await agent.run("What does cloth mean?", "mcp", "other", decider="native")
+
+    declared = [each.name for each in agent.model.decisions[0].functions]
+    assert declared == ["mcp__lookup", "translate", "other"]
+    assert agent.shelf.ran[:2] == [("lookup", same), ("translate", same)]
+    assert [past.tool for past in agent.shelf.trees[2].history] == ["lookup", "translate"]
+    assert "translate was already run" in run.decisions[2].rejected
+
+
 @pytest.mark.parametrize(
     ("earlier", "later", "same"),
     [

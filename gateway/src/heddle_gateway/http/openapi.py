@@ -18,7 +18,7 @@ from heddle_gateway.http.raw import RawRequest, RawResponse
 if TYPE_CHECKING:
     from heddle_gateway.state import State
 
-_PROBLEM = {"$ref": "#/components/responses/ErrorResponse"}
+_PROBLEM = {"$ref": "#/components/responses/Problem"}
 # By what a route has, the statuses of the problems that come with it.
 _WITH_GATE = ("401", "403", "429", "500", "501", "503", "504")
 _WITH_BODY = ("400", "408", "413")

@@ -94,11 +94,10 @@ async def available_tools(
     except grpc.aio.AioRpcError as error:
         down = ToolError(from_rpc(error).message, recoverable=True, suggestion="")
         return Availability(built_in, {b.id: (b.tool, down) for b in bound})
-    by_id = {each.id: each for each in response.assessments}
-    pairs = [(b, by_id[b.id]) for b in bound if b.id in by_id]
-    names = _unique_names(pairs)
+    by_id = {b.id: b for b in bound}
+    pairs = [(by_id[each.id], each) for each in response.assessments if each.id in by_id]
     return Availability(
-        [*(_candidate(b, each, names[b.id]) for b, each in pairs if each.available), *built_in],
+        [*_candidates(pairs), *built_in],
         {
             b.id: (
                 b.tool,
@@ -115,22 +114,34 @@ def may_respond(state: State) -> bool:
     return not state.environment.is_empty() or state.iterations > 0
 
 
-def _unique_names(pairs: Sequence[tuple[BoundTool, tool_pb2.Assessment]]) -> Mapping[str, str]:
-    """Return a name for each binding: its function's if that is unique, else the binding's id."""
-    counts = Counter(each.function.name for _, each in pairs)
-    taken = {TEXT_RESPONSE: "", SUMMARIZE: ""}
+def _candidates(pairs: Sequence[tuple[BoundTool, tool_pb2.Assessment]]) -> list[Candidate]:
+    """Return the available tools by unique names.
+
+    The name is the function's if that is unique, else the id of the binding, followed by the
+    function's name if the binding has several functions.
+    """
+    uses = Counter(each.function.name for _, each in pairs)
+    functions = Counter(bound.id for bound, _ in pairs)
+    taken = {TEXT_RESPONSE, SUMMARIZE}
+    candidates = []
     for bound, each in pairs:
-        function = each.function.name
-        preferred = function if counts[function] == 1 else bound.id
+        function, several = each.function.name, functions[bound.id] > 1
+        preferred = function
+        if uses[function] > 1:
+            preferred = f"{bound.id}__{function}" if several else bound.id
         name, number = preferred, 1
         while name in taken:
             number += 1
             name = f"{preferred}_{number}"
-        taken[name] = bound.id
-    return {identifier: name for name, identifier in taken.items()}
+        taken.add(name)
+        if each.available:
+            candidates.append(_candidate(bound, each, name, shares_binding=several))
+    return candidates
 
 
-def _candidate(bound: BoundTool, assessment: tool_pb2.Assessment, name: str) -> Candidate:
+def _candidate(
+    bound: BoundTool, assessment: tool_pb2.Assessment, name: str, *, shares_binding: bool
+) -> Candidate:
     trigger = None
     if assessment.HasField("trigger"):
         trigger = (assessment.trigger.cause, members(assessment.trigger.inputs_json or "{}"))
@@ -144,6 +155,7 @@ def _candidate(bound: BoundTool, assessment: tool_pb2.Assessment, name: str) -> 
         assessment.end,
         trigger,
         assessment.affinity if assessment.HasField("affinity") else None,
+        shares_binding,
     )
 
 
