@@ -40,6 +40,7 @@ async def start(running: Whole, *arguments: str) -> asyncio.subprocess.Process:
         "HEDDLE_KNOWLEDGE_ADDRESS": running.stack.knowledge,
         "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
         "HEDDLE_CONNECTOR_ADDRESS": running.stack.connector,
+        "HEDDLE_ASSISTANTS_ADDRESS": running.stack.assistants,
         "HEDDLE_MIGRATION_ADDRESS": running.stack.migration,
         "PYTHONUNBUFFERED": "1",
     }

@@ -17,6 +17,7 @@ SERVICES = (
     "tools-service",
     "knowledge",
     "connector",
+    "assistants",
     "migration-service",
 )
 REQUIRED = {

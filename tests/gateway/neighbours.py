@@ -296,8 +296,8 @@ async def serving_neighbours(
     )
     async with running(app(), settings) as service:
         if transport == "local":
-            yield ServiceClients.over(*[service.local] * 5)
+            yield ServiceClients.over(*[service.local] * 6)
             return
         contracts = [contracts[0] for contracts in SERVICES.values()]
         async with channel(service.address, *contracts) as connection:
-            yield ServiceClients.over(*[connection] * 5)
+            yield ServiceClients.over(*[connection] * 6)

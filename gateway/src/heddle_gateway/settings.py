@@ -26,6 +26,7 @@ class GatewaySettings(ServiceSettings):
     knowledge_address: addresses.KnowledgeAddress = addresses.KNOWLEDGE
     connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
     assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
+    migration_address: addresses.MigrationAddress = addresses.MIGRATION
     api_key: SecretStr | None = Field(
         default=None,
         min_length=MIN_KEY_CHARACTERS,
