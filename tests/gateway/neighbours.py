@@ -274,11 +274,12 @@ class Neighbours:
         )
         servicers = (self.orchestrator, self.tools, self.connectors, self.assistants)
         return [
-            bind(contracts[0], register, servicer)
-            for contracts, register, servicer in zip(
-                SERVICES.values(), registers, servicers, strict=True
-            )
+            bind(SERVICES[name][0], register, servicer)
+            for name, register, servicer in zip(_SCRIPTED, registers, servicers, strict=True)
         ]
+
+
+_SCRIPTED = ("orchestrator", "tools", "connector", "assistants")
 
 
 @asynccontextmanager
