@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 from gateway.library import Library, library
-from heddle_gateway.http.openapi import document
+from heddle_gateway.admin.rubrics import EXAMPLE as ESSAY
 from migration.stored import keep_rubric
 
-ESSAY: dict[str, Any] = document()["components"]["schemas"]["Rubric"]["examples"][0]["content"]
 BODY = {"content": ESSAY, "public": True}
 
 
