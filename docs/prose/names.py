@@ -35,6 +35,7 @@ def names() -> Iterator[Finding]:
 
 
 def identifiers(name: str, content: str) -> Iterator[Finding]:
+    """Return the names in `content` that contain a forbidden word."""
     for token in tokenize.generate_tokens(io.StringIO(content).readline):
         if token.type == tokenize.NAME:
             words = _HUMP.sub(r"\1_\2", token.string).lower()

@@ -89,7 +89,7 @@ async def answered(call: Awaitable[ResponseT]) -> ResponseT:
 @pytest.fixture
 async def people(tmp_path: Path) -> AsyncIterator[dict[str, Knowledge]]:
     settings = ServiceSettings.model_validate(
-        {"address": "127.0.0.1:0", "drain_wait": 0.0, "HEDDLE_IDENTITY_SECRET": SECRET}
+        {"listen": "127.0.0.1:0", "drain_wait": 0.0, "HEDDLE_IDENTITY_SECRET": SECRET}
     )
 
     async with knowledge_service(tmp_path, settings) as stub:

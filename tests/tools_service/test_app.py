@@ -25,13 +25,14 @@ from tools_service.serving import Client, said, text_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tools"
 PLUGIN = '''
+import httpx
 from heddle_tools_service.sdk import ToolResult, tool
 
 @tool("fetch", title="Fetch", slot="fetched")
-async def fetch(call):
+async def fetch(call, http: httpx.AsyncClient):
     """Asks a server that sets a cookie and redirects."""
-    first = await call.http.get(call.query)
-    await call.http.get(call.query)
+    first = await http.get(call.query)
+    await http.get(call.query)
     return ToolResult(str(first.status_code))
 '''
 

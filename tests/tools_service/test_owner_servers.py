@@ -39,7 +39,7 @@ async def service(
 ) -> AsyncGenerator[Running]:
     given = ToolsSettings.model_validate(
         {
-            "address": "127.0.0.1:0",
+            "listen": "127.0.0.1:0",
             "drain_wait": 0,
             "data_dir": folder / "knowledge",
             "kb_url": operators.url,

@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
-from heddle_tools_service.sdk import EarlierResult, FailedSearch, ToolError, ToolUnavailableError
+from heddle_tools_service.capabilities.passages import FailedSearch
+from heddle_tools_service.sdk import EarlierResult, ToolError, ToolUnavailableError
+from heddle_tools_service.sdk.testing import ScriptedPages
 from heddle_tools_service.tools.colqwen_search import colqwen_search
 from heddle_tools_service.tools.pages_seen import pages_seen
 from heddle_tools_service.tools.visual_interpretation import visual_interpretation
-from tools_service.neighbours import KnownPages, failure_of, page, run_tool
+from tools_service.neighbours import failure_of, page, run_tool
 
 BEST = "/v1/vector_stores/vs_1/files/doc_1/pages/36"
 
@@ -17,7 +19,7 @@ def earlier(tool: str, text: str) -> EarlierResult:
 
 
 async def test_pages_are_told_with_their_scores_and_pictures() -> None:
-    known = KnownPages([page(36, "Fig. 7"), page(4), page(5), page(6)])
+    known = ScriptedPages([page(36, "Fig. 7"), page(4), page(5), page(6)])
     found = await run_tool(colqwen_search, {}, {"query": "amplifier"}, pages=known)
 
     told = found.json
@@ -33,7 +35,7 @@ async def test_pages_are_told_with_their_scores_and_pictures() -> None:
     assert metadata["query"] == "amplifier"
     assert metadata["time_ms"] >= 0
     assert (metadata["model"], metadata["visual"]) == ("words-of-pages", False)
-    assert (known.asked[0].query, known.asked[0].top_k) == ("amplifier", 3)
+    assert (known.requests[0].query, known.requests[0].top_k) == ("amplifier", 3)
     (source, *_) = found.result.sources
     assert (source.kind, source.attributes["page"]) == ("page", "36")
     assert source.attributes["picture_uri"] == BEST
@@ -41,20 +43,20 @@ async def test_pages_are_told_with_their_scores_and_pictures() -> None:
 
 async def test_in_a_slot_each_page_stands_under_its_address() -> None:
     found = await run_tool(
-        colqwen_search, query="amplifier", pages=KnownPages([page(36, "Fig. 7")])
+        colqwen_search, query="amplifier", pages=ScriptedPages([page(36, "Fig. 7")])
     )
     assert found.result.text == f"Page 36 of Manual ({BEST}):\nFig. 7"
 
 
 async def test_it_takes_what_the_model_asks_for() -> None:
-    known = KnownPages([page(number) for number in range(1, 9)])
+    known = ScriptedPages([page(number) for number in range(1, 9)])
     found = await run_tool(colqwen_search, {}, {"query": "a", "top_k": 5}, pages=known)
     assert len(found.json["objects"]) == 5
 
 
 @pytest.mark.parametrize(("down", "kind"), [(False, ToolError), (True, ToolUnavailableError)])
 async def test_a_search_that_fails_is_an_error(*, down: bool, kind: type[ToolError]) -> None:
-    failing = KnownPages(failure=FailedSearch("AssetManual", "it is broken", unavailable=down))
+    failing = ScriptedPages(failure=FailedSearch("AssetManual", "it is broken", unavailable=down))
     error = await failure_of(colqwen_search, {}, {"query": "a"}, pages=failing)
     assert type(error) is kind
     assert "it is broken" in str(error)
@@ -62,7 +64,7 @@ async def test_a_search_that_fails_is_an_error(*, down: bool, kind: type[ToolErr
 
 
 async def test_the_page_that_is_named_is_looked_at() -> None:
-    known = KnownPages([page(4), page(36, "Fig. 7")])
+    known = ScriptedPages([page(4), page(36, "Fig. 7")])
     arguments = {"image_path": BEST, "prompt": "Which resistor?"}
     found = await run_tool(visual_interpretation, {}, arguments, pages=known)
 
@@ -78,7 +80,7 @@ async def test_the_page_that_is_named_is_looked_at() -> None:
 
 async def found_by(tool: Any, **more: Any) -> EarlierResult:
     """Return what a tool finds, as a later one sees it."""
-    known = KnownPages([page(4), page(36, "Fig. 7")][::-1])
+    known = ScriptedPages([page(4), page(36, "Fig. 7")][::-1])
     arguments = None if more.get("filling") else {"query": "amplifier"}
     return earlier(tool.name, (await run_tool(tool, {}, arguments, pages=known)).result.text)
 
@@ -86,7 +88,7 @@ async def found_by(tool: Any, **more: Any) -> EarlierResult:
 @pytest.mark.parametrize("filling", [False, True])
 async def test_without_a_name_it_is_the_best_that_was_found(*, filling: bool) -> None:
     seen = await found_by(colqwen_search, filling=filling)
-    known = KnownPages([page(4), page(36)])
+    known = ScriptedPages([page(4), page(36)])
     found = await run_tool(visual_interpretation, {}, {"prompt": "?"}, pages=known, earlier=[seen])
     assert found.json["objects"][0]["page"] == 36
 

@@ -15,18 +15,19 @@ from heddle_knowledge.pages.ranking import rank
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.pages.shapes import DrawnPage
 from heddle_tools_service.app import ToolsSettings
-from heddle_tools_service.providers.choices import get_visual_search, get_vlm
+from heddle_tools_service.capabilities.pages import PageMatch
 from heddle_tools_service.providers.models.server import ModelServer
+from heddle_tools_service.providers.provider_factory import get_visual_search, get_vlm
 from heddle_tools_service.providers.visual.interpreters import TextInterpreter, VisionModel
 from heddle_tools_service.providers.visual.multivectors import RemotePageModel, Shape
-from heddle_tools_service.sdk import FoundPage, ToolError, ToolUnavailableError
+from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 from integration.browser import browser
 from knowledge.pages.visual_server import DIMENSION, KEY, VisualSite, seeing
 from PIL import Image
 from pydantic import ValidationError
 
 PATHS = {"jina": "/v1", "vllm": ""}
-PAGE = FoundPage("looms", "a.pdf", "doc_1", "Looms", "", 3, 0.5, "A shed.", ("Fig. 1: 10K",))
+PAGE = PageMatch("looms", "a.pdf", "doc_1", "Looms", "", 3, 0.5, "A shed.", ("Fig. 1: 10K",))
 
 
 @pytest.fixture

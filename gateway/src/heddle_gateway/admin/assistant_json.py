@@ -8,15 +8,14 @@ from typing import Any
 
 import msgspec
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOLS
 from heddle_runtime.struct_codec import from_struct
 
 from heddle_gateway.http import validation
 from heddle_gateway.http.json_text import Place
 
 FORMAT_VERSION = 2
-MAX_TOOLS = 64
-MAX_TIMEOUT_SECONDS = 86_400.0  # seconds
-MAX_ROUNDS = 50
+MAX_TIMEOUT_SECONDS = 86_400.0
 MODES = {"augment": pb.MODE_AUGMENT, "function": pb.MODE_FUNCTION, "agent": pb.MODE_AGENT}
 POLICIES = {
     "note": pb.FAILURE_POLICY_NOTE,
@@ -82,12 +81,15 @@ def assistant(members: dict[str, Any], place: Place) -> pb.Assistant:
     read = pb.Assistant(extra_json=_extra(members, place))
     for name in _TEXTS:
         if (value := members.get(name)) is not None:
-            setattr(read, name, validation.text(value, place, name))
+            text = validation.text(value, place, name)
+            if "\0" in text:
+                raise place.at(name).invalid("must not contain the character NUL")
+            setattr(read, name, text)
     for name in _FLAGS:
         if (value := members.get(name)) is not None:
             setattr(read, name, validation.flag(value, place, name))
     if (value := members.get(_ROUNDS)) is not None:
-        read.max_tool_rounds = validation.whole(value, place, _ROUNDS, low=0, high=MAX_ROUNDS)
+        read.max_tool_rounds = validation.whole(value, place, _ROUNDS, low=0, high=MAX_TOOL_ROUNDS)
     if (able := members.get("capabilities")) is not None:
         _read_capabilities(
             read.capabilities, validation.mapping(able, place, "capabilities"), place

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
+from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOLS
 from pydantic import ConfigDict, Field
 
 from heddle_gateway.http.models import MAX_EXACT_NUMBER, Model, StrictModel, Text, Timestamp
@@ -92,7 +93,7 @@ class AssistantBody(StrictModel):
         "results of the tools with this slot.",
     )
     model: ModelReference
-    tools: Annotated[list[ToolBinding], Field(max_length=64)] | None = None
+    tools: Annotated[list[ToolBinding], Field(max_length=MAX_TOOLS)] | None = None
     strategy: Text | None = None
     prompt_processor: Text | None = None
     capabilities: CapabilitiesBody | None = None
@@ -100,7 +101,7 @@ class AssistantBody(StrictModel):
     cite_sources: bool | None = Field(
         default=None, description="Lists sources below the results of tools."
     )
-    max_tool_rounds: Annotated[int, Field(ge=0, le=50)] | None = Field(
+    max_tool_rounds: Annotated[int, Field(ge=0, le=MAX_TOOL_ROUNDS)] | None = Field(
         default=None,
         description="How often the model may call functions before it must answer; with 0 the "
         "orchestrator decides.",

@@ -77,7 +77,7 @@ class Impersonation:
     async def _ask(self, identity: Identity) -> pb.Standing.ValueType:
         request = pb.ResolveUserRequest(email=identity.subject, organization=home(identity))
         try:
-            with self._credentials.itself():
+            with self._credentials.as_service():
                 response = await self._accounts.ResolveUser(request, **new_call_options(_TIMEOUT))
         except grpc.aio.AioRpcError as error:
             known = from_rpc(error)

@@ -48,7 +48,7 @@ class IssuedKeys:
 
     async def _ask(self, key: str) -> Principal | None:
         try:
-            with self._credentials.itself():
+            with self._credentials.as_service():
                 response = await self._accounts.ResolveKey(
                     ResolveKeyRequest(key=key), **new_call_options(_TIMEOUT)
                 )

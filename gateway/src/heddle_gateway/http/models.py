@@ -5,18 +5,20 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from heddle_runtime.errors import InvalidRequestError
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
     RootModel,
     ValidationError,
+    WithJsonSchema,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import ErrorDetails
 
 from heddle_gateway.http.error_responses import invalid
-from heddle_gateway.http.validation import MAX_LEVELS, is_shallow, path_text
+from heddle_gateway.http.validation import path_text
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 MAX_EXACT_NUMBER = 2**53
@@ -55,6 +57,14 @@ class DocumentedAs:
         return handler(self.model.__pydantic_core_schema__)
 
 
+def _check_false(value: bool) -> bool:  # noqa: FBT001 - the signature of a validator
+    if value:
+        raise ValueError("must be false")
+    return value
+
+
+# Literal[False] would also accept 0.
+OnlyFalse = Annotated[bool, AfterValidator(_check_false), WithJsonSchema({"const": False})]
 Text = Annotated[str, Field(pattern=r"^[^\u0000]*$", description="Text without NUL.")]
 Name = Annotated[str, Field(min_length=1)]
 Timestamp = Annotated[int, Field(description="Seconds since 1970, 0 if unknown.")]
@@ -154,14 +164,3 @@ def _reason(error: ErrorDetails) -> str:
         return "must not be empty" if length == 1 else f"must have at least {length} items"
     template = _REASONS.get(error["type"])
     return template.format(**context) if template else error["msg"]
-
-
-def check_settings(value: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON object that fits into the contract.
-
-    Raises:
-        ValueError: It is nested too deeply, or has a number that a double cannot hold.
-    """
-    if not is_shallow(value):
-        raise ValueError(f"is nested more than {MAX_LEVELS} levels deep")
-    return value

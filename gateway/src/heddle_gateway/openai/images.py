@@ -13,7 +13,7 @@ from heddle_runtime.errors import HeddleError
 from pydantic import ConfigDict, Field
 
 from heddle_gateway.http.error_responses import ErrorResponse, RejectedRequestError
-from heddle_gateway.http.models import Model, Name
+from heddle_gateway.http.models import Model, Name, OnlyFalse
 from heddle_gateway.openai import generated_images
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.openai.chat.aggregation import Completion
@@ -47,7 +47,7 @@ class ImageRequest(Model):
         description="A link to `/v1/pictures/{name}` (the default), which needs the same key, or "
         "the image itself.",
     )
-    stream: Literal[False] | None = None
+    stream: OnlyFalse | None = None
 
     model_config = ConfigDict(
         json_schema_extra={

@@ -8,7 +8,7 @@ from heddle_runtime.errors import NotFoundError
 from heddle_runtime.struct_codec import from_struct
 from pydantic import Field, model_validator
 
-from heddle_gateway.http.models import Model, Name, StrictModel
+from heddle_gateway.http.models import Model, Name, OnlyFalse, StrictModel
 from heddle_gateway.openai.files import TIMEOUT
 from heddle_gateway.openai.search_filters import AttributeFilter, to_filter
 from heddle_gateway.openai.vector_stores import VectorStoreId
@@ -54,7 +54,7 @@ class Search(StrictModel):
     filters: AttributeFilter | None = None
     max_num_results: Annotated[int, Field(ge=1, le=_MAX_RESULTS)] | None = None
     ranking_options: RankingOptions | None = None
-    rewrite_query: Literal[False] | None = None
+    rewrite_query: OnlyFalse | None = None
 
 
 class TextContent(Model):

@@ -16,6 +16,7 @@ import msgspec
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from heddle_connector.openmp import provide_openmp
 from heddle_connector.sdk import (
     Call,
     CompletionReader,
@@ -217,6 +218,7 @@ def _load(settings: LocalSettings, name: str) -> Any:  # noqa: ANN401 - the engi
                     "The embedded model's file is not the published one. Install "
                     "heddle-connector[local] again."
                 )
+    provide_openmp()
     engine = import_module(_ENGINE)
     params = engine.CommonParams()
     params.model.path = str(path)
