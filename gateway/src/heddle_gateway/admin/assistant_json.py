@@ -81,10 +81,7 @@ def assistant(members: dict[str, Any], place: Place) -> pb.Assistant:
     read = pb.Assistant(extra_json=_extra(members, place))
     for name in _TEXTS:
         if (value := members.get(name)) is not None:
-            text = validation.text(value, place, name)
-            if "\0" in text:
-                raise place.at(name).invalid("must not contain the character NUL")
-            setattr(read, name, text)
+            setattr(read, name, _text(value, place, name))
     for name in _FLAGS:
         if (value := members.get(name)) is not None:
             setattr(read, name, validation.flag(value, place, name))
@@ -102,6 +99,13 @@ def assistant(members: dict[str, Any], place: Place) -> pb.Assistant:
             at = place / "tools" / index
             read.tools.append(_binding(validation.mapping(item, at), at))
     return read
+
+
+def _text(value: object, place: Place, name: str) -> str:
+    text = validation.text(value, place, name)
+    if "\0" in text:
+        raise place.at(name).invalid("must not contain the character NUL")
+    return text
 
 
 def _tool(binding: pb.ToolBinding) -> dict[str, Any]:
