@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from assistants.stored import keep_rubric
 from gateway.library import Library, library
 from heddle_gateway.admin.rubrics import EXAMPLE as ESSAY
-from migration.stored import keep_rubric
 
 BODY = {"content": ESSAY, "public": True}
 

@@ -95,7 +95,7 @@ def decision(event: Decision) -> dict[str, Any]:
         "iteration": event.iteration,
         "choices": choices,
         "reason": event.reason,
-        "decider": event.decider,
+        "router": event.router,
         "rejected": event.rejected or None,
     }
     return {"type": "decision", "data": data}
