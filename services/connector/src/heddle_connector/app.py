@@ -23,7 +23,7 @@ from pydantic_settings import SettingsConfigDict
 from heddle_connector.generation.generated_images import LARGEST, Pictures
 from heddle_connector.generation.prompted_tools import PromptedFunctions
 from heddle_connector.generation.text_tool_calls import CallFormats
-from heddle_connector.http.client import http_client
+from heddle_connector.http import http_client
 from heddle_connector.routing.model_catalog import Catalog
 from heddle_connector.routing.registry import installed, opened
 from heddle_connector.routing.tenant_connectors import Owners

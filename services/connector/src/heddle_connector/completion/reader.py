@@ -30,7 +30,7 @@ from heddle_connector.generation.events import (
     ToolCall,
     Usage,
 )
-from heddle_connector.http.provider_errors import BAD_JSON, stated_error
+from heddle_connector.http.provider_errors import BAD_JSON, error_in_body
 
 _END = b"[DONE]"
 _ABSENT = (b"", b"null")
@@ -118,7 +118,7 @@ class CompletionReader:
 
     def _chunk(self, chunk: Chunk, members: Sequence[Members], batch: Batch) -> None:
         if chunk.error:
-            raise stated_error(chunk.error, self._secret)
+            raise error_in_body(chunk.error, self._secret)
         if not self._model:
             self._introduce(chunk)
         if chunk.usage is not None:

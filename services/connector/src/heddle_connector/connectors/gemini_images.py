@@ -19,7 +19,7 @@ from heddle_connector.sdk import (
     Event,
     Example,
     FinishReason,
-    Http,
+    HttpClient,
     InvalidRequestError,
     Model,
     ModelNames,
@@ -30,7 +30,7 @@ from heddle_connector.sdk import (
     Usage,
     Violation,
     connector,
-    stated_error,
+    error_in_body,
 )
 
 _REASONS: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
@@ -127,7 +127,7 @@ _EXAMPLE = Example(
 class BananaImg(Connector[BananaImgSettings]):
     """Makes pictures with Google's Gemini."""
 
-    def __init__(self, settings: BananaImgSettings, http: Http) -> None:
+    def __init__(self, settings: BananaImgSettings, http: HttpClient) -> None:
         super().__init__(settings, http)
         self._secret = settings.api_key.get_secret_value().strip() if settings.api_key else ""
         self._headers = {"content-type": "application/json", "x-goog-api-key": self._secret}
@@ -138,7 +138,7 @@ class BananaImg(Connector[BananaImgSettings]):
             return [Model(name, input_kinds=["image"]) for name in self.settings.models]
         self._require_key()
         url = f"{self.settings.base_url}/models?pageSize=1000"
-        body = await self.http.whole(Request(url, self._headers, seconds))
+        body = await self.http.fetch(Request(url, self._headers, seconds))
         try:
             listed = msgspec.json.decode(body, type=_ModelList).models
         except BAD_JSON:
@@ -157,7 +157,7 @@ class BananaImg(Connector[BananaImgSettings]):
         url = f"{self.settings.base_url}/models/{model}:generateContent"
         body = msgspec.json.encode(_body(call))
         try:
-            reply = await self.http.whole(Request(url, self._headers, call.seconds, body))
+            reply = await self.http.fetch(Request(url, self._headers, call.seconds, body))
         except ProviderRefusedError as error:
             if "api key" in error.message.casefold() and _status(error) == _BAD_REQUEST:
                 error.metadata["http_status"] = "401"  # what everybody else says for a wrong key
@@ -174,7 +174,7 @@ class BananaImg(Connector[BananaImgSettings]):
         except BAD_JSON:
             raise ProviderGarbledError("Gemini sent something that is not an answer.") from None
         if answer.error:
-            raise stated_error(answer.error, self._secret)
+            raise error_in_body(answer.error, self._secret)
         return answer
 
     def _require_key(self) -> None:

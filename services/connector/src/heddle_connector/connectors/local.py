@@ -22,7 +22,7 @@ from heddle_connector.sdk import (
     Connector,
     Event,
     Example,
-    Http,
+    HttpClient,
     InvalidRequestError,
     Model,
     NotFoundError,
@@ -85,7 +85,7 @@ class Local(Connector[LocalSettings]):
     It is there so that everything can be tried at once. It is small: its answers are often wrong.
     """
 
-    def __init__(self, settings: LocalSettings, http: Http) -> None:
+    def __init__(self, settings: LocalSettings, http: HttpClient) -> None:
         super().__init__(settings, http)
         path = settings.model_path
         self._name = path.stem if path else _NAME

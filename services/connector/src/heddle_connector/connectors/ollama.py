@@ -27,7 +27,7 @@ from heddle_connector.sdk import (
     ToolCall,
     Usage,
     connector,
-    stated_error,
+    error_in_body,
 )
 
 _HEADERS = {"content-type": "application/json"}
@@ -104,7 +104,7 @@ class Ollama(Connector[OllamaSettings]):
         """Return the models that the server holds."""
         request = Request(f"{self.settings.base_url}/api/tags", _HEADERS, seconds)
         try:
-            tags = msgspec.json.decode(await self.http.whole(request), type=_Tags)
+            tags = msgspec.json.decode(await self.http.fetch(request), type=_Tags)
         except BAD_JSON:
             raise ProviderGarbledError("The server's list of models is not one.") from None
         return [Model(details.name) for details in tags.models]
@@ -112,16 +112,16 @@ class Ollama(Connector[OllamaSettings]):
     async def whole(self, call: Call) -> Sequence[Event]:
         """Ask for a chat answer in one piece."""
         reader = _Reader(calls=bool(call.functions))
-        events = reader.read([await self.http.whole(self._request(call))])
+        events = reader.read([await self.http.fetch(self._request(call))])
         reader.check()
         return events
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
         """Ask for a streamed chat answer."""
-        async with self.http.stream(self._request(call)) as pieces:
+        async with self.http.stream(self._request(call)) as response:
             decoder, reader = LineDecoder(), _Reader(calls=bool(call.functions))
-            async for piece in pieces:
-                if events := reader.read(decoder.feed(piece)):
+            async for chunk in response:
+                if events := reader.read(decoder.feed(chunk)):
                     yield events
                 if reader.over:
                     break
@@ -129,7 +129,7 @@ class Ollama(Connector[OllamaSettings]):
                 if events := reader.read([decoder.end()]):
                     yield events
             reader.check()
-            await pieces.rest()
+            await response.drain()
 
     def _request(self, call: Call) -> Request:
         body = msgspec.json.encode(_body(call))
@@ -174,7 +174,7 @@ class _Reader:
 
     def _line(self, line: _Line, batch: Batch) -> None:
         if line.error:
-            self._fail(stated_error(line.error))
+            self._fail(error_in_body(line.error))
             return
         if message := line.message:
             if message.thinking:

@@ -15,7 +15,7 @@ from heddle_connector.sdk import (
     Connector,
     Event,
     Example,
-    Http,
+    HttpClient,
     Model,
     ModelNames,
     ProviderGarbledError,
@@ -87,7 +87,7 @@ class OpenAi(Connector[OpenAiSettings]):
     Members of the request that Heddle does not know reach the provider as they came.
     """
 
-    def __init__(self, settings: OpenAiSettings, http: Http) -> None:
+    def __init__(self, settings: OpenAiSettings, http: HttpClient) -> None:
         super().__init__(settings, http)
         self._keyless = settings.base_url != _OPENAI
         self._completions = f"{settings.base_url}/chat/completions"
@@ -102,7 +102,7 @@ class OpenAi(Connector[OpenAiSettings]):
             return [Model(name) for name in self.settings.models]
         self._require_key()
         url = f"{self.settings.base_url}/models"
-        body = await self.http.whole(Request(url, self._headers, seconds))
+        body = await self.http.fetch(Request(url, self._headers, seconds))
         try:
             listed = msgspec.json.decode(body, type=_ModelList).data
         except BAD_JSON:
@@ -111,17 +111,17 @@ class OpenAi(Connector[OpenAiSettings]):
 
     async def whole(self, call: Call) -> Sequence[Event]:
         """Ask for a chat completion in one piece."""
-        body = await self.http.whole(self._request(call))
+        body = await self.http.fetch(self._request(call))
         return read_completion(body, self._secret, calls=bool(call.functions))
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
         """Ask for a streamed chat completion."""
         request = self._request(call)
-        async with self.http.stream(request) as pieces:
+        async with self.http.stream(request) as response:
             decoder = SseDecoder()
             reader = CompletionReader(self._secret, calls=bool(call.functions))
-            async for piece in pieces:
-                if events := reader.read(decoder.feed(piece)):
+            async for chunk in response:
+                if events := reader.read(decoder.feed(chunk)):
                     yield events
                 if reader.over:
                     break
@@ -129,7 +129,7 @@ class OpenAi(Connector[OpenAiSettings]):
                 if events := reader.end(decoder.end()):
                     yield events
             reader.check()
-            await pieces.rest()
+            await response.drain()
 
     def _request(self, call: Call) -> Request:
         self._require_key()

@@ -13,7 +13,7 @@ from heddle_runtime.plugins import Plugins, discover
 from pydantic import ValidationError
 
 from heddle_connector import connectors
-from heddle_connector.http.client import Http
+from heddle_connector.http import HttpClient
 from heddle_connector.sdk import Connector, Plugin
 
 ENTRY_POINTS = "heddle.connectors"
@@ -48,7 +48,7 @@ def installed(folder: Path | None = None) -> Plugins[Plugin]:
 
 
 @asynccontextmanager
-async def opened(plugins: Plugins[Plugin], http: Http) -> AsyncGenerator[Registry]:
+async def opened(plugins: Plugins[Plugin], http: HttpClient) -> AsyncGenerator[Registry]:
     """Make the connectors, each with its settings from the environment; close them at the end."""
     made: dict[str, Connector[Any]] = {}
     for name, plugin in plugins.found.items():

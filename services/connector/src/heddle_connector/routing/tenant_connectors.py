@@ -10,7 +10,7 @@ from heddle_runtime.errors import UnavailableError
 from heddle_runtime.organization_settings import OrganizationSettings
 
 from heddle_connector.generation.call import Call
-from heddle_connector.http.client import Http
+from heddle_connector.http import HttpClient
 from heddle_connector.routing.model_catalog import Offer
 from heddle_connector.routing.model_selection import chosen, offers
 from heddle_connector.routing.provider_settings import given_settings, is_bound
@@ -31,8 +31,8 @@ class Owners:
     def __init__(
         self,
         registry: Registry,
-        http: Http,
-        guarded: Http,
+        http: HttpClient,
+        guarded: HttpClient,
         settings: OrganizationSettings,
         *,
         shared: bool,

@@ -43,9 +43,9 @@ from heddle_connector.generation.events import (
     ToolCall,
     Usage,
 )
-from heddle_connector.http.client import Http, Request
+from heddle_connector.http import HttpClient, Request
 from heddle_connector.http.lines import LineDecoder
-from heddle_connector.http.provider_errors import BAD_JSON, stated_error
+from heddle_connector.http.provider_errors import BAD_JSON, error_in_body
 from heddle_connector.http.sse import SseDecoder
 from heddle_connector.sdk.threads import from_thread
 
@@ -62,7 +62,7 @@ __all__ = [
     "Example",
     "Extras",
     "FinishReason",
-    "Http",
+    "HttpClient",
     "InvalidRequestError",
     "LineDecoder",
     "Logprobs",
@@ -86,10 +86,10 @@ __all__ = [
     "Violation",
     "completion_body",
     "connector",
+    "error_in_body",
     "from_thread",
     "read_completion",
     "redact",
-    "stated_error",
 ]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -143,7 +143,7 @@ class Connector(ABC, Generic[SettingsT]):
     plugin: "ClassVar[Plugin]"
     """Set by the decorator `connector`."""
 
-    def __init__(self, settings: SettingsT, http: Http) -> None:
+    def __init__(self, settings: SettingsT, http: HttpClient) -> None:
         self.settings = settings
         self.http = http
         """The client for requests to the provider, with one pool for all connectors."""
@@ -206,7 +206,7 @@ class Plugin:
     name: str
     description: str
     settings: type[BaseSettings]
-    make: Callable[[Any, Http], Connector[Any]]
+    make: Callable[[Any, HttpClient], Connector[Any]]
     example: Example | None
 
 
