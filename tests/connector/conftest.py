@@ -20,4 +20,4 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in os.environ:
         if name.startswith("HEDDLE_"):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("HEDDLE_CONNECTOR_PICTURES_DIR", str(tmp_path / "pictures"))
+    monkeypatch.setenv("HEDDLE_CONNECTOR_IMAGES_DIR", str(tmp_path / "images"))

@@ -51,7 +51,7 @@ async def whole(
             plugins_dir=folder / "plugins",
         ),
         connector=ConnectorSettings(
-            listen=ANYWHERE, drain_wait=0, pictures_dir=folder / "pictures"
+            listen=ANYWHERE, drain_wait=0, images_dir=folder / "images"
         ),
         migration=MigrationSettings(
             listen=ANYWHERE,

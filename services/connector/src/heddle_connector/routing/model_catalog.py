@@ -1,4 +1,4 @@
-"""Which models there are, asked of all providers at once and remembered for a while."""
+"""The model catalog: asks all providers for their models in parallel, and caches the answers."""
 
 import asyncio
 import time
@@ -12,16 +12,16 @@ from heddle_runtime.errors import HeddleError
 
 from heddle_connector.sdk import Connector, Model
 
-PATIENCE = 3.0
-"""Seconds that a provider has to tell its models."""
-_FRESH = 60.0
-_FRESH_PROBLEM = 5.0  # short: someone may be mending it
+MAX_LIST_SECONDS = 3.0
+"""The time limit for a provider to list its models."""
+_CACHE_SECONDS = 60.0
+_PROBLEM_CACHE_SECONDS = 5.0  # short, because someone may be fixing the problem
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """The models of one connector, or why there are none."""
+class ModelList:
+    """The models of one connector, or the reason why there are none."""
 
     connector: str
     models: Sequence[Model] = ()
@@ -29,61 +29,66 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """A connector that a caller may use, or why he may not."""
+class Access:
+    """A connector that a caller may use, or the reason why the caller may not."""
 
     connector: Connector[Any] | None
-    only: frozenset[str] = frozenset()
-    """The models that he may use. If empty, all."""
+    allowed_models: frozenset[str] = frozenset()
+    """The models that the caller may use. Empty: all."""
     problem: str = ""
 
 
-class Catalog:
+class ModelCatalog:
     """Asks the connectors for their models."""
 
     def __init__(self) -> None:
-        # Each organisation's connectors are its own, and so are their models.
-        self._known: WeakKeyDictionary[Connector[Any], tuple[float, Listing]]
-        self._known = WeakKeyDictionary()
+        # Keyed by connector object: each organisation has connectors of its own.
+        self._cache: WeakKeyDictionary[Connector[Any], tuple[float, ModelList]]
+        self._cache = WeakKeyDictionary()
 
-    async def listings(self, offers: Mapping[str, Offer], seconds: float) -> Sequence[Listing]:
-        """Return the listings of connectors.
+    async def list_models(
+        self, connectors: Mapping[str, Access], seconds: float
+    ) -> Sequence[ModelList]:
+        """Return the models of connectors.
 
         Args:
-            offers: What the caller may use, by the connectors' names.
-            seconds: The time of the call; a provider gets three seconds of it at most.
+            connectors: What the caller may use, by connector name.
+            seconds: The time limit of the call; a provider gets at most three seconds of it.
         """
-        patience = min(PATIENCE, seconds)
+        limit = min(MAX_LIST_SECONDS, seconds)
         return await asyncio.gather(
-            *(self._offered(name, offer, patience) for name, offer in offers.items())
+            *(self._allowed(name, access, limit) for name, access in connectors.items())
         )
 
-    async def _offered(self, name: str, offer: Offer, patience: float) -> Listing:
-        if offer.connector is None:
-            return Listing(name, problem=offer.problem)
-        listing = await self._listing(name, offer.connector, patience)
-        if not offer.only:
-            return listing
-        return replace(listing, models=[m for m in listing.models if m.name in offer.only])
+    async def _allowed(self, name: str, access: Access, seconds: float) -> ModelList:
+        if access.connector is None:
+            return ModelList(name, problem=access.problem)
+        models = await self._cached(name, access.connector, seconds)
+        if not access.allowed_models:
+            return models
+        allowed = [model for model in models.models if model.name in access.allowed_models]
+        return replace(models, models=allowed)
 
-    async def _listing(self, name: str, connector: Connector[Any], patience: float) -> Listing:
-        end, known = self._known.get(connector, (0.0, None))
-        if known is not None and time.monotonic() < end:
-            return known
-        listing = await _ask(name, connector, patience)
-        fresh = _FRESH_PROBLEM if listing.problem else _FRESH
-        self._known[connector] = (time.monotonic() + fresh, listing)
-        return listing
+    async def _cached(self, name: str, connector: Connector[Any], seconds: float) -> ModelList:
+        expires, cached = self._cache.get(connector, (0.0, None))
+        if cached is not None and time.monotonic() < expires:
+            return cached
+        models = await _fetch(name, connector, seconds)
+        lifetime = _PROBLEM_CACHE_SECONDS if models.problem else _CACHE_SECONDS
+        self._cache[connector] = (time.monotonic() + lifetime, models)
+        return models
 
 
-async def _ask(name: str, connector: Connector[Any], patience: float) -> Listing:
+async def _fetch(name: str, connector: Connector[Any], seconds: float) -> ModelList:
     try:
-        async with asyncio.timeout(patience):
-            return Listing(name, await connector.models(patience))
+        async with asyncio.timeout(seconds):
+            return ModelList(name, await connector.models(seconds))
     except HeddleError as error:
-        return Listing(name, problem=error.message)
+        return ModelList(name, problem=error.message)
     except TimeoutError:
-        return Listing(name, problem=f"The provider did not answer within {patience:.1f} s.")
-    except Exception:  # a plugin of a stranger: it must not hide the models of others
-        log.exception("connector cannot tell its models", connector=name)
-        return Listing(name, problem="The connector failed. The cause is in the service's log.")
+        return ModelList(name, problem=f"The provider did not answer within {seconds:.1f} s.")
+    except Exception:  # third-party code, which must not hide the models of other connectors
+        log.exception("connector cannot list its models", connector=name)
+        return ModelList(
+            name, problem="The connector failed. The service's log contains the cause."
+        )
