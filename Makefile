@@ -8,6 +8,8 @@ STATE := .heddle
 UV := $(STATE)/uv/bin/uv
 UV_VERSION := 0.13.9
 BIN := $(VENV)/bin
+# What runs Heddle (for `make demo` and `make up`), and everything.
+INSTALLED := $(VENV)/.installed
 SYNCED := $(VENV)/.synced
 
 # Tests wait for a third of their time, so there is one process more than processors.
@@ -16,33 +18,39 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 2, 8))')
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(SYNCED) ## Ingest a manual, ask it a question with three tools, stream the answer
+# What `make demo` and `make up` use unless the environment says otherwise: see README.md, "Running it".
+# Both keep their data in the default folders under .heddle, so `make up` answers from the demo's collection.
+demo up: export HEDDLE_GATEWAY_DEVELOPMENT ?= true
+demo up: export HEDDLE_MIGRATION_ASSISTANTS_DIR ?= examples/assistants
+demo up: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
+
+demo: $(INSTALLED) ## Ingest a manual, ask it a question with three tools, stream the answer
 	@$(BIN)/python -m heddle_devstack.demo
 
-# What `make up` uses unless the environment says otherwise: see README.md, "Running it".
-up: export HEDDLE_GATEWAY_DEVELOPMENT ?= true
-up: export HEDDLE_MIGRATION_ASSISTANTS_DIR ?= examples/assistants
-up: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
-up: export HEDDLE_TOOLS_RUBRICS_DIR ?= examples/rubrics
-up: export HEDDLE_TOOLS_FILES_DIR ?= examples/files
-up: export HEDDLE_TOOLS_DATA_DIR ?= $(STATE)/knowledge
-
-up: $(SYNCED) ## Run every service in one process: HTTP on 8080, gRPC on 9101 to 9104
+up: $(INSTALLED) ## Run every service in one process: HTTP on 8080, gRPC on 9101 to 9104
 	@$(BIN)/python -m heddle_devstack
 
-install: $(SYNCED) ## Install everything into .venv
+install: $(SYNCED) ## Install everything into .venv, development tools included
 
 $(UV):
 	@echo "Installing uv $(UV_VERSION) into $(STATE)/uv"
 	@$(PYTHON) -m venv $(STATE)/uv
 	@$(STATE)/uv/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
-$(SYNCED): $(UV) uv.lock pyproject.toml $(wildcard */pyproject.toml services/*/pyproject.toml)
+PROJECTS := uv.lock pyproject.toml $(wildcard */pyproject.toml services/*/pyproject.toml)
+
+# `--inexact` keeps the development tools if they are installed already.
+$(INSTALLED): $(UV) $(PROJECTS)
+	@echo "Installing the locked packages that Heddle runs on into $(VENV)"
+	@$(UV) sync --frozen --inexact --no-dev --group demo --python $(PYTHON) --quiet
+	@touch $@
+
+$(SYNCED): $(UV) $(PROJECTS)
 	@echo "Installing the locked packages into $(VENV)"
 	@$(UV) sync --frozen --all-packages --all-groups --python $(PYTHON) --quiet
-	@touch $@
+	@touch $@ $(INSTALLED)
 
 proto: $(SYNCED) ## Format the contracts and generate their Python
 	cd protos && ../$(BIN)/buf format -w && ../$(BIN)/python generate.py
@@ -50,7 +58,7 @@ proto: $(SYNCED) ## Format the contracts and generate their Python
 format: $(SYNCED) ## Format the code
 	$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
 
-lint: $(SYNCED) ## Check style, types, layers and contracts
+lint: $(SYNCED) ## Check style, types, layers, contracts, prose and names
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -59,17 +67,36 @@ lint: $(SYNCED) ## Check style, types, layers and contracts
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o -\#format=binpb | ../$(BIN)/buf breaking -\#format=binpb \
 	  --against released.binpb --config '{"version": "v2", "breaking": {"use": ["FILE"]}}'
 	cd protos && ../$(BIN)/python generate.py --check
+	$(BIN)/python -m docs.prose
+	$(BIN)/python -m docs.project.graph
 
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
 
+docs: $(SYNCED) ## Build the documentation site into .heddle/site, without network
+	$(BIN)/python -m docs.reference.build
+
+docs-serve: $(SYNCED) ## Show the documentation site on 127.0.0.1:8000
+	$(BIN)/python -m docs.reference.build --serve
+
 release: $(SYNCED) ## Make a release from a clean tree: make release VERSION=0.2.0
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m docs.project.release $(VERSION)
+	$(BIN)/python -m docs.project.release $(VERSION)
 
 licences: $(SYNCED) ## Check the licence of every locked package
 	$(BIN)/python -m docs.project.licences
 
-test: $(SYNCED) ## Run the tests
+# Unit tests: folders whose tests start no service in a process of its own and ingest no documents.
+QUICK := tests/runtime
+
+quick: $(SYNCED) ## Run the unit tests
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive" $(QUICK)
+
+test: $(SYNCED) ## Run all tests with reduced counts
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive"
+	$(BIN)/pytest -m "alone and not exhaustive"
+
+test-all: export HYPOTHESIS_PROFILE = full
+test-all: $(SYNCED) ## Run all tests with full counts
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone"
 	$(BIN)/pytest -m alone
 
@@ -81,6 +108,12 @@ bench-agent: $(UV) ## Measure how well the deciders of the agent choose
 bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 	$(BIN)/python -m benchmarks.gateway
 
-check: lint test ## Everything CI does
+graph: $(SYNCED) ## Print the import graph of the packages and their sizes, and check their limits
+	@$(BIN)/python -m docs.project.graph
 
-.PHONY: help demo up install proto format lint release-contract release licences test bench bench-agent check
+fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 (as root)
+	@$(PYTHON) tests/fresh/machine.py
+
+check: lint test ## Run lint and test: all that CI does
+
+.PHONY: help demo up install proto format lint release-contract docs docs-serve release licences quick test test-all bench bench-agent graph fresh check

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
-from heddle_orchestrator.agent.deciders import Deciders
 from heddle_orchestrator.agent.decision import Candidate, Decision, UndecidedError, message
-from heddle_orchestrator.agent.guard import RepeatGuard
 from heddle_orchestrator.agent.policy import is_greeting, respond
-from heddle_orchestrator.agent.rules import decided
-from heddle_orchestrator.agent.state import State, begun
-from heddle_orchestrator.agent.validation import checked
-from heddle_tools_service.affinity import Affinities
+from heddle_orchestrator.agent.repeat_detection import RepeatDetector
+from heddle_orchestrator.agent.routers.registry import Routers
+from heddle_orchestrator.agent.routers.rules import decide_by_rules
+from heddle_orchestrator.agent.state import State, initial_state
+from heddle_orchestrator.agent.validation import validated
+from heddle_tools_service.semantic_similarity import SemanticSimilarity
 
 from benchmarks.agent import questions, tools
 from benchmarks.agent.comparing import compared
@@ -66,7 +66,7 @@ async def measured(
     model: assistant_pb2.ModelRef,
     decider: str,
     asked: QuestionSet,
-    affinities: Affinities | None,
+    similarity: SemanticSimilarity | None,
 ) -> Figures:
     """Return how a decider does on questions, each the first of a run of its own.
 
@@ -75,24 +75,24 @@ async def measured(
         model: Who is asked.
         decider: Who decides.
         asked: The tools and the questions.
-        affinities: Compares requests with tools, for deciders that want it; None leaves it out.
+        similarity: Compares requests with tools, for deciders that want it; None leaves it out.
     """
-    chooser = Deciders(None).of(decider, model.connector)
+    chooser = Routers(None).get(decider, model.connector)
     ask = asking(stub, model)
     right = own = arguments = fell_back = 0
     wrong = []
     began, worked = time.perf_counter(), time.process_time()
     for each in asked.questions:
-        state = begun([message(chat_pb2.ROLE_USER, each.text)])
+        state = initial_state([message(chat_pb2.ROLE_USER, each.text)])
         offered = asked.tools
         if is_greeting(each.text):
             made = respond("A greeting.")
         else:
             try:
-                if chooser.compares and affinities is not None:
-                    offered = await compared(affinities, each.text, offered)
+                if chooser.uses_affinity and similarity is not None:
+                    offered = await compared(similarity, each.text, offered)
                 found = await chooser.decide(ask, state, offered)
-                made = checked(found, offered, RepeatGuard(state))
+                made = validated(found, offered, RepeatDetector(state))
             except UndecidedError as error:
                 made = _ruled(state, offered, str(error))
             except Exception as error:  # noqa: BLE001 - as the loop does
@@ -130,8 +130,8 @@ async def measured(
 
 
 def _ruled(state: State, offered: Sequence[Candidate], why: str) -> Decision:
-    ruled = decided(state, offered)
-    return Decision(ruled.choices, ruled.reason, ruled.decider, why)
+    ruled = decide_by_rules(state, offered)
+    return Decision(ruled.choices, ruled.reason, ruled.router, why)
 
 
 async def main() -> None:
@@ -154,12 +154,12 @@ async def main() -> None:
                 _print(found[-1])
     if "embedded" in models:
         asked = [_every(each, given.every) for each in _sets(given.sets, given.only)]
-        async with embedded() as stub, aclosing(Affinities()) as affinities:
+        async with embedded() as stub, aclosing(SemanticSimilarity()) as similarity:
             for decider in given.deciders:
                 for each in asked:
                     if decider in _DEAR and not (given.only or each.name in _FOR_ALL):
                         continue
-                    near = None if given.alone else affinities
+                    near = None if given.alone else similarity
                     found.append(await measured(stub, EMBEDDED, decider, each, near))
                     _print(found[-1])
     _RESULTS.parent.mkdir(parents=True, exist_ok=True)

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 from heddle.tool.v1 import tool_pb2
 from heddle_orchestrator.agent.decision import Candidate
-from heddle_tools_service.affinity import Affinities
+from heddle_tools_service.semantic_similarity import SemanticSimilarity
 
 _SECONDS = 600.0
 
 
 async def compared(
-    affinities: Affinities, request: str, tools: Sequence[Candidate]
+    similarity: SemanticSimilarity, request: str, tools: Sequence[Candidate]
 ) -> list[Candidate]:
-    """Return the tools with their affinities, as `AssessTools` tells them."""
+    """Return the tools with their similarity, as `AssessTools` tells them."""
     told = [
         tool_pb2.Assessment(
             id=each.name,
@@ -23,7 +23,7 @@ async def compared(
         )
         for each in tools
     ]
-    await affinities.tell(request, told, _SECONDS)
+    await similarity.compare(request, told, _SECONDS)
     return [
         replace(each, affinity=found.affinity) if found.HasField("affinity") else each
         for each, found in zip(tools, told, strict=True)

@@ -14,11 +14,11 @@ from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle_connector.app import ConnectorSettings
 from heddle_connector.app import app as connectors
-from heddle_orchestrator.agent.asking import Asking
 from heddle_orchestrator.agent.decision import Candidate
-from heddle_orchestrator.agent.labels import labels_of
-from heddle_orchestrator.agent.words import words
-from heddle_orchestrator.forwarding import forward
+from heddle_orchestrator.agent.model_client import ModelClient
+from heddle_orchestrator.agent.routers.tool_labels import labels_of
+from heddle_orchestrator.agent.word_matching import words
+from heddle_orchestrator.event_mapping import map_events
 from heddle_orchestrator.functions.budget import Budget
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
@@ -46,7 +46,7 @@ class Patience:
         return _SECONDS
 
 
-def asking(stub: "ConnectorServiceAsyncStub", model: assistant_pb2.ModelRef) -> Asking:
+def asking(stub: "ConnectorServiceAsyncStub", model: assistant_pb2.ModelRef) -> ModelClient:
     """Return a way of asking a model that counts its tokens."""
 
     async def generate(
@@ -54,11 +54,11 @@ def asking(stub: "ConnectorServiceAsyncStub", model: assistant_pb2.ModelRef) -> 
     ) -> list[orchestrator_pb2.RunEvent]:
         answered = await stub.GenerateWholeMessage(order, **new_call_options(_SECONDS))
         made = orchestrator_pb2.RunCompletionResponse()
-        forward(answered.events[:], made.events)
+        map_events(answered.events[:], made.events)
         return made.events[:]
 
     budget = Budget(rounds=1_000_000, seconds=1e9, tokens=10**12)
-    return Asking(assistant_pb2.Assistant(model=model), Patience(), generate, budget)
+    return ModelClient(assistant_pb2.Assistant(model=model), Patience(), generate, budget)
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle_orchestrator.agent.decision import TEXT_RESPONSE, Candidate
-from heddle_orchestrator.bindings import Bound
+from heddle_orchestrator.tools.bindings import BoundTool
 
 from benchmarks.agent.questions import FAST, HYBRID, PAGES, WEB
 
@@ -22,7 +22,7 @@ def candidate(
         description,
         schema,
         [(request, json.dumps(inputs)) for request, inputs in examples],
-        Bound(name, assistant_pb2.ToolBinding(tool=name), 10.0, binding_id=name),
+        BoundTool(name, assistant_pb2.ToolBinding(tool=name), 10.0, binding_id=name),
         name,
     )
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 import uvloop
 from heddle_connector.http import HttpClient, Request, http_client
-from heddle_gateway.protocol import careful
+from heddle_gateway.http.connection import limited_protocol
 from heddle_runtime.server import settle
 
 from benchmarks.gateway import accounting
@@ -30,7 +30,7 @@ from benchmarks.gateway.steps import STEPS, Step
 from benchmarks.gateway.systems import System
 
 if TYPE_CHECKING:
-    from heddle_gateway.line import Line
+    from heddle_gateway.http.connection import Connection
 
 ROUNDS = 5
 _JSON = ((b"content-type", b"application/json"),)
@@ -45,7 +45,7 @@ async def serve(port: int, upstream: int, step: Step) -> None:
             uvicorn.Config(
                 _application(http, url, step),
                 port=port,
-                http=careful(15.0),
+                http=limited_protocol(15.0),
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -62,11 +62,11 @@ def _application(
     settle()
 
     async def application(scope: Message, _: Receive, __: Send) -> None:
-        line: Line = scope["state"].pop("line")
+        connection: Connection = scope["state"].pop("connection")
         answer = await step(
-            lambda body: http.fetch(Request(url, _HEADERS, 100.0, body)), line.take()
+            lambda body: http.fetch(Request(url, _HEADERS, 100.0, body)), connection.take_body()
         )
-        line.reply(200, _JSON, b"content-length: %d\r\n" % len(answer), answer)
+        connection.respond(200, _JSON, b"content-length: %d\r\n" % len(answer), answer)
 
     return application
 

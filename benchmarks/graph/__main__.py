@@ -13,16 +13,16 @@ from typing import TypeVar
 
 import msgspec
 import psutil
-from heddle_tools_service.knowledge.cutting.chunks import Chunk, chunk
-from heddle_tools_service.knowledge.graph.graphs import CollectionGraph
-from heddle_tools_service.knowledge.graph.records import Answer, AskPaths, AskThemes, Held, Part
-from heddle_tools_service.knowledge.reading.blocks import ParsedDocument
-from heddle_tools_service.knowledge.workers.worker import WorkerProcess
+from heddle_knowledge.chunking.chunks import Chunk, chunk
+from heddle_knowledge.graph.graphs import CollectionGraph
+from heddle_knowledge.graph.records import Answer, AskPaths, AskThemes, Held, Part
+from heddle_knowledge.reading.blocks import ParsedDocument
+from heddle_knowledge.workers.worker import WorkerProcess
 
 from benchmarks.graph.corpus import documents
 
-_EXTRACTION = "heddle_tools_service.knowledge.graph.extraction"
-_NETWORK = "heddle_tools_service.knowledge.graph.network_worker"
+_EXTRACTION = "heddle_knowledge.graph.extraction"
+_NETWORK = "heddle_knowledge.graph.entity_graph_worker"
 _SECONDS = 3_600.0
 _WAYS = 100
 AnswerT = TypeVar("AnswerT")

@@ -22,7 +22,7 @@ from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.server import running
-from heddle_tools_service.app import NOWHERE, ToolsSettings, app
+from heddle_tools_service.app import NO_SERVICE, ToolsSettings, app
 
 from benchmarks.pages.manuals import fetch
 
@@ -68,7 +68,7 @@ def _is_contents(page: pypdfium2.PdfPage) -> bool:
 async def service(folder: Path) -> AsyncGenerator["pb_grpc.KnowledgeServiceAsyncStub"]:
     """Run the tools service on a folder and yield a way to its knowledge."""
     settings = ToolsSettings(
-        listen="127.0.0.1:0", data_dir=folder, assistants_address=NOWHERE, drain_wait=0
+        listen="127.0.0.1:0", data_dir=folder, assistants_address=NO_SERVICE, drain_wait=0
     )
     async with (
         running(app(settings), settings) as started,

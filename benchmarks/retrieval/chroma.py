@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
-from heddle_tools_service.knowledge.embedders.embedding import Kind, Vectors, load_model
+from heddle_knowledge.embedders.embedding import Kind, Vectors, load_model
 
 from benchmarks.retrieval.labelled import Labelled
 

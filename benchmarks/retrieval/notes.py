@@ -15,11 +15,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from heddle_tools_service.knowledge.embedders.embedding import Embedder, MiniLmEmbedder
-from heddle_tools_service.knowledge.engines.address import open_engine
-from heddle_tools_service.knowledge.shelves import open_shelves
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
-from heddle_tools_service.knowledge.testing import HashingEmbedder
+from heddle_knowledge.collection_store import open_shelves
+from heddle_knowledge.embedders.embedding import Embedder, MiniLmEmbedder
+from heddle_knowledge.engines.address import open_engine
+from heddle_knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.testing import HashingEmbedder
 
 from benchmarks.gateway.accounting import our_seconds
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 import psutil
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.store import KnowledgeStore, open_store
 
 from benchmarks.gateway.processes import REPOSITORY
 from benchmarks.gateway.report import circumstances

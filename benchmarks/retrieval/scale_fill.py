@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
-from heddle_tools_service.knowledge import tables
-from heddle_tools_service.knowledge.embedders.embedding import Vectors
-from heddle_tools_service.knowledge.engines.address import open_engine
-from heddle_tools_service.knowledge.engines.conditions import labels
-from heddle_tools_service.knowledge.names import document_id
-from heddle_tools_service.knowledge.shelves import open_shelves
-from heddle_tools_service.knowledge.store import open_store
+from heddle_knowledge import tables
+from heddle_knowledge.collection_store import open_shelves
+from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.engines.address import open_engine
+from heddle_knowledge.engines.conditions import labels
+from heddle_knowledge.names import document_id
+from heddle_knowledge.store import open_store
 
 from benchmarks.retrieval.scale_texts import Text, read
 from benchmarks.retrieval.scale_vectors import TokenMeans

@@ -12,9 +12,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from heddle_tools_service.knowledge.embedders.embedding import Kind, MiniLmEmbedder, Vectors
-from heddle_tools_service.knowledge.records import Ingested
-from heddle_tools_service.knowledge.store import open_store
+from heddle_knowledge.embedders.embedding import Kind, MiniLmEmbedder, Vectors
+from heddle_knowledge.records import Ingested
+from heddle_knowledge.store import open_store
 
 from benchmarks.gateway.accounting import our_seconds
 from benchmarks.retrieval.scale_fill import COLLECTION

@@ -9,9 +9,9 @@ from statistics import fmean
 import lancedb
 import msgspec
 import numpy as np
-from heddle_tools_service.knowledge.records import Comparison, Passage
-from heddle_tools_service.knowledge.searching.filters import matching
-from heddle_tools_service.knowledge.store import KnowledgeStore
+from heddle_knowledge.records import Comparison, Passage
+from heddle_knowledge.searching.filters import matching
+from heddle_knowledge.store import KnowledgeStore
 from lancedb.rerankers import RRFReranker
 
 from benchmarks.retrieval.scale_fill import COLLECTION, KEY, TOP, VALUE, Truth

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from heddle_tools_service.knowledge.embedders.embedding import EmbedderInfo, Kind, Vectors
+from heddle_knowledge.embedders.embedding import EmbedderInfo, Kind, Vectors
 from tokenizers import Tokenizer
 
 from benchmarks.retrieval.scale_texts import read

@@ -58,8 +58,14 @@ def release(root: Path, version: str) -> None:
     today = dt.datetime.now(dt.UTC).date()
     section = f"{_UNRELEASED}\n## {version} ({today})\n"
     changelog.write_text(changelog.read_text().replace(_UNRELEASED, section, 1))
-    subprocess.run(
-        ["buf", "build", "--exclude-source-info", "-o", "released.binpb"],  # noqa: S607
+    subprocess.run(  # noqa: S603 - fixed arguments
+        [
+            Path(sys.executable).with_name("buf"),
+            "build",
+            "--exclude-source-info",
+            "-o",
+            "released.binpb",
+        ],
         cwd=root / "protos",
         check=True,
     )

@@ -5,14 +5,7 @@ They find what stands in them, so that the agent can be tried without ingesting 
 
 from typing import Any
 
-from heddle_tools_service.sdk import (
-    Example,
-    ToolArguments,
-    ToolCall,
-    ToolError,
-    ToolResult,
-    tool,
-)
+from heddle_tools_service.sdk import Example, ToolArguments, ToolCall, ToolError, ToolResult, tool
 from pydantic import Field
 
 _GUIDE = "Loom guide"

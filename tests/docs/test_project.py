@@ -72,11 +72,11 @@ def test_an_exception_for_development_does_not_serve_the_product() -> None:
 
 
 def test_every_member_states_the_licence_and_the_same_version() -> None:
-    found = projects(ROOT)
+    members = projects(ROOT)
 
-    assert len(found) > 8
-    assert {project["license"] for project in found} == {"Apache-2.0"}
-    assert len({project["version"] for project in found}) == 1
+    assert len(members) > 8
+    assert {project["license"] for project in members} == {"Apache-2.0"}
+    assert len({project["version"] for project in members}) == 1
     assert "Apache License" in (ROOT / "LICENSE").read_text()[:300]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import yaml
 from docs.shell import run
 from heddle_migration_service.documents import AssistantDocument
-from heddle_tools_service.registry import Registry
 from integration.whole import Whole, whole
+from tools_service.serving import discovered
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -26,7 +26,7 @@ def test_each_tool_of_the_guide_is_a_file_of_under_forty_lines_that_loads() -> N
     assert text in blocks("python")
     assert len(text.splitlines()) < 40
     assert len((plugins / "proverbs.py").read_text().splitlines()) < 40
-    assert {"glossary", "proverbs"} <= {tool.name for tool in Registry.discover(plugins)}
+    assert {"glossary", "proverbs"} <= {tool.name for tool in discovered(plugins)}
 
 
 def test_the_assistant_of_the_guide_is_one() -> None:
@@ -35,7 +35,7 @@ def test_the_assistant_of_the_guide_is_one() -> None:
     for binding in bindings:
         for tool in yaml.safe_load(binding)["tools"]:
             assert tool["mode"] == "function"
-            assert tool["type"] in {each.name for each in Registry.discover(None)}
+            assert tool["type"] in {each.name for each in discovered(None)}
     assert AssistantDocument.model_validate(yaml.safe_load(document)).tools[0].slot == "context"
 
 

@@ -13,7 +13,7 @@ from gateway.neighbours import Neighbours, serving_neighbours
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_gateway.app import GatewaySettings, app
-from heddle_gateway.server import serving
+from heddle_gateway.http.server import serving
 from heddle_migration_service.accounts.opening import AccountSettings, account_service
 from heddle_migration_service.database.engine import open_database
 from heddle_migration_service.database.upgrading import upgrade
@@ -121,7 +121,7 @@ async def accounts(folder: Path) -> AsyncGenerator[Running]:
 async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerator[Bench]:
     """Yield a gateway, the organisation `uni` and its user `ann@uni.example`."""
     neighbours = Neighbours()
-    given = {"address": "127.0.0.1:0", "drain_wait": 0.0, "shutdown_grace": 0.5, "api_key": KEY}
+    given = {"listen": "127.0.0.1:0", "drain_wait": 0.0, "shutdown_grace": 0.5, "api_key": KEY}
     complete = GatewaySettings.model_validate(
         {**given, **settings, "HEDDLE_IDENTITY_SECRET": SECRET}
     )

@@ -11,7 +11,7 @@ import pytest
 from gateway.library import Library, library
 from gateway.neighbours import Neighbours, Orchestrator, serving_neighbours
 from heddle_gateway.app import GatewaySettings, app
-from heddle_gateway.server import serving
+from heddle_gateway.http.server import serving
 from integration.browser import browser
 
 KEY = "lamb_test_key_0123456789"
@@ -50,7 +50,7 @@ async def gateway(
 ) -> AsyncGenerator[Bench]:
     """Yield a gateway with these settings."""
     neighbours = Neighbours()
-    given: dict[str, Any] = {"address": "127.0.0.1:0", "drain_wait": 0.0, "shutdown_grace": 0.5}
+    given: dict[str, Any] = {"listen": "127.0.0.1:0", "drain_wait": 0.0, "shutdown_grace": 0.5}
     if not settings.get("development"):
         given["api_key"] = KEY
     complete = GatewaySettings.model_validate(

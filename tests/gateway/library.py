@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 from gateway.neighbours import Connectors, Neighbours
 from heddle_gateway.app import GatewaySettings, app
-from heddle_gateway.peers import SERVICES, Peers
-from heddle_gateway.server import serving
+from heddle_gateway.http.server import serving
+from heddle_gateway.services import SERVICES, ServiceClients
 from heddle_migration_service.app import MigrationSettings
 from heddle_migration_service.app import app as migration_app
 from heddle_migration_service.database.engine import Database, open_database
@@ -132,10 +132,10 @@ async def library(
     url = f"sqlite:///{folder}/heddle.db"
     quick = {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0, "shutdown_grace": 0.2}
     own = GatewaySettings.model_validate(
-        {**quick, "address": "127.0.0.1:0", "api_keys": folder / "keys" / "keys.json", **settings}
+        {**quick, "listen": "127.0.0.1:0", "api_keys": folder / "keys" / "keys.json", **settings}
     )
     kept = MigrationSettings.model_validate(
-        {**quick, "address": "127.0.0.1:0", "database": url, "assistants_dir": folder}
+        {**quick, "listen": "127.0.0.1:0", "database": url, "assistants_dir": folder}
     )
     neighbours = Neighbours(connectors=connectors())
 
@@ -150,7 +150,7 @@ async def library(
         real = await exits.enter_async_context(running(migration_app(kept), kept))
         to_others = await exits.enter_async_context(channel(scripted.address))
         to_real = await exits.enter_async_context(channel(real.address, *SERVICES["assistants"]))
-        peers = Peers.over(to_others, to_others, to_others, to_real)
+        peers = ServiceClients.over(to_others, to_others, to_others, to_real)
         address = await exits.enter_async_context(serving(app(own, peers), own))
         database = await exits.enter_async_context(open_database(url))
         await upgrade(database)

@@ -20,8 +20,8 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     Status,
 )
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
-from heddle_gateway.completions import TOOLS_RAN
-from heddle_gateway.peers import SERVICES, Peers
+from heddle_gateway.openai.chat.completions import TOOLS_RAN
+from heddle_gateway.services import SERVICES, ServiceClients
 from heddle_runtime.call_metadata import Caller, caller
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, NotFoundError, to_status
@@ -284,7 +284,7 @@ class Neighbours:
 @asynccontextmanager
 async def serving_neighbours(
     neighbours: Neighbours, transport: str, secret: str | None = None
-) -> AsyncGenerator[Peers]:
+) -> AsyncGenerator[ServiceClients]:
     """Yield the peers, over gRPC (`rpc`) or called directly (`local`)."""
 
     @asynccontextmanager
@@ -296,8 +296,8 @@ async def serving_neighbours(
     )
     async with running(app(), settings) as service:
         if transport == "local":
-            yield Peers.over(*[service.local] * 4)
+            yield ServiceClients.over(*[service.local] * 4)
             return
         contracts = [contracts[0] for contracts in SERVICES.values()]
         async with channel(service.address, *contracts) as connection:
-            yield Peers.over(*[connection] * 4)
+            yield ServiceClients.over(*[connection] * 4)

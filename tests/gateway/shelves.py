@@ -10,15 +10,15 @@ from typing import Any
 import httpx
 from gateway.library import PEOPLE, SECRET
 from heddle_gateway.app import GatewaySettings, app
-from heddle_gateway.peers import Peers
-from heddle_gateway.server import serving
+from heddle_gateway.http.server import serving
+from heddle_gateway.services import ServiceClients
+from heddle_knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.server import running
 from heddle_runtime.settings import ServiceSettings
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
-from heddle_tools_service.knowledge.testing import HashingEmbedder
 from integration.browser import browser
+from knowledge.opening import knowledge_and_files
 from openai import AsyncOpenAI
-from tools_service.opening import knowledge_and_files
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ async def shelves(folder: Path, **settings: Any) -> AsyncIterator[Shelves]:
     (folder / "keys.json").write_text(json.dumps(keys))
     quick = {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0, "shutdown_grace": 0.2}
     own = GatewaySettings.model_validate(
-        {**quick, "address": "127.0.0.1:0", "api_keys": folder / "keys.json", **settings}
+        {**quick, "listen": "127.0.0.1:0", "api_keys": folder / "keys.json", **settings}
     )
-    theirs = ServiceSettings.model_validate({**quick, "address": "127.0.0.1:0"})
+    theirs = ServiceSettings.model_validate({**quick, "listen": "127.0.0.1:0"})
     async with AsyncExitStack() as exits:
         store = await exits.enter_async_context(open_store(folder / "store", HashingEmbedder()))
         services = knowledge_and_files(store, folder / "uploads")
         behind = (await exits.enter_async_context(running(services, theirs))).local
-        peers = Peers.over(behind, behind, behind, behind)
+        peers = ServiceClients.over(behind, behind, behind, behind)
         url = f"http://{await exits.enter_async_context(serving(app(own, peers), own))}"
         people: dict[str, httpx.AsyncClient] = {}
         clients: dict[str, AsyncOpenAI] = {}

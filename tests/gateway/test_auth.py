@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from gateway.conftest import KEY, Bench, Start
 from heddle_gateway.app import GatewaySettings
-from heddle_gateway.keyring import Holder, Keyring, read_keys
+from heddle_gateway.auth.keys_file import Keyring, Principal, read_keys
 from heddle_runtime.identity import Identity
 from pydantic import SecretStr, ValidationError
 
@@ -137,8 +137,8 @@ async def test_who_sends_no_key_where_none_is_needed_is_nobody(
 
 
 def test_all_keys_take_the_same_steps() -> None:
-    keyring = Keyring({KEY: Holder(Identity("ana"))})
-    assert keyring.holder(KEY) == Holder(Identity("ana"))
+    keyring = Keyring({KEY: Principal(Identity("ana"))})
+    assert keyring.holder(KEY) == Principal(Identity("ana"))
     assert keyring.holder("") is None
     assert keyring.holder(KEY[:-1]) is None
     assert keyring.holder("\ud800") is None
@@ -171,17 +171,17 @@ def test_a_wrong_keys_file_is_refused_without_showing_keys(
 def test_a_keys_file_may_be_json(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
     path.write_text(json.dumps({KEY: {"subject": "ana", "scopes": ["a"], "trusted": True}}))
-    assert read_keys(path) == {KEY: Holder(Identity("ana", scopes=("a",)), trusted=True)}
+    assert read_keys(path) == {KEY: Principal(Identity("ana", scopes=("a",)), trusted=True)}
 
 
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
         ({}, "set HEDDLE_GATEWAY_API_KEY"),
-        ({"development": True, "address": "0.0.0.0:1", "HEDDLE_ALLOW_ANONYMOUS": True}, "develop"),
+        ({"development": True, "listen": "0.0.0.0:1", "HEDDLE_ALLOW_ANONYMOUS": True}, "develop"),
         ({"api_key": SecretStr("0p3n-w3bu!")}, "everybody knows"),
         ({"api_key": SecretStr("too-short")}, "at least 16"),
-        ({"api_key": SecretStr(KEY), "address": "unix:/tmp/x"}, "host:port"),
+        ({"api_key": SecretStr(KEY), "listen": "unix:/tmp/x"}, "host:port"),
     ],
 )  # fmt: skip
 def test_there_is_no_open_door_by_default(given: dict[str, Any], complaint: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from gateway.accounts import ANN, gateway
 from gateway.conftest import KEY, Start
-from heddle_gateway.issued_keys import REMEMBERED
+from heddle_gateway.auth.issued_keys import REMEMBERED
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.identity import Identity
 

@@ -18,8 +18,9 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     ToolStarted,
 )
 from heddle.tool.v1.tool_pb2 import FileChange, Source
-from heddle_gateway.fold import Answer
-from heddle_gateway.sse import Frames, View
+from heddle_gateway.openai.chat.aggregation import Answer
+from heddle_gateway.openai.chat.stream_encoder import Frames
+from heddle_gateway.settings import EventView
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,7 +49,7 @@ def status(action: str, description: str, *, done: bool) -> dict[str, Any]:
     return {"type": "status", "data": data}
 
 
-def frames(view: View = "openwebui", *, usage: bool = False, model: str = "m") -> Frames:
+def frames(view: EventView = "openwebui", *, usage: bool = False, model: str = "m") -> Frames:
     return Frames("chatcmpl-1", 1, model, view, usage=usage)
 
 
@@ -345,7 +346,7 @@ def test_decisions_and_outputs_are_not_told_if_unwanted() -> None:
 
 
 @pytest.mark.parametrize("view", ["openwebui", "reasoning", "none"])
-def test_a_whole_answer_tells_what_a_stream_tells_in_its_order(view: View) -> None:
+def test_a_whole_answer_tells_what_a_stream_tells_in_its_order(view: EventView) -> None:
     happened = [CHOSEN, PUT_OUT, CHOSEN, text("a"), PUT_OUT, DONE]
     streamed = [
         chunk["heddle"] for chunk in chunks(frames(view).batch(happened)) if "heddle" in chunk

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from google.protobuf.json_format import MessageToJson, Parse
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionResponse
-from heddle_gateway.fold import Answer
-from heddle_gateway.sse import Frames
-from heddle_gateway.translate import order
+from heddle_gateway.openai.chat.aggregation import Answer
+from heddle_gateway.openai.chat.request import order
+from heddle_gateway.openai.chat.stream_encoder import Frames
 
 FOLDER = Path(__file__).parents[1] / "golden" / "gateway"
 CASES = sorted(path.name for path in FOLDER.iterdir())

@@ -9,8 +9,8 @@ import pytest
 from gateway.accounts import ANN, gateway
 from gateway.conftest import KEY, Start
 from heddle.account.v1 import account_pb2 as pb
-from heddle_gateway.issued_keys import IssuedKeys
-from heddle_gateway.keyring import Holder
+from heddle_gateway.auth.issued_keys import IssuedKeys
+from heddle_gateway.auth.keys_file import Principal
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import (
     PermissionDeniedError,
@@ -128,7 +128,7 @@ async def test_a_failure_says_nothing_about_the_key_and_is_forgotten(error: Exce
     keys = issued(accounts)
     with pytest.raises(UnavailableError):
         await keys.holder("hk_a")
-    assert await keys.holder("hk_a") == Holder(Identity("hk_a", "uni"))
+    assert await keys.holder("hk_a") == Principal(Identity("hk_a", "uni"))
 
 
 async def test_keys_are_asked_for_in_the_gateways_own_name() -> None:

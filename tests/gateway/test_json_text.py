@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from heddle_gateway.json_text import parse
+from heddle_gateway.http.json_text import parse
 from heddle_runtime.errors import InvalidRequestError
 from hypothesis import given
 from hypothesis import strategies as st

@@ -10,10 +10,9 @@ import pytest
 from gateway.shelves import Shelves, key_of, shelves
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
-from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Assistant
 from integration.browser import browser
-from tools_service.serving import said, serving, text_of
+from tools_service.serving import discovering, said, serving, text_of
 
 LAMBS = {"name": "weaving_course", "description": "Looms.", "owner": "7", "visibility": "private"}
 
@@ -185,7 +184,7 @@ async def test_the_tools_of_heddle_search_another_heddle(shelf: Shelves, tool: s
 
     async with browser() as http:
         bases = KnowledgeBases(nothing_here, server_of, http, http, 10)
-        async with serving(Registry.discover(None), knowledge=bases) as client:
+        async with serving(discovering(None), knowledge=bases) as client:
             config = {"collections": [path.rpartition("/")[2]]}
             # The assistant's owner may not read the collection here: the key may, over there.
             asker = said("What is a shed?", owner="eve@example.com", organization="college")

@@ -13,7 +13,7 @@ import pytest
 from gateway.conftest import KEY, Bench, gateway
 from gateway.neighbours import DONE, HELLO, text
 from heddle_gateway.app import GatewaySettings, app, connect
-from heddle_gateway.server import serving
+from heddle_gateway.http.server import serving
 from integration.browser import browser
 from runtime.ports import free_port
 
@@ -80,7 +80,7 @@ async def test_services_that_are_not_there_are_told_apart_and_waited_for() -> No
     nowhere = f"127.0.0.1:{free_port()}"
     settings = GatewaySettings.model_validate(
         {
-            "address": "127.0.0.1:0",
+            "listen": "127.0.0.1:0",
             "api_key": KEY,
             "drain_wait": 0.0,
             **{

@@ -14,9 +14,9 @@ from heddle_connector.app import ConnectorSettings
 from heddle_devstack import StackSettings, stack
 from heddle_devstack.settings import DevstackSettings
 from heddle_gateway.app import GatewaySettings
-from heddle_gateway.description import document
+from heddle_gateway.http.openapi import document
+from heddle_gateway.http.server import serving
 from heddle_gateway.routes import ROUTES, Access
-from heddle_gateway.server import serving
 from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
 from heddle_tools_service.app import ToolsSettings
@@ -79,7 +79,7 @@ async def heddle(folder: Path) -> AsyncGenerator[str]:
     for name in ("plugins", "files", "rubrics"):
         (folder / name).mkdir()
     write_assistant(folder, "1", EXAMPLE)
-    quiet: dict[str, Any] = {"address": "127.0.0.1:0", "drain_wait": 0}
+    quiet: dict[str, Any] = {"listen": "127.0.0.1:0", "drain_wait": 0}
     settings = StackSettings(
         devstack=DevstackSettings(),
         gateway=GatewaySettings.model_validate({**quiet, "api_key": KEY}),

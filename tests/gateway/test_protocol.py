@@ -10,7 +10,7 @@ import uvicorn
 from gateway.conftest import Start
 from gateway.neighbours import text
 from gateway.test_disconnects import request
-from heddle_gateway.protocol import careful
+from heddle_gateway.http.connection import limited_protocol
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
@@ -52,9 +52,9 @@ class Counted:
 
 @asynccontextmanager
 async def serving(writes: list[bytes] | None = None) -> AsyncGenerator[int]:
-    """Yield the port of a server whose connections are careful ones."""
+    """Yield the port of a server whose connections are limited_protocol ones."""
 
-    class Counting(careful(5.0)):  # type: ignore[misc] # a class that a function returns
+    class Counting(limited_protocol(5.0)):  # type: ignore[misc] # a class that a function returns
         def connection_made(self, transport: Any) -> None:
             super().connection_made(Counted(transport, [] if writes is None else writes))
 

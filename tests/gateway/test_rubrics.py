@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gateway.library import Library, library
-from heddle_gateway.description import document
+from heddle_gateway.http.openapi import document
 from migration.stored import keep_rubric
 
 ESSAY: dict[str, Any] = document()["components"]["schemas"]["Rubric"]["examples"][0]["content"]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_gateway.json_text import Place, parse
-from heddle_gateway.search_filters import condition
+from heddle_gateway.http.json_text import Place, parse
+from heddle_gateway.openai.search_filters import condition
 from heddle_runtime.errors import InvalidRequestError
 
 PLACE = Place(parse(b"{}")[1])

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from heddle.chat.v1 import chat_pb2
-from heddle_gateway.translate import Order, order
+from heddle_gateway.openai.chat.request import Order, order
 from heddle_runtime.errors import InvalidRequestError
 from hypothesis import given
 from hypothesis import strategies as st

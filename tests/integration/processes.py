@@ -57,9 +57,11 @@ class Processes:
         until = time.monotonic() + seconds
         while not self.is_ready(module):
             if time.monotonic() > until or self.running[module].poll() is not None:
-                log = (self.folder / f"{module}.log").read_text()
-                raise AssertionError(f"{module} does not start:\n{log[-3000:]}")
+                raise AssertionError(f"{module} does not start:\n{self.log(module)[-3000:]}")
             time.sleep(0.02)
+
+    def log(self, module: str) -> str:
+        return (self.folder / f"{module}.log").read_text()
 
     def is_ready(self, module: str) -> bool:
         if module == GATEWAY:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -11,6 +12,7 @@ from integration.browser import browser
 from integration.processes import GATEWAY, MODULES, Processes, processes
 from integration.provider import SLOW, providing
 from integration.whole import write_assistant
+from patience import until
 
 CLIENTS = 6
 TOOLS = "heddle_tools_service"
@@ -47,7 +49,7 @@ async def test_requests_end_and_the_stack_recovers(tmp_path: Path) -> None:
             for module in MODULES:
                 tally = Tally()
                 load = [asyncio.create_task(_ask_on(heddle, tally, module)) for _ in range(CLIENTS)]
-                await asyncio.sleep(1.0)
+                await until(partial(_answered, tally))
                 await asyncio.to_thread(heddle.kill, module)
                 await asyncio.sleep(0.7)
                 await asyncio.to_thread(heddle.start, module)
@@ -61,6 +63,10 @@ async def test_requests_end_and_the_stack_recovers(tmp_path: Path) -> None:
                     assert tally.errors == 0, tally
 
     assert max(recoveries.values()) < RECOVERED_WITHIN, recoveries
+
+
+def _answered(tally: Tally) -> bool:
+    return tally.answers >= CLIENTS
 
 
 async def _ask_on(heddle: Processes, tally: Tally, killed: str) -> None:

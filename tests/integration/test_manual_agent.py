@@ -14,7 +14,7 @@ from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from integration.browser import browser
 from integration.test_agent import ROOT, told
 from integration.whole import whole, write_assistant
-from tools_service.pages.pdfs import pdf
+from knowledge.pages.pdfs import pdf
 
 EXAMPLE = ROOT / "examples" / "assistants" / "manual-agent.yaml"
 LEFT_OUT = ("_format_version", "id", "name")

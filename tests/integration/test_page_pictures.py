@@ -18,7 +18,7 @@ from integration.browser import browser
 from integration.provider import providing
 from integration.test_organizations import SECRET, Operator, bearer
 from integration.whole import Transport, whole
-from tools_service.pages.pdfs import cut, pdf
+from knowledge.pages.pdfs import cut, pdf
 
 from benchmarks.pages.manuals import NoManualError, fetch
 

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 from integration.browser import browser
 from integration.processes import processes
+from patience import until
 
 COUNTING, KEEPING = "heddle_orchestrator", "heddle_migration_service"
 ASSISTANT = {"name": "a", "model": {"connector": "bypass", "model": "simple-bypass"}}
@@ -45,7 +46,8 @@ async def test_what_was_recorded_stays_and_what_waits_comes_later(tmp_path: Path
 
         await asyncio.to_thread(heddle.kill, KEEPING)
         await answer(client)  # the orchestrator remembers the assistant
-        await asyncio.sleep(1.5)  # and fails to record the answer
+        # and fails to record the answer
+        await until(lambda: "usage cannot be recorded" in heddle.log(COUNTING))
         await asyncio.to_thread(heddle.start, KEEPING)
         await asyncio.to_thread(heddle.wait_until_ready, KEEPING)
         await recorded(client, 2)

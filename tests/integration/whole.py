@@ -10,7 +10,7 @@ from heddle_connector.app import ConnectorSettings
 from heddle_devstack import Stack, StackSettings, stack
 from heddle_devstack.settings import DevstackSettings
 from heddle_gateway.app import GatewaySettings
-from heddle_gateway.server import serving
+from heddle_gateway.http.server import serving
 from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
 from heddle_tools_service.app import ToolsSettings

@@ -35,6 +35,8 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
     """Tools whose behaviour stands in their config: text, seconds, fail, statuses, hang."""
 
     seen: list[tool_pb2.ExecuteToolsRequest] = field(default_factory=list)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a tool runs."""
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     listed: int = 0
     """How often it was asked what it offers."""
@@ -79,6 +81,7 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
             status = tool_pb2.ToolStatus(message=message)
             events.put_nowait(tool_pb2.ToolEvent(id=invocation.id, status=status))
         try:
+            self.started.set()
             await asyncio.sleep(config.get("seconds", 0))
         except asyncio.CancelledError:
             self.cancelled.set()
@@ -249,7 +252,7 @@ async def orchestrating(
     ):
         settings = OrchestratorSettings.model_validate(
             {
-                "address": "127.0.0.1:0",
+                "listen": "127.0.0.1:0",
                 "tools_address": tools_at,
                 "connector_address": connector_at,
                 "assistants_address": assistants_at,
@@ -258,8 +261,8 @@ async def orchestrating(
             }
         )
         async with (
-            connect(settings) as peers,
-            running(app(settings, peers), settings) as server,
+            connect(settings) as clients,
+            running(app(settings, clients), settings) as server,
             channel(server.address, ORCHESTRATOR) as orchestrator,
         ):
             yield Bench(orchestrator, tools, connector, kept, usage)

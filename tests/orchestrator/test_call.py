@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from heddle.chat.v1 import chat_pb2
-from heddle_orchestrator.call import Call
+from heddle_orchestrator.tools.function_call import FunctionCall
 
 KEY = "sk-" + "a1" * 20
 
 
 def shown(arguments: str) -> str:
-    return Call.read(chat_pb2.ToolCall(id="c", name="f", arguments_json=arguments)).shown
+    return FunctionCall.read(chat_pb2.ToolCall(id="c", name="f", arguments_json=arguments)).shown
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ async def test_tools_stop_when_the_client_goes_away(bench: Bench) -> None:
     request = ask(assistant(tool("slow", seconds=60)))
     call = stub.RunCompletion(request, **new_call_options(30))
     await anext(aiter(call))
-    await asyncio.sleep(0.1)
+    await asyncio.wait_for(bench.tools.started.wait(), 10)
 
     call.cancel()
 

@@ -6,8 +6,8 @@ from itertools import count
 import pytest
 from heddle.assistant.v1.assistant_pb2 import GetAssistantResponse, Price, Quota
 from heddle_orchestrator.metering.budgets import Budget, budget
-from heddle_orchestrator.metering.meter import LARGEST_BATCH, MOST, Meter
-from heddle_orchestrator.metering.tally import Tokens
+from heddle_orchestrator.metering.meter import MAX_BATCH, MAX_KEYS, Meter
+from heddle_orchestrator.metering.usage_counter import Tokens
 from heddle_runtime.errors import ResourceExhaustedError
 from structlog.testing import capture_logs
 
@@ -35,7 +35,7 @@ def test_a_batch_stays_as_it_is_until_it_is_recorded() -> None:
 
 def test_numbers_of_all_batches_rise() -> None:
     meter = Meter()
-    for number in range(LARGEST_BATCH + 1):
+    for number in range(MAX_BATCH + 1):
         meter.add((str(number), "openai", "m"), None)
     numbers: list[int] = []
     sizes: list[int] = []
@@ -43,8 +43,8 @@ def test_numbers_of_all_batches_rise() -> None:
         numbers += [entry.number for entry in batch]
         sizes.append(len(batch))
         meter.recorded()
-    assert numbers == list(range(1, LARGEST_BATCH + 2))
-    assert sizes == [LARGEST_BATCH, 1]
+    assert numbers == list(range(1, MAX_BATCH + 2))
+    assert sizes == [MAX_BATCH, 1]
 
 
 def test_no_two_meters_have_one_name() -> None:
@@ -54,7 +54,7 @@ def test_no_two_meters_have_one_name() -> None:
 def test_memory_is_bounded_and_a_loss_is_told() -> None:
     meter = Meter()
     with capture_logs() as logs:
-        for number in range(MOST + 5):
+        for number in range(MAX_KEYS + 5):
             meter.add((str(number), "openai", "m"), Tokens(1, 0, 0))
         meter.add(("0", "openai", "m"), Tokens(1, 0, 0))  # which is counted already
     assert [each["answers"] for each in logs] == [1, 2, 4]
@@ -62,18 +62,18 @@ def test_memory_is_bounded_and_a_loss_is_told() -> None:
     while batch := meter.batch():
         entries += len(batch)
         meter.recorded()
-    assert entries == MOST
+    assert entries == MAX_KEYS
 
 
-def test_tallies_of_those_who_are_recorded_make_room() -> None:
+def test_counters_of_those_who_are_recorded_make_room() -> None:
     meter = Meter()
     numbers = count()
     for _ in range(3):
-        for _ in range(MOST):
+        for _ in range(MAX_KEYS):
             meter.add((str(next(numbers)), "openai", "m"), Tokens(1, 0, 0))
         while meter.batch():
             meter.recorded()
-    assert len(meter._tallies) <= MOST  # noqa: SLF001 - what is bounded is no part of the interface
+    assert len(meter._counters) <= MAX_KEYS  # noqa: SLF001 - what is bounded is no part of the interface
 
 
 def quota(limit: int, spent: int = 0) -> Quota:

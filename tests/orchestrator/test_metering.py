@@ -230,8 +230,8 @@ async def test_a_failed_flush_is_sent_again_as_it_was(quick: Bench) -> None:
     assert (last.recorder, last.entries[0].number) == (first.recorder, 2)
     told = [each["event"] for each in logs if "usage" in str(each["event"])]
     assert told == [
-        "usage cannot be recorded now; it is kept",
-        "usage is recorded again",
+        "usage not recorded, will be retried",
+        "usage recorded again",
     ]
 
 
@@ -240,7 +240,7 @@ async def test_the_end_records_what_came_after_a_failed_flush_too() -> None:
         async with orchestrating(usage_flush_seconds=0.5, assistant_cache_seconds=0) as bench:
             bench.usage.failures = [UnavailableError("The database is busy.")] * 100
             await bench.events(ask("1"))
-            await until(lambda: any("it is kept" in str(each["event"]) for each in logs))
+            await until(lambda: any("will be retried" in str(each["event"]) for each in logs))
             await bench.events(ask("1"))
             bench.usage.failures.clear()
     assert {entry.number for entry in bench.usage.entries()} == {1, 2}
@@ -253,6 +253,6 @@ async def test_what_is_refused_for_ever_does_not_stop_what_comes_after(quick: Be
         await until(lambda: bool(quick.usage.seen))
         await quick.events(ask("1"))
         await until(lambda: len(quick.usage.seen) > 1)
-    [told] = [each for each in logs if each["event"] == "usage is lost: it was refused"]
+    [told] = [each for each in logs if each["event"] == "usage lost: rejected"]
     assert told["problems"] == ["entries: are wrong"]
     assert [entry.number for entry in quick.usage.entries()] == [1, 2]

@@ -2,7 +2,7 @@
 
 import pytest
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_orchestrator.prompt_processors.moodle_augment import MoodleAugment
+from heddle_orchestrator.prompts.moodle_augment import MoodleAugment
 from orchestrator.bench import Bench, ask, assistant, tool
 
 TEMPLATE = "Who: {moodle_user} Asks: {user_input} Knows: {context}"

@@ -1,8 +1,8 @@
-"""`heddle_orchestrator.prompt_processors.simple_augment`."""
+"""`heddle_orchestrator.prompts.simple_augment`."""
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
-from heddle_orchestrator.prompt_processors.simple_augment import SimpleAugment
+from heddle_orchestrator.prompts.simple_augment import SimpleAugment
 
 USER, ANSWER, TOOL = chat_pb2.ROLE_USER, chat_pb2.ROLE_ASSISTANT, chat_pb2.ROLE_TOOL
 PICTURE = chat_pb2.ContentPart(image=chat_pb2.Media(uri="https://example.org/cat.png"))

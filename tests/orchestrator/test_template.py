@@ -1,7 +1,7 @@
 """`heddle_orchestrator.template`: one pass over the template, and nothing else is ever read."""
 
 import pytest
-from heddle_orchestrator.template import names, render
+from heddle_orchestrator.prompts.template import names, render
 from hypothesis import given
 from hypothesis import strategies as st
 

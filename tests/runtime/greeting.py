@@ -30,6 +30,8 @@ class Greeter(pb_grpc.OrchestratorServiceServicer):
     """The references and page tokens that came in calls of one answer."""
     slow: bool = False
     """Whether `slow once` was so."""
+    streams: int = 0
+    """The streams that were called."""
     flooded: int = 0
     """The messages of all floods."""
     free: asyncio.Event = field(default_factory=asyncio.Event)
@@ -74,6 +76,7 @@ class Greeter(pb_grpc.OrchestratorServiceServicer):
     async def RunCompletion(
         self, request: pb.RunCompletionRequest, context: Context
     ) -> AsyncIterator[pb.RunCompletionResponse]:
+        self.streams += 1
         try:
             for number in range(3):
                 yield say(str(number))

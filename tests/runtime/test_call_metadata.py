@@ -134,7 +134,7 @@ async def test_cancelling_the_reader_ends_the_servicer(
                 pass
 
     readers = [asyncio.create_task(read()) for _ in range(50)]
-    await asyncio.sleep(0.3)
+    await until(lambda: greeter.streams == 50)
     for reader in readers:
         reader.cancel()
     await asyncio.wait(readers)

@@ -49,47 +49,6 @@ def test_every_line_is_json_tied_to_the_request_and_without_secrets() -> None:
     assert {line["service"] for line in (call, library, failure)} == {"demo"}
 
 
-IN_A_LOOP = """
-import asyncio
-import os
-import structlog
-from heddle_runtime import logs
-
-logs.configure("demo", "INFO")
-log = structlog.get_logger("x")
-
-async def main():
-    log.info("first")
-    log.info("second")
-    os.write(2, b'{"event": "written in between"}\\n')
-    await asyncio.sleep(0)
-    log.info("third")
-    log.error("fourth")
-    os.write(2, b'{"event": "written after the error"}\\n')
-    log.info("last")
-
-asyncio.run(main())
-log.info("after the loop")
-"""
-
-
-def test_lines_of_one_turn_are_written_together_and_errors_at_once() -> None:
-    done = subprocess.run(  # noqa: S603 - the program above
-        [sys.executable, "-c", IN_A_LOOP], capture_output=True, check=True, timeout=30
-    )
-
-    assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == [
-        "written in between",
-        "first",
-        "second",
-        "third",
-        "fourth",
-        "written after the error",
-        "last",
-        "after the loop",
-    ]
-
-
 ENDED = """
 import sys
 import structlog
@@ -105,14 +64,14 @@ for caller in (Caller("req_1"), Caller("")):
 
 
 @pytest.mark.parametrize(("level", "written"), [("INFO", 4), ("WARNING", 0)])
-def test_the_short_way_writes_the_same_line(level: str, written: int) -> None:
+def test_ended_writes_the_same_line_as_structlog(level: str, written: int) -> None:
     done = subprocess.run(  # noqa: S603 - the program above
         [sys.executable, "-c", ENDED, level], capture_output=True, check=True, timeout=30
     )
 
-    found = [json.loads(line) for line in done.stderr.splitlines()]
-    assert len(found) == written
-    for line in found:
+    written_lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert len(written_lines) == written
+    for line in written_lines:
         assert line.pop("timestamp").endswith("Z")
-    assert found[:1] == found[1:2]
-    assert found[2:3] == found[3:]
+    assert written_lines[:1] == written_lines[1:2]
+    assert written_lines[2:3] == written_lines[3:]

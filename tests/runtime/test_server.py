@@ -13,6 +13,7 @@ from heddle_runtime.errors import ResourceExhaustedError, UnauthenticatedError, 
 from heddle_runtime.health import healthy
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.settings import ServiceSettings
+from patience import until
 from runtime.greeting import CONTRACT, Greeter, ask, greeting
 
 SECRET = "a-secret-of-at-least-32-characters"
@@ -83,7 +84,7 @@ async def test_a_stop_lets_running_calls_finish_and_says_so_first() -> None:
                 await asyncio.sleep(0.01)
 
         asking = asyncio.create_task(ask_on())
-        await asyncio.sleep(0.05)
+        await until(lambda: len(answers) > 2)
     await asking
     second = await anext(aiter(check))
     check.cancel()

@@ -18,7 +18,7 @@ ANN = Caller("req_1", Identity("ann", "school"), "her-token")
 
 def test_a_service_calls_in_its_own_name_under_the_request_that_it_serves() -> None:
     CALLER.set(ANN)
-    with ServiceCredentials("heddle-gateway", SECRET).itself():
+    with ServiceCredentials("heddle-gateway", SECRET).as_service():
         sent = dict(new_call_options(1.0)["metadata"])
         inside = caller().identity
 
@@ -31,7 +31,7 @@ def test_a_service_calls_in_its_own_name_under_the_request_that_it_serves() -> N
 def test_afterwards_it_calls_for_its_caller_again(error: type[Exception] | None) -> None:
     CALLER.set(ANN)
     try:
-        with ServiceCredentials("heddle-gateway", SECRET).itself():
+        with ServiceCredentials("heddle-gateway", SECRET).as_service():
             if error:
                 raise error
     except KeyError:
@@ -41,5 +41,5 @@ def test_afterwards_it_calls_for_its_caller_again(error: type[Exception] | None)
 
 
 def test_without_a_secret_there_is_no_token() -> None:
-    with ServiceCredentials("heddle-gateway", None).itself():
+    with ServiceCredentials("heddle-gateway", None).as_service():
         assert AUTHORIZATION not in dict(new_call_options(1.0)["metadata"])

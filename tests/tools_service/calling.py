@@ -96,7 +96,7 @@ async def calling_tools(
     """Serve all tools; `more` are settings. Whose Moodle is whose, `accounts` tells."""
     given = ToolsSettings.model_validate(
         {
-            "address": "127.0.0.1:0",
+            "listen": "127.0.0.1:0",
             "drain_wait": 0,
             "data_dir": folder / "knowledge",
             "HEDDLE_IDENTITY_SECRET": SECRET,

@@ -6,13 +6,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_tools_service.knowledge.store import KnowledgeStore
+from heddle_knowledge.store import KnowledgeStore
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
-from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import ToolUnavailableError
 from integration.browser import browser
-from tools_service.opening import opening
-from tools_service.serving import Client, invocation, no_server, serving
+from knowledge.opening import opening
+from tools_service.serving import Client, discovering, invocation, no_server, serving
 
 
 class Writer:
@@ -35,7 +34,7 @@ async def asking(store: KnowledgeStore, model: Writer | None = None) -> AsyncGen
     async with browser() as http:
         bases = KnowledgeBases(opening(store), no_server, http, http, 5.0)
         async with serving(
-            Registry.discover(None), knowledge=bases, small_model=model, patience=60
+            discovering(None), knowledge=bases, small_model=model, default_timeout=60
         ) as client:
             yield client
 

@@ -1,26 +1,42 @@
 """A tool service on a free port, with tools and neighbours of the test's choice."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import grpc
+import httpx
 from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
+from heddle_knowledge.document_queries.query_workers import Asking
+from heddle_knowledge.store import KnowledgeStore
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, from_rpc, from_status
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
-from heddle_tools_service.affinity import Affinities
-from heddle_tools_service.facts.asking import Asking
-from heddle_tools_service.knowledge.store import KnowledgeStore
+from heddle_tools_service.capabilities.document_queries import DocumentQueries
+from heddle_tools_service.capabilities.files import Files
+from heddle_tools_service.capabilities.graph import Graph
+from heddle_tools_service.capabilities.moodle import Moodle
+from heddle_tools_service.capabilities.pages import Pages
+from heddle_tools_service.capabilities.passages import Passages
+from heddle_tools_service.capabilities.remote_servers import RemoteServers
+from heddle_tools_service.capabilities.rubrics import Rubrics
+from heddle_tools_service.capabilities.small_model import Generate, SmallModel
+from heddle_tools_service.capabilities.weather import Weather
+from heddle_tools_service.capabilities.web_search import WebSearch
+from heddle_tools_service.capabilities.workspace import Workspace
+from heddle_tools_service.capability_injection import Capabilities
+from heddle_tools_service.providers.document_facts import AssistantDocuments
 from heddle_tools_service.providers.files import FileFolder
+from heddle_tools_service.providers.graphs import AssistantGraph
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.providers.mcp.conversations import Conversations
@@ -35,10 +51,11 @@ from heddle_tools_service.providers.web_search.searches import WebSearches
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Assistant, Caller, Tool
+from heddle_tools_service.sdk.testing.loading import requestable
+from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
-from heddle_tools_service.surroundings import Generate
 from heddle_tools_service.threads import Threads
-from heddle_tools_service.workshop import Workshop
+from heddle_tools_service.tool_runner import ToolRunner
 from integration.browser import browser
 
 CONTRACT = pb.DESCRIPTOR.services_by_name["ToolService"]
@@ -102,15 +119,28 @@ async def no_site(_: Assistant, __: Caller) -> MoodleSite:
     raise AssertionError("Moodle is not part of this test")
 
 
+Registering = Callable[[Capabilities], Registry]
+
+
+def discovering(folder: Path | None) -> Registering:
+    """Return what finds all tools, those of `folder` included."""
+    return partial(Registry.discover, folder)
+
+
+def discovered(folder: Path | None) -> Registry:
+    """Return a registry of all tools, those of `folder` included, which cannot run."""
+    return Registry.discover(folder, requestable())
+
+
 @asynccontextmanager
 async def serving(
-    registry: Registry,
+    register: Registering,
     *,
     folder: Path = Path("/nonexistent"),
     knowledge: KnowledgeBases | None = None,
     small_model: Generate | None = None,
     web: WebSearches | None = None,
-    patience: float = 5,
+    default_timeout: float = 5,
     threads: int = 8,
 ) -> AsyncGenerator[Client]:
     """Serve a registry; `folder` holds `files` and `rubrics`."""
@@ -120,28 +150,41 @@ async def serving(
         async with (
             browser() as http,
             aclosing(Asking()) as asking,
-            aclosing(Affinities()) as affinities,
+            aclosing(SemanticSimilarity()) as similarity,
         ):
-            workshop = Workshop(
-                registry=registry,
-                http=http,
-                knowledge=knowledge or KnowledgeBases(no_store, no_server, http, http, 5),
-                asking=asking,
-                pages=PageSearch(no_store, TextInterpreter(), 5),
-                web=web or WebSearches(http, http, None, {}),
-                files=FileFolder(folder / "files"),
-                rubrics=RubricFolder(folder / "rubrics"),
-                moodles=Moodles(http, http, no_site),
-                weather=OpenMeteo(http, NOWHERE, NOWHERE),
-                workspaces=Workspaces(folder / "workspaces", Threads(threads)),
-                servers=McpServers(Conversations(http), {}, None),
-                affinities=affinities,
-                small_model=small_model,
-                threads=Threads(threads),
-                patience=patience,
+            bases = knowledge or KnowledgeBases(no_store, no_server, http, http, 5)
+            pages = PageSearch(no_store, TextInterpreter(), 5)
+            searches = web or WebSearches(http, http, None, {})
+            files = FileFolder(folder / "files")
+            rubrics = RubricFolder(folder / "rubrics")
+            moodles = Moodles(http, http, no_site)
+            weather = OpenMeteo(http, NOWHERE, NOWHERE)
+            workspaces = Workspaces(folder / "workspaces", Threads(threads))
+            servers = McpServers(Conversations(http), {}, None)
+            capabilities = Capabilities(
+                {
+                    httpx.AsyncClient: lambda _: http,
+                    DocumentQueries: lambda call: AssistantDocuments(
+                        bases.store, asking, call.assistant
+                    ),
+                    Files: lambda call: files.of(call.assistant),
+                    Graph: lambda call: AssistantGraph(bases.store, call.assistant),
+                    Moodle: lambda call: moodles.of(call.assistant, call.caller),
+                    Pages: lambda call: pages.of(call.assistant),
+                    Passages: lambda call: bases.of(call.assistant),
+                    RemoteServers: lambda call: servers.of(call.assistant),
+                    Rubrics: lambda call: rubrics.of(call.assistant),
+                    SmallModel: lambda call: SmallModel(small_model, call.seconds),
+                    Weather: lambda _: weather,
+                    WebSearch: lambda call: searches.of(call.assistant),
+                    Workspace: lambda call: workspaces.of(call.caller),
+                }
             )
-            register = pb_grpc.add_ToolServiceServicer_to_server
-            yield [bind(CONTRACT, register, ToolServicer(workshop))]
+            runner = ToolRunner(
+                register(capabilities), similarity, Threads(threads), default_timeout
+            )
+            add = pb_grpc.add_ToolServiceServicer_to_server
+            yield [bind(CONTRACT, add, ToolServicer(runner))]
 
     async with (
         running(app(), SETTINGS) as service,
@@ -154,8 +197,12 @@ async def serving(
 @asynccontextmanager
 async def serving_tools(*tools: Tool, **options: Any) -> AsyncGenerator[Client]:
     """Serve just these tools."""
-    async with serving(Registry.of(*tools), **options) as client:
+    async with serving(partial(_of, tools), **options) as client:
         yield client
+
+
+def _of(tools: Sequence[Tool], capabilities: Capabilities) -> Registry:
+    return Registry.of(*tools, capabilities=capabilities)
 
 
 def invocation(

@@ -7,7 +7,7 @@ import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError, InvalidRequestError, ToolFailedError
 from heddle_tools_service.registry import Registry
-from tools_service.serving import said, serving, text_of
+from tools_service.serving import discovered, said, serving, text_of
 
 DEFINITION = """
 def get_definition():
@@ -65,8 +65,8 @@ async def run(
 ) -> tuple[Registry, pb.ToolResult]:
     context = said("What is a shed?", owner="ana@example.org", identifier="7")
     context.options.extra_json = '{"user": "u-1"}'
-    registry = Registry.discover(folder)
-    async with serving(registry) as client:
+    registry = discovered(folder)
+    async with serving(lambda _: registry) as client:
         _, result = await client.run(name, config, context)
     return registry, result
 
@@ -191,6 +191,6 @@ def test_an_incomplete_definition_is_told_with_what_to_mend(
 ) -> None:
     (tmp_path / "incomplete.py").write_text(text)
 
-    [problem] = Registry.discover(tmp_path).problems
+    [problem] = discovered(tmp_path).problems
 
     assert message in problem.message

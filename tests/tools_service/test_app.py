@@ -11,27 +11,28 @@ import pytest
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
+from heddle_knowledge.embedders.embedding import Embedder, MiniLmEmbedder
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.server import Running, running
 from heddle_runtime.settings import describe, read
 from heddle_tools_service.app import ToolsSettings, app
-from heddle_tools_service.knowledge.embedders.embedding import Embedder, MiniLmEmbedder
 from heddle_tools_service.providers.stores import EmbeddedStore, Models, Storage
+from knowledge.kb_server import hit, kb_server
 from pydantic import ValidationError
-from tools_service.kb_server import hit, kb_server
 from tools_service.serving import Client, said, text_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tools"
 PLUGIN = '''
+import httpx
 from heddle_tools_service.sdk import ToolResult, tool
 
 @tool("fetch", title="Fetch", slot="fetched")
-async def fetch(call):
+async def fetch(call, http: httpx.AsyncClient):
     """Asks a server that sets a cookie and redirects."""
-    first = await call.http.get(call.query)
-    await call.http.get(call.query)
+    first = await http.get(call.query)
+    await http.get(call.query)
     return ToolResult(str(first.status_code))
 '''
 

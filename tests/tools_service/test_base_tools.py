@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError, InvalidRequestError
-from heddle_tools_service.registry import Registry
-from tools_service.serving import invocation, outcome, serving, text_of
+from tools_service.serving import discovered, discovering, invocation, outcome, serving, text_of
 
 IMPORT = "from heddle_tools_service.adapters.base_tools import BaseTool\n"
 CUSTOM = f"""{IMPORT}
@@ -64,7 +63,7 @@ async def ran(
     (folder / "old.py").write_text(text)
     call = invocation("1", name)
     call.function_call.name, call.function_call.arguments_json = name, json.dumps(arguments)
-    async with serving(Registry.discover(folder)) as client:
+    async with serving(discovering(folder)) as client:
         events = await client.run_all([call])
     told = [event.status for batch in events for event in batch if event.HasField("status")]
     return told, outcome(events, "1")
@@ -79,7 +78,7 @@ async def test_a_class_with_a_name_and_arun_is_a_function(tmp_path: Path) -> Non
     _, found = await ran(tmp_path, CUSTOM, "my_tool", b=1, a="x")
 
     assert read(found) == "did a, b"
-    registry = Registry.discover(tmp_path)
+    registry = discovered(tmp_path)
     described = registry.describe(registry.get("my_tool"))
     [function] = described.functions
     assert (function.name, function.description) == ("my_tool", "Does something useful")
@@ -131,5 +130,5 @@ def test_what_is_incomplete_is_told_with_what_to_mend(
     tmp_path: Path, text: str, message: str
 ) -> None:
     (tmp_path / "old.py").write_text(text)
-    [problem] = Registry.discover(tmp_path).problems
+    [problem] = discovered(tmp_path).problems
     assert message in problem.message

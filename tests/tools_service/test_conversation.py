@@ -11,7 +11,7 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity import Identity, TokenSigner
-from heddle_tools_service.conversation import Scene
+from heddle_tools_service.conversation import Conversation
 from heddle_tools_service.sdk import EarlierResult, ToolCall, ToolConfig, ToolResult, tool
 from tools_service.serving import invocation, said, serving_tools
 
@@ -55,7 +55,7 @@ async def test_a_tool_sees_the_complete_request() -> None:
     context.options.stop.append("END")
     context.options.extra_json = '{"user":"u-1","logit_bias":{"42":-1},"stream":"lies"}'
 
-    seen = Scene(context).request()
+    seen = Conversation(context).request()
 
     assert seen == {
         "model": "lamb_assistant.7",
@@ -122,7 +122,7 @@ async def test_a_tool_sees_the_complete_request() -> None:
 def test_the_query_is_the_last_user_message_joined_by_spaces(
     messages: list[chat_pb2.Message], query: str
 ) -> None:
-    assert Scene(pb.RunContext(messages=messages)).query == query
+    assert Conversation(pb.RunContext(messages=messages)).query == query
 
 
 @pytest.mark.parametrize("broken", ["[1]", "{", "[" * 100_000, "null"])
@@ -168,7 +168,7 @@ async def test_a_tool_sees_assistant_caller_and_earlier_results() -> None:
 def test_the_caller_is_the_one_whom_the_boundary_knows() -> None:
     CALLER.set(Caller("r", Identity("u-9", "o1", ["chat"])))
 
-    known = Scene(pb.RunContext()).identity
+    known = Conversation(pb.RunContext()).caller
 
     assert (known.subject, known.organization, known.scopes) == ("u-9", "o1", ("chat",))
 
@@ -185,7 +185,7 @@ def spy(seen: list[Any]) -> Any:
     async def spying(call: ToolCall[ToolConfig]) -> ToolResult:
         """Remembers what it sees."""
         seen.append(
-            (json.loads(json.dumps(call.request)), call.assistant, call.identity, call.earlier)
+            (json.loads(json.dumps(call.request)), call.assistant, call.caller, call.earlier)
         )
         call.request["messages"][0]["content"] = "edited"
         return ToolResult("")

@@ -4,20 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from heddle_tools_service.sdk import FailedSearch, Passage, ToolUnavailableError
+from heddle_tools_service.capabilities.passages import FailedSearch, Passage
+from heddle_tools_service.sdk import ToolUnavailableError
+from heddle_tools_service.sdk.testing import Outcome, ScriptedModel, ScriptedPages, ScriptedPassages
 from heddle_tools_service.tools.deep_analysis import deep_analysis
 from heddle_tools_service.tools.passes import fused
 from heddle_tools_service.tools.planning import Search, planned
-from tools_service.neighbours import (
-    KnownPages,
-    KnownPassages,
-    Outcome,
-    ScriptedModel,
-    failure_of,
-    page,
-    passage,
-    run_tool,
-)
+from tools_service.neighbours import failure_of, page, passage, run_tool
 
 HERE: dict[str, Any] = {"collections": ["notes"]}
 ASKED: dict[str, Any] = {"query": "How are looms built?"}
@@ -30,17 +23,17 @@ def wish(*queries: str, tool: str = "retrieve_documents") -> str:
 async def analysis(
     config: dict[str, Any] | None = None, arguments: dict[str, Any] | None = None, **more: Any
 ) -> Outcome:
-    more.setdefault("knowledge", KnownPassages([passage("A shed is a gap.")]))
+    more.setdefault("passages", ScriptedPassages([passage("A shed is a gap.")]))
     return await run_tool(deep_analysis, {**HERE, **(config or {})}, arguments or ASKED, **more)
 
 
 async def test_a_model_plans_further_searches_until_nothing_is_missing() -> None:
     model = ScriptedModel([wish("warp beams", "reeds"), wish("heddles"), "DONE", "Built so [1]."])
-    knowledge = KnownPassages([passage("A shed is a gap.")])
+    passages = ScriptedPassages([passage("A shed is a gap.")])
 
-    found = await analysis(knowledge=knowledge, model=model)
+    found = await analysis(passages=passages, model=model)
 
-    assert [each.query for each in knowledge.asked] == [
+    assert [each.query for each in passages.requests] == [
         "How are looms built?",
         "warp beams",
         "reeds",
@@ -67,22 +60,20 @@ async def test_a_model_that_never_has_enough_is_stopped() -> None:
             await super().__call__(prompt, timeout=timeout, max_tokens=max_tokens)
             return wish(*(f"more {len(self.prompts)}.{number}" for number in range(50)))
 
-    knowledge, model = KnownPassages([passage("x")]), Greedy([""])
+    passages, model = ScriptedPassages([passage("x")]), Greedy([""])
 
-    found = await analysis(
-        {"max_passes": 5, "max_tokens": 16_000}, knowledge=knowledge, model=model
-    )
+    found = await analysis({"max_passes": 5, "max_tokens": 16_000}, passages=passages, model=model)
 
-    assert len(knowledge.asked) == 5
+    assert len(passages.requests) == 5
     assert found.result.metadata["passes"] == 5
 
 
 async def test_a_model_that_repeats_itself_is_stopped() -> None:
-    knowledge = KnownPassages([passage("x")])
+    passages = ScriptedPassages([passage("x")])
 
-    await analysis(knowledge=knowledge, model=ScriptedModel([wish("How are  LOOMS built?")]))
+    await analysis(passages=passages, model=ScriptedModel([wish("How are  LOOMS built?")]))
 
-    assert len(knowledge.asked) == 1
+    assert len(passages.requests) == 1
 
 
 async def test_the_model_writes_no_more_than_it_may() -> None:
@@ -90,7 +81,7 @@ async def test_the_model_writes_no_more_than_it_may() -> None:
 
     found = await analysis({"max_tokens": 450, "max_passes": 16}, model=model)
 
-    assert model.allowed == [200, 200, 50]
+    assert model.token_limits == [200, 200, 50]
     assert found.result.metadata["tokens_left"] == 0
 
 
@@ -110,14 +101,14 @@ async def test_a_slow_model_leaves_time_to_tell_what_was_found() -> None:
 
 
 async def test_a_slow_search_leaves_time_to_tell_what_others_found() -> None:
-    class Slow(KnownPassages):
+    class Slow(ScriptedPassages):
         async def search(self, collections: Any, query: str, **more: Any) -> Any:
             self.delay = 60 if query.endswith("slow") else 0
             return await super().search(collections, query, **more)
 
     found = await analysis(
         arguments={**ASKED, "focus_areas": ["slow"]},
-        knowledge=Slow([passage("A shed is a gap.")]),
+        passages=Slow([passage("A shed is a gap.")]),
         seconds=1,
     )
 
@@ -126,12 +117,12 @@ async def test_a_slow_search_leaves_time_to_tell_what_others_found() -> None:
 
 
 async def test_without_a_model_question_and_focus_areas_are_searched_for_and_that_is_said() -> None:
-    knowledge = KnownPassages([passage("A shed is a gap.")])
+    passages = ScriptedPassages([passage("A shed is a gap.")])
     arguments = {**ASKED, "focus_areas": ["warp", " ", "weft"]}
 
-    found = await analysis(arguments=arguments, knowledge=knowledge)
+    found = await analysis(arguments=arguments, passages=passages)
 
-    assert [each.query for each in knowledge.asked] == [
+    assert [each.query for each in passages.requests] == [
         "How are looms built?",
         "How are looms built? warp",
         "How are looms built? weft",
@@ -155,31 +146,31 @@ async def test_a_model_that_fails_costs_nothing_but_its_help() -> None:
 async def test_the_model_uses_none_but_the_tools_that_are_allowed() -> None:
     wishes = "\n".join([wish("rm", tool="patch_file"), wish("pages", tool="hybrid_search")])
     model = ScriptedModel([wishes, "DONE", ""])
-    knowledge, pages = KnownPassages([passage("x")]), KnownPages([page(1)])
+    passages, pages = ScriptedPassages([passage("x")]), ScriptedPages([page(1)])
 
     found = await analysis(
-        {"tools": ["retrieve_documents"]}, knowledge=knowledge, pages=pages, model=model
+        {"tools": ["retrieve_documents"]}, passages=passages, pages=pages, model=model
     )
 
-    assert len(knowledge.asked) == 1
-    assert not pages.asked
+    assert len(passages.requests) == 1
+    assert not pages.requests
     assert found.result.metadata["refused_tools"] == 2
 
 
 async def test_pages_are_among_what_is_found() -> None:
     model = ScriptedModel([wish("circuit", tool="hybrid_search"), "DONE", ""])
-    pages = KnownPages([page(36, "Fig. 7: an amplifier")])
+    pages = ScriptedPages([page(36, "Fig. 7: an amplifier")])
 
     found = await analysis(pages=pages, model=model)
 
-    assert pages.asked[0].query == "circuit"
+    assert pages.requests[0].query == "circuit"
     assert "Manual, page 36\nFig. 7: an amplifier" in found.result.text
 
 
 async def test_when_every_search_fails_so_does_the_tool() -> None:
     failure = FailedSearch("notes", "It is away.", unavailable=True)
 
-    error = await failure_of(deep_analysis, HERE, ASKED, knowledge=KnownPassages(failure=failure))
+    error = await failure_of(deep_analysis, HERE, ASKED, passages=ScriptedPassages(failure=failure))
 
     assert isinstance(error, ToolUnavailableError)
     assert str(error) == "It is away."
@@ -187,9 +178,9 @@ async def test_when_every_search_fails_so_does_the_tool() -> None:
 
 async def test_what_documents_say_is_no_template_of_a_prompt() -> None:
     model = ScriptedModel(["DONE"])
-    knowledge = KnownPassages([passage("{task} {tools} {x}")])
+    passages = ScriptedPassages([passage("{task} {tools} {x}")])
 
-    await analysis(knowledge=knowledge, model=model)
+    await analysis(passages=passages, model=model)
 
     assert "- Manual: {task} {tools} {x}" in model.prompts[0]
 
@@ -229,9 +220,9 @@ def test_by_scores_a_clear_winner_comes_first() -> None:
 
 
 async def test_no_more_passages_than_wished_are_told() -> None:
-    knowledge = KnownPassages([passage(f"text {number}", number) for number in range(20)])
+    passages = ScriptedPassages([passage(f"text {number}", number) for number in range(20)])
 
-    found = await analysis({"max_passages": 3, "top_k": 20}, knowledge=knowledge)
+    found = await analysis({"max_passages": 3, "top_k": 20}, passages=passages)
 
     assert len(found.result.sources) == 3
     assert "[4]" not in found.result.text

@@ -1,11 +1,11 @@
 """Conditions on documents in a small language of their own."""
 
 import pytest
-from heddle_tools_service.facts.database import opened, select
-from heddle_tools_service.facts.guard import guarded
-from heddle_tools_service.facts.schema import tables_of
+from heddle_knowledge.document_queries.database import opened, select
+from heddle_knowledge.document_queries.guard import guarded
+from heddle_knowledge.document_queries.schema import tables_of
 from heddle_tools_service.tools.document_filters import NotAFilterError, query_of
-from tools_service.facts.documents import facts
+from knowledge.document_queries.documents import facts
 
 FACTS = facts()
 TABLES = tables_of(FACTS)

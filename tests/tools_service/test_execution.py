@@ -138,7 +138,7 @@ async def test_a_tool_that_returns_something_else_fails_typed() -> None:
 async def test_a_slow_tool_ends_in_a_deadline_error_that_names_it() -> None:
     batch = [invocation("slow", "nap", {"seconds": 30}), invocation("fast", "nap")]
     started = time.perf_counter()
-    async with serving_tools(nap, patience=0.2) as client:
+    async with serving_tools(nap, default_timeout=0.2) as client:
         events = await client.run_all(batch)
 
     slow = outcome(events, "slow")
@@ -181,7 +181,7 @@ async def test_a_tool_that_ignores_its_cancellation_keeps_nobody_waiting() -> No
                 continue
         return ToolResult("late")
 
-    async with serving_tools(deaf, patience=0.1) as client:
+    async with serving_tools(deaf, default_timeout=0.1) as client:
         started = time.perf_counter()
         events = await client.run_all([invocation("1", "deaf")])
         took = time.perf_counter() - started
@@ -260,7 +260,7 @@ async def test_threads_that_hang_do_not_hold_up_other_tools() -> None:
 
     batch = [invocation(str(number), "stuck") for number in range(5)] + [invocation("q", "quick")]
     try:
-        async with serving_tools(stuck, quick, patience=0.3, threads=2) as client:
+        async with serving_tools(stuck, quick, default_timeout=0.3, threads=2) as client:
             events = await client.run_all(batch)
     finally:
         release.set()

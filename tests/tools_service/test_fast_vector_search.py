@@ -1,18 +1,22 @@
 """The tool `fast_vector_search`."""
 
 import pytest
-from heddle_tools_service.sdk import FailedSearch, SearchOptions, ToolUnavailableError
+from heddle_tools_service.capabilities.passages import FailedSearch, SearchOptions
+from heddle_tools_service.sdk import ToolUnavailableError
+from heddle_tools_service.sdk.testing import ScriptedPassages, SearchRequest
 from heddle_tools_service.tools.fast_vector_search import fast_vector_search
-from tools_service.neighbours import Asked, KnownPassages, failure_of, passage, run_tool
+from tools_service.neighbours import failure_of, passage, run_tool
 
 
 async def test_it_embeds_searches_and_tells_what_it_found() -> None:
-    knowledge = KnownPassages([passage("A shed is a gap.", 3), passage("Warp.", 0, score=0.0)])
+    knowledge = ScriptedPassages([passage("A shed is a gap.", 3), passage("Warp.", 0, score=0.0)])
 
-    found = await run_tool(fast_vector_search, {}, {"query": "shed"}, knowledge=knowledge)
+    found = await run_tool(fast_vector_search, {}, {"query": "shed"}, passages=knowledge)
 
     assert found.statuses == ["Embedding query...", "Searching AssetManual..."]
-    assert knowledge.asked == [Asked(("AssetManual",), "shed", 5, SearchOptions(vector_weight=0.5))]
+    assert knowledge.requests == [
+        SearchRequest(("AssetManual",), "shed", 5, SearchOptions(vector_weight=0.5))
+    ]
     told = found.json
     assert told["metadata"].pop("time_ms") >= 0
     assert told == {
@@ -49,18 +53,18 @@ async def test_it_embeds_searches_and_tells_what_it_found() -> None:
 
 
 async def test_without_a_query_it_looks_for_what_the_user_asked() -> None:
-    knowledge = KnownPassages()
+    knowledge = ScriptedPassages()
 
-    found = await run_tool(fast_vector_search, {}, {}, query="How wide?", knowledge=knowledge)
+    found = await run_tool(fast_vector_search, {}, {}, query="How wide?", passages=knowledge)
 
-    assert knowledge.asked[0].query == "How wide?"
+    assert knowledge.requests[0].query == "How wide?"
     assert found.json["llm_message"] == "Found 0 text results for 'How wide?'"
 
 
 async def test_in_a_slot_it_is_plain_text_with_as_many_passages_as_its_author_says() -> None:
-    knowledge = KnownPassages([passage("one"), passage("two"), passage("three")])
+    knowledge = ScriptedPassages([passage("one"), passage("two"), passage("three")])
 
-    found = await run_tool(fast_vector_search, {"limit": 2}, knowledge=knowledge)
+    found = await run_tool(fast_vector_search, {"limit": 2}, passages=knowledge)
 
     assert found.result.text == "one\n\ntwo"
 
@@ -76,28 +80,28 @@ async def test_in_a_slot_it_is_plain_text_with_as_many_passages_as_its_author_sa
 async def test_a_model_chooses_among_the_collections_of_the_author(
     collections: list[str], named: str | None, searched: str
 ) -> None:
-    knowledge = KnownPassages()
+    knowledge = ScriptedPassages()
     arguments = {"query": "q", **({"collection": named} if named else {})}
 
     found = await run_tool(
-        fast_vector_search, {"collections": collections}, arguments, knowledge=knowledge
+        fast_vector_search, {"collections": collections}, arguments, passages=knowledge
     )
 
-    assert knowledge.asked[0].collections == (searched,)
+    assert knowledge.requests[0].collections == (searched,)
     assert found.statuses[-1] == f"Searching {searched}..."
 
 
 async def test_a_model_reaches_no_other_collection() -> None:
-    knowledge = KnownPassages()
+    knowledge = ScriptedPassages()
     arguments = {"query": "q", "collection": "grades"}
 
     error = await failure_of(
-        fast_vector_search, {"collections": ["looms"]}, arguments, knowledge=knowledge
+        fast_vector_search, {"collections": ["looms"]}, arguments, passages=knowledge
     )
 
     assert error.kind == "unknown_collection"
     assert str(error) == ("The collection 'grades' may not be searched here. Choose among 'looms'.")
-    assert not knowledge.asked
+    assert not knowledge.requests
 
 
 @pytest.mark.parametrize("recoverable", [True, False])
@@ -105,7 +109,7 @@ async def test_a_failure_says_whether_to_try_again_and_what_else_to_do(recoverab
     failure = FailedSearch("AssetManual", "Collection 'AssetManual' is away.", recoverable)
 
     error = await failure_of(
-        fast_vector_search, {}, {"query": "q"}, knowledge=KnownPassages(failure=failure)
+        fast_vector_search, {}, {"query": "q"}, passages=ScriptedPassages(failure=failure)
     )
 
     assert str(error) == "Search failed: Collection 'AssetManual' is away."
@@ -115,8 +119,8 @@ async def test_a_failure_says_whether_to_try_again_and_what_else_to_do(recoverab
 
 
 async def test_what_a_backend_did_not_heed_is_told() -> None:
-    knowledge = KnownPassages([passage("x")], warnings=("It does not heed time_from.",))
+    knowledge = ScriptedPassages([passage("x")], warnings=("It does not heed time_from.",))
 
-    found = await run_tool(fast_vector_search, {}, {"query": "q"}, knowledge=knowledge)
+    found = await run_tool(fast_vector_search, {}, {"query": "q"}, passages=knowledge)
 
     assert list(found.result.warnings) == ["It does not heed time_from."]

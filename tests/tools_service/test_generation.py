@@ -13,7 +13,8 @@ from heddle_runtime.client import channel
 from heddle_runtime.errors import ProviderRefusedError
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.server_interceptor import Context
-from heddle_tools_service.generation import Channel, SmallModel
+from heddle_tools_service.capabilities.small_model import SmallModel
+from heddle_tools_service.generation import Channel, ConnectorModel
 from heddle_tools_service.sdk import ToolCall, ToolConfig, ToolResult, ToolUnavailableError, tool
 from tools_service.serving import SETTINGS, said, serving_tools, text_of
 
@@ -80,10 +81,10 @@ async def connecting(connector: Connector, transport: str) -> AsyncGenerator[Cha
 
 
 @tool("asking", title="Asking")
-async def asking(call: ToolCall[ToolConfig]) -> ToolResult:
+async def asking(call: ToolCall[ToolConfig], model: SmallModel) -> ToolResult:
     """Asks the small model."""
     try:
-        return ToolResult(await call.generate(call.query))
+        return ToolResult(await model.generate(call.query))
     except ToolUnavailableError as error:
         return ToolResult(f"no answer: {error}")
 
@@ -93,7 +94,7 @@ async def test_a_tool_asks_the_small_model(transport: str) -> None:
     connector = Connector()
     async with (
         connecting(connector, transport) as connection,
-        serving_tools(asking, small_model=SmallModel(connection, "local/some/model")) as client,
+        serving_tools(asking, small_model=ConnectorModel(connection, "local/some/model")) as client,
     ):
         _, result = await client.run("asking", {}, said("How wide?"))
 
@@ -107,7 +108,7 @@ async def test_a_tool_asks_the_small_model(transport: str) -> None:
 async def test_a_refusal_is_something_a_tool_can_live_with(transport: str) -> None:
     async with (
         connecting(Connector(), transport) as connection,
-        serving_tools(asking, small_model=SmallModel(connection, "local/refusing")) as client,
+        serving_tools(asking, small_model=ConnectorModel(connection, "local/refusing")) as client,
     ):
         _, result = await client.run("asking", {}, said("How wide?"))
 
@@ -120,7 +121,7 @@ async def test_a_slow_model_leaves_the_tool_time_to_do_without(transport: str) -
     async with (
         connecting(connector, transport) as connection,
         serving_tools(
-            asking, small_model=SmallModel(connection, "local/endless"), patience=1.8
+            asking, small_model=ConnectorModel(connection, "local/endless"), default_timeout=1.8
         ) as client,
     ):
         started = time.perf_counter()
@@ -141,7 +142,7 @@ async def test_without_a_model_the_tool_is_told() -> None:
 
 async def test_a_connector_that_is_down_is_told_without_its_address() -> None:
     async with channel("127.0.0.1:1", CONTRACT) as connection:
-        model = SmallModel(connection, "local/x")
+        model = ConnectorModel(connection, "local/x")
         with pytest.raises(ToolUnavailableError) as caught:
             await model("?", timeout=2, max_tokens=5)
 

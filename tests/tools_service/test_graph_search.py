@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from google.protobuf.json_format import MessageToDict
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.errors import ToolFailedError, from_status
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
-from heddle_tools_service.knowledge.testing import HashingEmbedder
-from tools_service.graph_corpus import build
+from knowledge.graph_corpus import build
 from tools_service.questions import Writer, asking, called
 from tools_service.serving import Client, said, text_of
 

@@ -4,12 +4,14 @@ import asyncio
 from typing import Any
 
 import pytest
-from heddle_tools_service.sdk import FailedSearch, ToolError
+from heddle_tools_service.capabilities.passages import FailedSearch
+from heddle_tools_service.sdk import ToolError
+from heddle_tools_service.sdk.testing import ScriptedPages, ScriptedPassages
 from heddle_tools_service.tools.hybrid_search import hybrid_search
-from tools_service.neighbours import KnownPages, KnownPassages, failure_of, page, passage, run_tool
+from tools_service.neighbours import failure_of, page, passage, run_tool
 
 
-class Knowing(KnownPassages):
+class Knowing(ScriptedPassages):
     """Finds all that it knows: so many in each collection."""
 
     async def search(self, *given: Any, **more: Any) -> Any:
@@ -17,10 +19,10 @@ class Knowing(KnownPassages):
 
 
 async def test_it_finds_text_and_pages() -> None:
-    knowledge = KnownPassages([passage(f"text {number}", number) for number in range(9)])
-    pages = KnownPages([page(20, "Fig. 1"), page(21), page(22)])
+    knowledge = ScriptedPassages([passage(f"text {number}", number) for number in range(9)])
+    pages = ScriptedPages([page(20, "Fig. 1"), page(21), page(22)])
 
-    found = await run_tool(hybrid_search, {}, {"query": "q"}, knowledge=knowledge, pages=pages)
+    found = await run_tool(hybrid_search, {}, {"query": "q"}, passages=knowledge, pages=pages)
 
     told = found.json
     assert [each["text"] for each in told["text_results"]] == ["text 0", "text 1", "text 2"]
@@ -32,20 +34,20 @@ async def test_it_finds_text_and_pages() -> None:
     assert told["visual_results"][0]["preview_url"] == preview
     assert told["llm_message"] == "Found 3 text results and 2 pages for 'q'"
     assert (told["metadata"]["model"], told["metadata"]["visual"]) == ("words-of-pages", False)
-    [asked] = knowledge.asked
+    [asked] = knowledge.requests
     assert (asked.query, asked.top_k, asked.options.vector_weight) == ("q", 3, 0.5)
-    assert (pages.asked[0].query, pages.asked[0].top_k) == ("q", 2)
+    assert (pages.requests[0].query, pages.requests[0].top_k) == ("q", 2)
 
 
 async def test_both_searches_run_at_once() -> None:
     together = asyncio.Barrier(2)
 
-    class Meeting(KnownPassages):
+    class Meeting(ScriptedPassages):
         async def search(self, *given: Any, **more: Any) -> Any:
             await together.wait()
             return await super().search(*given, **more)
 
-    class MeetingPages(KnownPages):
+    class MeetingPages(ScriptedPages):
         async def search(self, *given: Any, **more: Any) -> Any:
             await together.wait()
             return await super().search(*given, **more)
@@ -55,7 +57,7 @@ async def test_both_searches_run_at_once() -> None:
             hybrid_search,
             {},
             {"query": "q"},
-            knowledge=Meeting([passage("text")]),
+            passages=Meeting([passage("text")]),
             pages=MeetingPages([page(9)]),
         )
 
@@ -63,16 +65,16 @@ async def test_both_searches_run_at_once() -> None:
 
 
 async def test_a_page_that_both_find_comes_once_with_the_passage_in_it() -> None:
-    knowledge = KnownPassages(
+    knowledge = ScriptedPassages(
         [
             passage("on page 3", 2),
             passage("elsewhere", 7),
             passage("of another", 2, document_id="doc_2"),
         ]
     )
-    pages = KnownPages([page(3, "all of page 3")])
+    pages = ScriptedPages([page(3, "all of page 3")])
 
-    found = await run_tool(hybrid_search, {}, {"query": "q"}, knowledge=knowledge, pages=pages)
+    found = await run_tool(hybrid_search, {}, {"query": "q"}, passages=knowledge, pages=pages)
 
     told = found.json
     assert [each["text"] for each in told["text_results"]] == ["elsewhere", "of another"]
@@ -80,10 +82,12 @@ async def test_a_page_that_both_find_comes_once_with_the_passage_in_it() -> None
 
 
 async def test_a_passage_that_stands_in_two_collections_comes_once() -> None:
-    knowledge = KnownPassages([passage("the same", 1), passage("the  same", 2), passage("new", 3)])
+    knowledge = ScriptedPassages(
+        [passage("the same", 1), passage("the  same", 2), passage("new", 3)]
+    )
 
     found = await run_tool(
-        hybrid_search, {"collections": ["a", "b"]}, {"query": "q"}, knowledge=knowledge
+        hybrid_search, {"collections": ["a", "b"]}, {"query": "q"}, passages=knowledge
     )
 
     assert [each["text"] for each in found.json["text_results"]] == ["the same", "new"]
@@ -96,7 +100,7 @@ async def test_every_collection_has_its_turn() -> None:
         hybrid_search,
         {"collections": ["a", "b"]},
         {"query": "q"},
-        knowledge=Knowing(found_there),
+        passages=Knowing(found_there),
     )
 
     assert [each["text"] for each in found.json["text_results"]] == ["a0", "b0", "a1"]
@@ -106,13 +110,11 @@ async def test_every_collection_has_its_turn() -> None:
 @pytest.mark.parametrize("failing", ["text", "pages"])
 async def test_when_one_search_fails_the_other_counts(failing: str, *, raised: bool) -> None:
     failure = FailedSearch("AssetManual", "It is away.")
-    broken: dict[str, Any] = (
-        {"raising": ToolError("It is away.")} if raised else {"failure": failure}
-    )
-    knowledge = KnownPassages([passage("text")], **(broken if failing == "text" else {}))
-    pages = KnownPages([page(9)], **(broken if failing == "pages" else {}))
+    broken: dict[str, Any] = {"error": ToolError("It is away.")} if raised else {"failure": failure}
+    knowledge = ScriptedPassages([passage("text")], **(broken if failing == "text" else {}))
+    pages = ScriptedPages([page(9)], **(broken if failing == "pages" else {}))
 
-    found = await run_tool(hybrid_search, {}, {"query": "q"}, knowledge=knowledge, pages=pages)
+    found = await run_tool(hybrid_search, {}, {"query": "q"}, passages=knowledge, pages=pages)
 
     told = found.json
     assert bool(told["text_results"]) is (failing == "pages")
@@ -129,8 +131,8 @@ async def test_when_both_fail_so_does_the_tool() -> None:
         hybrid_search,
         {},
         {"query": "q"},
-        knowledge=KnownPassages(failure=failure),
-        pages=KnownPages(failure=failure),
+        passages=ScriptedPassages(failure=failure),
+        pages=ScriptedPages(failure=failure),
     )
 
     assert str(error) == "Search failed: It is away."
@@ -138,7 +140,7 @@ async def test_when_both_fail_so_does_the_tool() -> None:
 
 
 async def test_without_pages_it_is_a_search_of_text() -> None:
-    found = await run_tool(hybrid_search, {}, {}, knowledge=KnownPassages([passage("text")]))
+    found = await run_tool(hybrid_search, {}, {}, passages=ScriptedPassages([passage("text")]))
 
     assert len(found.json["text_results"]) == 1
     assert found.json["visual_results"] == []
@@ -146,9 +148,9 @@ async def test_without_pages_it_is_a_search_of_text() -> None:
 
 
 async def test_in_a_slot_it_is_plain_text() -> None:
-    knowledge = KnownPassages([passage("on page 3", 2), passage("elsewhere", 7)])
-    pages = KnownPages([page(3, "all of page 3"), page(4, "all of page 4")])
+    knowledge = ScriptedPassages([passage("on page 3", 2), passage("elsewhere", 7)])
+    pages = ScriptedPages([page(3, "all of page 3"), page(4, "all of page 4")])
 
-    found = await run_tool(hybrid_search, knowledge=knowledge, pages=pages)
+    found = await run_tool(hybrid_search, passages=knowledge, pages=pages)
 
     assert found.result.text == "elsewhere\n\non page 3\n\nall of page 4"

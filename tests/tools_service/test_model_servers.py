@@ -8,14 +8,14 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from heddle_tools_service.knowledge.embedders.embedding import Vectors
-from heddle_tools_service.knowledge.errors import EmbedderMismatchError, EmbeddingError
-from heddle_tools_service.knowledge.store import open_store
+from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.errors import EmbedderMismatchError, EmbeddingError
+from heddle_knowledge.store import open_store
 from heddle_tools_service.providers.models.embeddings import RemoteEmbedder
 from heddle_tools_service.providers.models.reranking import RemoteReranker
 from heddle_tools_service.providers.models.server import ModelServer
 from integration.browser import browser
-from tools_service.model_server import DIMENSION, ModelSite, fit, model_site, vector
+from knowledge.model_server import DIMENSION, ModelSite, fit, model_site, vector
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ async def searching(call):
 '''
 ASKING = '''"""Asks another server, which is not there when it is tested."""
 
+import httpx
 from heddle_tools_service.sdk import ToolCall, ToolConfig, ToolResult, tool
 from pydantic import Field
 
@@ -30,9 +31,9 @@ class Server(ToolConfig):
 
 
 @tool("asking", title="Asking", config=Server)
-async def asking(call: ToolCall[Server]) -> ToolResult:
+async def asking(call: ToolCall[Server], http: httpx.AsyncClient) -> ToolResult:
     """Asks."""
-    answer = await call.http.get(call.config.url, params={"q": call.query})
+    answer = await http.get(call.config.url, params={"q": call.query})
     return ToolResult(answer.text)
 '''
 CONVERTING = '''"""Has arguments of its own, and one of them has no example."""
@@ -77,7 +78,7 @@ def test_they_are_tested_without_another_line_and_told_what_is_missing(tmp_path:
     said = conformance(tmp_path, "searching", "asking", "converting")
 
     failed = [line for line in said.splitlines() if line.startswith("FAILED")]
-    assert all("[converting]" in line for line in failed), said
-    assert any("an_example_that_fits" in line for line in failed), said
+    assert all("[converting-" in line for line in failed), said
+    assert any("converting-examples" in line for line in failed), said
     assert "give each Field(examples=[...])" in said
-    assert "the server that it asks is not there" in said
+    assert "the server of the example does not answer" in said

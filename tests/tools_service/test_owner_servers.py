@@ -15,9 +15,9 @@ from heddle_runtime.errors import ToolFailedError, UnavailableError
 from heddle_runtime.identity import Identity
 from heddle_runtime.server import Running, running
 from heddle_tools_service.app import ToolsSettings, app
+from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
 from runtime.accounts import SECRET, Accounts, serving_accounts
 from structlog.testing import capture_logs
-from tools_service.kb_server import KnowledgeBaseServer, hit, kb_server
 from tools_service.serving import Client, said, text_of
 
 ASKED = {"collections": ["1"]}
@@ -39,7 +39,7 @@ async def service(
 ) -> AsyncGenerator[Running]:
     given = ToolsSettings.model_validate(
         {
-            "address": "127.0.0.1:0",
+            "listen": "127.0.0.1:0",
             "drain_wait": 0,
             "data_dir": folder / "knowledge",
             "kb_url": operators.url,

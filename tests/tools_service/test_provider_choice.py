@@ -6,21 +6,21 @@ from typing import Any
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2_grpc
+from heddle_knowledge.embedders.embedding import MiniLmEmbedder
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.server import Running, running
 from heddle_tools_service.app import ToolsSettings, app
-from heddle_tools_service.knowledge.embedders.embedding import MiniLmEmbedder
-from heddle_tools_service.providers.choices import (
+from heddle_tools_service.providers.models.embeddings import RemoteEmbedder
+from heddle_tools_service.providers.models.reranking import RemoteReranker
+from heddle_tools_service.providers.provider_factory import (
     get_embeddings,
     get_reranker,
     get_vectordb,
     small_model_name,
 )
-from heddle_tools_service.providers.models.embeddings import RemoteEmbedder
-from heddle_tools_service.providers.models.reranking import RemoteReranker
 from integration.browser import browser
+from knowledge.model_server import DIMENSION, model_site
 from pydantic import ValidationError
-from tools_service.model_server import DIMENSION, model_site
 from tools_service.serving import Client, said, text_of
 
 CLOUD: dict[str, Any] = {
@@ -114,7 +114,7 @@ def test_keys_are_not_shown() -> None:
 async def test_the_same_tools_work_with_either(tmp_path: Path, place: str) -> None:
     async with model_site() as site:
         given = {
-            "address": "127.0.0.1:0",
+            "listen": "127.0.0.1:0",
             "drain_wait": 0,
             "data_dir": tmp_path / "knowledge",
             "assistants_address": "none",

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from google.protobuf.json_format import MessageToDict
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import HeddleError, ToolFailedError, from_status
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
-from heddle_tools_service.knowledge.testing import HashingEmbedder
 from tools_service.questions import Writer, asking, called
 from tools_service.serving import Client, invocation, said, text_of
 

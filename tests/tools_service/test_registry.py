@@ -9,7 +9,7 @@ from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import InvalidRequestError, NotFoundError
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Tool, ToolResult, tool
-from tools_service.serving import said, serving, text_of
+from tools_service.serving import discovered, discovering, said, serving, serving_tools, text_of
 
 TEMPLATE = '''
 from heddle_tools_service.sdk import ToolCall, ToolConfig, ToolResult, tool
@@ -38,7 +38,7 @@ async def test_a_file_of_under_40_lines_in_a_mounted_folder_is_found_and_runs(
     write(tmp_path, "greet.py")
     assert len((tmp_path / "greet.py").read_text().splitlines()) < 40
 
-    async with serving(Registry.discover(tmp_path)) as client:
+    async with serving(discovering(tmp_path)) as client:
         listed = await client.stub.ListTools(pb.ListToolsRequest(), **new_call_options(5))
         _, result = await client.run("greet", {}, said("hi"))
 
@@ -54,7 +54,7 @@ def test_names_with_base_in_them_are_files_like_all_others(tmp_path: Path) -> No
     write(folder, "knowledge_base.py")
     write(folder, "base.py", name="based")
 
-    registry = Registry.discover(folder)
+    registry = discovered(folder)
 
     assert registry.get("knowledge_base").name == "knowledge_base"
     assert registry.get("based").name == "based"
@@ -92,7 +92,7 @@ async def test_broken_plugins_are_told_and_skipped(tmp_path: Path) -> None:
     write(tmp_path, "twice_1.py", name="twice_1")
     (tmp_path / "_ignored.py").write_text("raise RuntimeError")
 
-    async with serving(Registry.discover(tmp_path)) as client:
+    async with serving(discovering(tmp_path)) as client:
         listed = await client.stub.ListTools(
             pb.ListToolsRequest(page_size=200), **new_call_options(5)
         )
@@ -106,7 +106,7 @@ async def test_broken_plugins_are_told_and_skipped(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
-    [problem] = Registry.discover(tmp_path / "absent").problems
+    [problem] = discovered(tmp_path / "absent").problems
 
     assert problem.message == "There is no such folder. Check the setting of it."
 
@@ -116,7 +116,7 @@ async def test_a_plugin_is_loaded_once(tmp_path: Path) -> None:
         f"with open({str(tmp_path / 'log')!r}, 'a') as log:\n    log.write('x')\n"
         + TEMPLATE.format(name="counted", slot="a", description="Counts.")
     )
-    async with serving(Registry.discover(tmp_path)) as client:
+    async with serving(discovering(tmp_path)) as client:
         for _ in range(10):
             await client.run("counted")
 
@@ -127,7 +127,7 @@ async def test_a_plugin_is_loaded_once(tmp_path: Path) -> None:
     "name", ["os", "../evil", "heddle_tools_service.app", "simple_rag.py", "x" * 100_000, "é"]
 )
 async def test_a_name_from_a_request_is_only_looked_up(name: str) -> None:
-    async with serving(Registry.discover(None)) as client:
+    async with serving(discovering(None)) as client:
         with pytest.raises(NotFoundError) as caught:
             await client.run(name)
 
@@ -150,8 +150,8 @@ async def test_tools_are_listed_in_pages_with_problems_on_the_first(tmp_path: Pa
     names: list[str] = []
     problems: list[int] = []
     token = ""
-    registry = Registry.discover(tmp_path)
-    async with serving(registry) as client:
+    registry = discovered(tmp_path)
+    async with serving(lambda _: registry) as client:
         while True:
             request = pb.ListToolsRequest(page_size=5, page_token=token)
             page = await client.stub.ListTools(request, **new_call_options(5))
@@ -166,19 +166,19 @@ async def test_tools_are_listed_in_pages_with_problems_on_the_first(tmp_path: Pa
 
 
 async def test_a_bad_page_token_is_refused() -> None:
-    async with serving(Registry.of(make("a"))) as client:
+    async with serving_tools(make("a")) as client:
         with pytest.raises(Exception, match="page token"):
             await client.stub.ListTools(pb.ListToolsRequest(page_token="?"), **new_call_options(5))
 
 
 async def test_a_missing_deadline_is_refused() -> None:
-    async with serving(Registry.of(make("a"))) as client:
+    async with serving_tools(make("a")) as client:
         with pytest.raises(Exception, match="no deadline"):
             await client.stub.ListTools(pb.ListToolsRequest())
 
 
 async def test_one_tool_can_be_asked_for() -> None:
-    async with serving(Registry.discover(None)) as client:
+    async with serving(discovering(None)) as client:
         response = await client.stub.GetTool(
             pb.GetToolRequest(name="rubric"), **new_call_options(5)
         )
@@ -209,7 +209,7 @@ def test_a_definition_needs_a_mode() -> None:
 
 
 async def test_a_wrong_request_is_told_field_by_field() -> None:
-    async with serving(Registry.of(make("a"))) as client:
+    async with serving_tools(make("a")) as client:
         with pytest.raises(InvalidRequestError) as caught:
             await client.run("")
 

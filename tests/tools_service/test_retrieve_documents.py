@@ -5,28 +5,24 @@ from typing import Any
 
 import pytest
 from heddle_runtime.errors import InvalidRequestError
+from heddle_tools_service.capabilities.passages import NO_OPTIONS, FailedSearch, SearchOptions
 from heddle_tools_service.registry import Registry
-from heddle_tools_service.sdk import (
-    NO_OPTIONS,
-    Assistant,
-    Caller,
-    FailedSearch,
-    Occasion,
-    SearchOptions,
-)
+from heddle_tools_service.sdk import Assistant, Caller, OfferContext
+from heddle_tools_service.sdk.testing import ScriptedPassages
+from heddle_tools_service.sdk.testing.loading import requestable
 from heddle_tools_service.tools.retrieve_documents import retrieve_documents
-from tools_service.neighbours import KnownPassages, failure_of, passage, run_tool
+from tools_service.neighbours import failure_of, passage, run_tool
 
 HERE: dict[str, Any] = {"collections": ["notes"]}
 
 
 async def test_passages_come_with_what_to_cite_them_by() -> None:
     long = "A shed is the gap between threads. " * 10
-    knowledge = KnownPassages(
+    knowledge = ScriptedPassages(
         [passage(long, 4), passage("short", 0, title="", chunk_index=None, page=0)]
     )
 
-    found = await run_tool(retrieve_documents, HERE, {"query": "sheds"}, knowledge=knowledge)
+    found = await run_tool(retrieve_documents, HERE, {"query": "sheds"}, passages=knowledge)
 
     assert found.json == {
         "formatted_text": f"[1] Manual, page 5\n{long}\n\n[2] Untitled\nshort",
@@ -58,18 +54,18 @@ async def test_passages_come_with_what_to_cite_them_by() -> None:
 async def test_the_score_is_what_ordered_the_passages_and_zero_is_one(
     relevance: float | None, score: float, told: float
 ) -> None:
-    knowledge = KnownPassages([passage("x", relevance=relevance, score=score)])
+    knowledge = ScriptedPassages([passage("x", relevance=relevance, score=score)])
 
-    found = await run_tool(retrieve_documents, HERE, {"query": "q"}, knowledge=knowledge)
+    found = await run_tool(retrieve_documents, HERE, {"query": "q"}, passages=knowledge)
 
     assert found.json["citation_sources"][0]["score"] == told
 
 
 @pytest.mark.parametrize(("length", "dots"), [(200, ""), (201, "...")])
 async def test_a_preview_has_200_characters(length: int, dots: str) -> None:
-    knowledge = KnownPassages([passage("x" * length)])
+    knowledge = ScriptedPassages([passage("x" * length)])
 
-    found = await run_tool(retrieve_documents, HERE, {"query": "q"}, knowledge=knowledge)
+    found = await run_tool(retrieve_documents, HERE, {"query": "q"}, passages=knowledge)
 
     assert found.json["citation_sources"][0]["content_preview"] == "x" * 200 + dots
 
@@ -91,11 +87,11 @@ async def test_a_preview_has_200_characters(length: int, dots: str) -> None:
 async def test_dates_and_recency_are_passed_on_only_if_given(
     said: dict[str, Any], options: SearchOptions
 ) -> None:
-    knowledge = KnownPassages()
+    knowledge = ScriptedPassages()
 
-    await run_tool(retrieve_documents, HERE, {"query": "q", **said}, knowledge=knowledge)
+    await run_tool(retrieve_documents, HERE, {"query": "q", **said}, passages=knowledge)
 
-    assert [each.options for each in knowledge.asked] == [options]
+    assert [each.options for each in knowledge.requests] == [options]
 
 
 @pytest.mark.parametrize(
@@ -110,26 +106,28 @@ async def test_dates_and_recency_are_passed_on_only_if_given(
     ],
 )
 async def test_wrong_arguments_are_refused(arguments: dict[str, Any]) -> None:
-    knowledge = KnownPassages()
+    knowledge = ScriptedPassages()
     with pytest.raises(InvalidRequestError) as caught:
-        await run_tool(retrieve_documents, HERE, arguments, knowledge=knowledge)
+        await run_tool(retrieve_documents, HERE, arguments, passages=knowledge)
 
     assert caught.value.violations
-    assert not knowledge.asked
+    assert not knowledge.requests
 
 
 @pytest.mark.parametrize(("collections", "enabled"), [(["a"], True), ([], False), ([""], False)])
 def test_it_is_offered_only_with_documents(collections: list[str], enabled: bool) -> None:
-    installed = Registry.of(retrieve_documents).get("retrieve_documents")
+    installed = Registry.of(retrieve_documents, capabilities=requestable()).get(
+        "retrieve_documents"
+    )
     config, _ = installed.configs.read({"collections": collections})
     assert retrieve_documents.enabled
-    occasion = Occasion(config, Assistant(), Caller())
+    occasion = OfferContext(config, Assistant(), Caller())
     assert retrieve_documents.enabled(occasion) is enabled
 
 
 async def test_in_a_slot_it_is_the_numbered_text() -> None:
     found = await run_tool(
-        retrieve_documents, HERE, knowledge=KnownPassages([passage("A shed is a gap.")])
+        retrieve_documents, HERE, passages=ScriptedPassages([passage("A shed is a gap.")])
     )
 
     assert found.result.text == "[1] Manual, page 1\nA shed is a gap."
@@ -140,7 +138,7 @@ async def test_a_failing_collection_is_told() -> None:
     failure = FailedSearch("notes", "Collection 'notes' was not searched: it is away.")
 
     error = await failure_of(
-        retrieve_documents, HERE, {"query": "q"}, knowledge=KnownPassages(failure=failure)
+        retrieve_documents, HERE, {"query": "q"}, passages=ScriptedPassages(failure=failure)
     )
 
     assert str(error) == failure.message

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 import yaml
 from heddle_runtime.errors import HeddleError, InvalidRequestError, ToolFailedError
-from heddle_tools_service.registry import Registry
 from heddle_tools_service.tools.rubric_forms import RubricData, evaluation_markdown
-from tools_service.serving import said, serving, text_of
+from tools_service.serving import discovering, said, serving, text_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "rubrics"
 ID = "550e8400-e29b-41d4-a716-446655440000"
@@ -51,7 +50,7 @@ def keep(folder: Path, name: str = "essay.yaml", **columns: Any) -> None:
 async def run(
     folder: Path, config: dict[str, Any], owner: str = "ana", organization: str = "o1"
 ) -> Any:
-    async with serving(Registry.discover(None), folder=folder) as client:
+    async with serving(discovering(None), folder=folder) as client:
         context = said("?", owner=owner, organization=organization)
         return await client.run("rubric", config, context)
 

@@ -9,9 +9,8 @@ from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import Violation
 from heddle_runtime.struct_codec import from_struct
 from heddle_tools_service.definitions import DefinitionError
-from heddle_tools_service.registry import Registry
 from heddle_tools_service.schemas import CompiledSchema
-from tools_service.serving import serving
+from tools_service.serving import discovering, serving
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -230,6 +229,6 @@ async def test_validation_fills_in_the_defaults(
 async def validate(name: str, config: dict[str, Any]) -> pb.ValidateToolConfigResponse:
     struct = Struct()
     struct.update(config)
-    async with serving(Registry.discover(None)) as client:
+    async with serving(discovering(None)) as client:
         request = pb.ValidateToolConfigRequest(name=name, config=struct)
         return await client.stub.ValidateToolConfig(request, **new_call_options(5))

@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 from heddle_runtime.errors import InvalidRequestError, ToolFailedError
-from heddle_tools_service.providers import confined
+from heddle_tools_service.providers import openat
 from heddle_tools_service.providers.files import FileFolder
-from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Assistant, ToolError
-from tools_service.serving import Client, said, serving, text_of
+from tools_service.serving import Client, discovering, said, serving, text_of
 from tools_service.swapping import swapping
 
 SECRET = "the neighbour's secret"  # in every file that must not be read
@@ -57,14 +56,14 @@ def folder(tmp_path: Path) -> Path:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways to open a file beneath a folder."""
     if request.param == "component":
-        monkeypatch.setattr(confined, "opener", lambda: confined.by_component)
+        monkeypatch.setattr(openat, "opener", lambda: openat.by_component)
     else:
-        assert confined.opener() is not confined.by_component, "this kernel has no openat2"
+        assert openat.opener() is not openat.by_component, "this kernel has no openat2"
 
 
 @pytest.fixture
 async def client(folder: Path) -> AsyncGenerator[Client]:
-    async with serving(Registry.discover(None), folder=folder) as running:
+    async with serving(discovering(None), folder=folder) as running:
         yield running
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import httpx
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_knowledge.store import open_store
+from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     HeddleError,
@@ -18,16 +20,15 @@ from heddle_runtime.errors import (
     from_status,
 )
 from heddle_tools_service.adapters.tool_plugins import ToolContext, ToolEvent, ToolPlugin
-from heddle_tools_service.knowledge.store import open_store
-from heddle_tools_service.knowledge.testing import HashingEmbedder
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
-from heddle_tools_service.registry import Registry
-from heddle_tools_service.sdk import Assistant, Occasion, ToolCall, ToolConfig, ToolResult, tool
+from heddle_tools_service.sdk import Assistant, OfferContext, ToolCall, ToolConfig, ToolResult, tool
+from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
+from knowledge.opening import opening
 from structlog.testing import capture_logs
-from tools_service.kb_server import KnowledgeBaseServer, hit, kb_server
-from tools_service.opening import opening
 from tools_service.serving import (
+    discovered,
+    discovering,
     invocation,
     outcome,
     serving,
@@ -80,14 +81,14 @@ def calling(arguments: dict[str, Any], config: dict[str, Any] | None = None) -> 
 async def called(
     folder: Path, arguments: dict[str, Any], config: dict[str, Any] | None = None
 ) -> tuple[list[str], "pb.ToolResult | HeddleError"]:
-    async with serving(Registry.discover(folder)) as client:
+    async with serving(discovering(folder)) as client:
         events = await client.run_all([calling(arguments, config)])
     told = [event.status.message for batch in events for event in batch if event.status.message]
     return told, outcome(events, "1")
 
 
 async def offered(folder: Path, config: dict[str, Any] | None = None) -> pb.ToolFunctions:
-    async with serving(Registry.discover(folder)) as client:
+    async with serving(discovering(folder)) as client:
         request = pb.ListFunctionsRequest(invocations=[invocation("1", "look_up", config)])
         [found] = (await client.stub.ListFunctions(request, **new_call_options(5))).functions
     return found
@@ -199,7 +200,7 @@ async def test_our_own_tools_have_such_a_switch_too() -> None:
     assert [len(each.functions) for each in (shut, wide)] == [0, 1]
 
 
-def is_open(occasion: Occasion[Any]) -> bool:
+def is_open(occasion: OfferContext[Any]) -> bool:
     return bool(occasion.config.open)
 
 
@@ -213,7 +214,7 @@ async def retrieved(folder: Path, server: KnowledgeBaseServer) -> "pb.ToolResult
         open_store(folder / "store", HashingEmbedder()) as store,
     ):
         knowledge = KnowledgeBases(opening(store), known, http, http, 5)
-        async with serving(Registry.discover(folder), knowledge=knowledge) as client:
+        async with serving(discovering(folder), knowledge=knowledge) as client:
             return outcome(await client.run_all([calling({"query": "sheds"}, config)]), "1")
 
 
@@ -282,7 +283,7 @@ def test_what_is_no_plugin_is_skipped_with_a_warning_and_the_rest_loads(
     write(tmp_path)
 
     with capture_logs() as logs:
-        registry = Registry.discover(tmp_path)
+        registry = discovered(tmp_path)
 
     [warning] = [line for line in logs if line["log_level"] == "warning"]
     assert warning["event"] == "plugin skipped"
@@ -304,10 +305,11 @@ def test_what_is_no_plugin_is_skipped_with_a_warning_and_the_rest_loads(
 )
 def test_whatever_is_imported_first_all_tools_are_there(imports: tuple[str, str]) -> None:
     lines = [*(f"import {name}" for name in imports)]
+    lines += ["from heddle_tools_service.sdk.testing.loading import requestable"]
     lines += ["from heddle_tools_service.registry import Registry"]
-    lines += ["print(*sorted(each.name for each in Registry.discover(None)))"]
+    lines += ["print(*sorted(each.name for each in Registry.discover(None, requestable())))"]
     run = subprocess.run(  # noqa: S603 - our own lines
         [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
     )
 
-    assert run.stdout.splitlines()[-1].split() == [each.name for each in Registry.discover(None)]
+    assert run.stdout.splitlines()[-1].split() == [each.name for each in discovered(None)]

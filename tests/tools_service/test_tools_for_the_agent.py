@@ -5,21 +5,16 @@ import json
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import new_call_options
-from heddle_tools_service.sdk import (
-    Environment,
-    Found,
-    Tool,
-    TreeData,
-    WebAnswer,
-    WebResult,
-)
+from heddle_tools_service.capabilities.web_search import WebAnswer, WebResult
+from heddle_tools_service.sdk import Environment, Found, Tool, TreeData
+from heddle_tools_service.sdk.testing import ScriptedPages, ScriptedPassages
 from heddle_tools_service.tools.colqwen_search import colqwen_search
 from heddle_tools_service.tools.fast_vector_search import fast_vector_search
 from heddle_tools_service.tools.hybrid_search import hybrid_search
 from heddle_tools_service.tools.retrieve_documents import retrieve_documents
 from heddle_tools_service.tools.visual_interpretation import visual_interpretation
 from heddle_tools_service.tools.web_search import web_search
-from tools_service.neighbours import KnownPages, KnownPassages, page, passage, run_tool
+from tools_service.neighbours import page, passage, run_tool
 from tools_service.serving import said, serving_tools
 
 QUERY = {"query": "amplifier"}
@@ -32,15 +27,15 @@ class KnownWeb:
         return WebAnswer("tavily", "A part.", (WebResult("Parts", "http://w/", "An amplifier."),))
 
 
-async def found(tool: Tool, pages: KnownPages | None = None) -> Found:
+async def found(tool: Tool, pages: ScriptedPages | None = None) -> Found:
     """Return what a search leaves in the environment of a run."""
     config = {"collections": ["kb-1"]} if tool is retrieve_documents else {}
     told = await run_tool(
         tool,
         config,
         QUERY,
-        knowledge=KnownPassages([passage("An amplifier.")]),
-        pages=pages or KnownPages([page(4), page(36, score=0.95)]),
+        passages=ScriptedPassages([passage("An amplifier.")]),
+        pages=pages or ScriptedPages([page(4), page(36, score=0.95)]),
         web=KnownWeb(),
     )
     made = told.result
@@ -92,7 +87,7 @@ async def assessed(*earlier: Found, prompt: str = "What does it show?") -> tuple
 
 @pytest.mark.parametrize("tool", [colqwen_search, hybrid_search])
 async def test_there_is_a_page_to_look_at_only_after_one_was_found(tool: Tool) -> None:
-    nothing = await found(tool, KnownPages())
+    nothing = await found(tool, ScriptedPages())
     passages = await found(fast_vector_search)
     assert await assessed(nothing, passages) == (False, "No page was found yet to look at.")
     assert await assessed(await found(tool)) == (True, "")
@@ -111,7 +106,7 @@ async def test_a_model_is_offered_the_function_before_anything_was_asked() -> No
 
 
 async def test_the_best_page_that_the_agent_found_is_looked_at() -> None:
-    pages = KnownPages([page(4), page(36, score=0.95)])
+    pages = ScriptedPages([page(4), page(36, score=0.95)])
     tree = TreeData("What does it show?", 1, Environment((await found(colqwen_search, pages),)))
     looked = await run_tool(
         visual_interpretation, {}, {}, query="What does it show?", pages=pages, tree=tree

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from heddle_knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.errors import ToolFailedError
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
-from heddle_tools_service.knowledge.testing import HashingEmbedder
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
-from heddle_tools_service.registry import Registry
 from integration.browser import browser
-from tools_service.opening import opening
-from tools_service.serving import Client, no_server, said, serving, text_of
+from knowledge.opening import opening
+from tools_service.serving import Client, discovering, no_server, said, serving, text_of
 
 ANA = {"owner": "ana@uni.example", "organization": "uni"}
 BEN = {"owner": "ben@uni.example", "organization": "uni"}
@@ -57,7 +56,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 async def running(folder: Path) -> AsyncIterator[Desk]:
     async with browser() as http, open_store(folder, HashingEmbedder()) as store:
         bases = KnowledgeBases(opening(store), no_server, http, http, 5)
-        async with serving(Registry.discover(None), knowledge=bases) as client:
+        async with serving(discovering(None), knowledge=bases) as client:
             yield Desk(store, client)
 
 

@@ -5,7 +5,7 @@ from heddle_runtime.server import start, stopped
 from heddle_runtime.settings import read
 
 from heddle_gateway.app import GatewaySettings, app, connect
-from heddle_gateway.server import serving
+from heddle_gateway.http.server import serving
 
 
 def main() -> None:

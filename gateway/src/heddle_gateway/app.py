@@ -11,25 +11,23 @@ from heddle_runtime.service_credentials import ServiceCredentials
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Receive, Scope, Send
 
-from heddle_gateway import problems
-from heddle_gateway.auth import OPERATOR, Gate
-from heddle_gateway.bodies import ClientGoneError
-from heddle_gateway.exchange import Exchange, Reply
-from heddle_gateway.forwarded_user import Speakers
-from heddle_gateway.health import Health
-from heddle_gateway.issued_keys import REMEMBERED, IssuedKeys
-from heddle_gateway.keyring import Holder, Keyring, read_keys
-from heddle_gateway.peers import Peers, connect
-from heddle_gateway.problems import Problem, RefusedError
+from heddle_gateway.auth.authenticator import OPERATOR, Authenticator
+from heddle_gateway.auth.impersonation import Impersonation
+from heddle_gateway.auth.issued_keys import REMEMBERED, IssuedKeys
+from heddle_gateway.auth.keys_file import Keyring, Principal, read_keys
+from heddle_gateway.http import error_responses
+from heddle_gateway.http.body import ClientGoneError
+from heddle_gateway.http.error_responses import ErrorResponse, RejectedRequestError
+from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.routes import Access, Route, find
+from heddle_gateway.services import ServiceClients, connect
 from heddle_gateway.settings import GatewaySettings
-from heddle_gateway.small_models import SmallModels
 from heddle_gateway.state import State
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-__all__ = ["Gateway", "GatewaySettings", "Peers", "app", "connect"]
+__all__ = ["Gateway", "GatewaySettings", "ServiceClients", "app", "connect"]
 
 log = structlog.get_logger(__name__)
 _HIDDEN = "The gateway failed. The cause is in its log, under the request id."
@@ -63,7 +61,7 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         watch = Stopwatch()
-        exchange = Exchange(scope, receive, send, direct=self.application is self)
+        exchange = RawRequest(scope, receive, send, direct=self.application is self)
         CALLER.set(Caller(exchange.request_id))
         name = "unknown"
         try:
@@ -82,21 +80,21 @@ class Gateway:
 
     def end_streams(self) -> None:
         """End the answers that are under way with an error that tells why."""
-        self._state.lifelines.cut_all()
+        self._state.running.cut_all()
 
-    async def _answer(self, route: Route, exchange: Exchange) -> Reply | None:
+    async def _answer(self, route: Route, exchange: RawRequest) -> RawResponse | None:
         """Return the answer of a route, also if it fails. None if there is nothing to send."""
-        gate = self._state.gate
+        authenticator = self._state.authenticator
         try:
             if route.access is Access.OPEN:
-                gate.enter(exchange)
+                authenticator.enter(exchange)
             else:
-                await gate.admit(exchange, required=route.access is Access.KEY)
+                await authenticator.admit(exchange, required=route.access is Access.KEY)
             found = await route.endpoint(self._state, exchange)
-            return found.reply(detail=route.detail) if isinstance(found, Problem) else found
+            return found.reply(detail=route.detail) if isinstance(found, ErrorResponse) else found
         except HeddleError as error:
-            return problems.of(error).reply(detail=route.detail)
-        except RefusedError as error:
+            return error_responses.of(error).reply(detail=route.detail)
+        except RejectedRequestError as error:
             return error.reply(detail=route.detail)
         except ClientGoneError:
             exchange.gone = True
@@ -105,11 +103,11 @@ class Gateway:
             log.exception("unexpected failure", method=route.name)
             if exchange.status:
                 raise  # the server closes the connection: the client sees that something is missing
-            hidden = Problem(500, _HIDDEN, problems.SERVER, code="internal_error")
+            hidden = ErrorResponse(500, _HIDDEN, error_responses.SERVER, code="internal_error")
             return hidden.reply(detail=route.detail)
 
 
-def app(settings: GatewaySettings, peers: Peers) -> Gateway:
+def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
     """Return the gateway.
 
     Raises:
@@ -117,25 +115,24 @@ def app(settings: GatewaySettings, peers: Peers) -> Gateway:
     """
     holders = read_keys(settings.api_keys) if settings.api_keys else {}
     if settings.api_key:
-        holders[settings.api_key.get_secret_value()] = Holder(OPERATOR)
+        holders[settings.api_key.get_secret_value()] = Principal(OPERATOR)
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
-    acting = ServiceCredentials("heddle-gateway", secret)
-    gate = Gate(
+    credentials = ServiceCredentials("heddle-gateway", secret)
+    authenticator = Authenticator(
         Keyring(holders),
-        IssuedKeys(peers.accounts, acting),
-        Speakers(peers.accounts, acting),
+        IssuedKeys(services.accounts, credentials),
+        Impersonation(services.accounts, credentials),
         secret,
         development=settings.development,
         origins=settings.cors_origins,
     )
     organizations = OrganizationSettings(
-        peers.accounts, acting, remembered=REMEMBERED, without_servers=True
+        services.accounts, credentials, remembered=REMEMBERED, without_servers=True
     )
-    small_models = SmallModels(organizations, settings.small_model)
-    return Gateway(State(settings, peers, gate, Health(peers), acting, organizations, small_models))
+    return Gateway(State(settings, services, authenticator, credentials, organizations))
 
 
-def _route(exchange: Exchange) -> Route:
+def _route(exchange: RawRequest) -> Route:
     """Return the route of a request, or one that refuses it."""
     methods, exchange.parameters = find(exchange.scope["path"])
     if methods is None:
@@ -144,21 +141,21 @@ def _route(exchange: Exchange) -> Route:
     return found or Route("unknown", _no_such_method, Access.OPEN)
 
 
-def _method(exchange: Exchange) -> str:
+def _method(exchange: RawRequest) -> str:
     """Return the method of a request; HEAD is GET, and the server leaves the body out."""
     method: str = exchange.scope["method"]
     return "GET" if method == "HEAD" else method
 
 
-async def _no_such_path(_: State, exchange: Exchange) -> Problem:
+async def _no_such_path(_: State, exchange: RawRequest) -> ErrorResponse:
     message = f"There is nothing at {exchange.scope['path'][:200]!r}."
-    return Problem(404, message, code="unknown_url")
+    return ErrorResponse(404, message, code="unknown_url")
 
 
-async def _no_such_method(_: State, exchange: Exchange) -> Reply:
+async def _no_such_method(_: State, exchange: RawRequest) -> RawResponse:
     methods, _parameters = find(exchange.scope["path"])
     possible = list(methods or ())
     allowed = ", ".join(possible + ["HEAD"] * ("GET" in possible))
     message = f"{exchange.scope['method'][:20]} is not possible here, only {allowed}."
-    reply = Problem(405, message, code="method_not_allowed").reply()
-    return Reply(reply.status, reply.body, (*reply.headers, (b"allow", allowed.encode())))
+    reply = ErrorResponse(405, message, code="method_not_allowed").reply()
+    return RawResponse(reply.status, reply.body, (*reply.headers, (b"allow", allowed.encode())))

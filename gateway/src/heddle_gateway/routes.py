@@ -6,36 +6,35 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from heddle_gateway import (
-    assistants,
+from heddle_gateway.admin import assistants, health, rubrics, usage
+from heddle_gateway.http import openapi
+from heddle_gateway.http.error_responses import ErrorResponse
+from heddle_gateway.http.raw import RawRequest, RawResponse
+from heddle_gateway.lamb import assistants as lamb_assistants
+from heddle_gateway.lamb import (
     catalog,
-    completions,
-    creator,
-    description,
-    editor_defaults,
+    creator_defaults,
+    knowledge_base_files,
+    knowledge_bases,
+)
+from heddle_gateway.mcp import endpoint as mcp_endpoint
+from heddle_gateway.openai import (
     files,
-    health,
+    generated_images,
     images,
-    lamb_kb,
-    lamb_kb_files,
-    mcp_endpoint,
     models,
-    page_pictures,
-    pictures,
-    rubrics,
-    usage,
+    page_images,
     vector_store_file_batches,
     vector_store_files,
     vector_store_search,
     vector_stores,
 )
-from heddle_gateway.exchange import Exchange, Reply
-from heddle_gateway.problems import Problem
+from heddle_gateway.openai.chat import completions
 
 if TYPE_CHECKING:
     from heddle_gateway.state import State
 
-Endpoint = Callable[["State", Exchange], Awaitable[Reply | Problem | None]]
+Endpoint = Callable[["State", RawRequest], Awaitable[RawResponse | ErrorResponse | None]]
 LAMB = "/lamb/v1/completions"
 CREATOR = "/creator/assistant"
 STORES = "/v1/vector_stores"
@@ -72,10 +71,10 @@ _ENTRIES: tuple[tuple[str, Endpoint, Access], ...] = (
     ("POST /chat/completions", completions.chat, Access.KEY),
     ("POST /v1/images/generations", images.generations, Access.KEY),
     ("POST /images/generations", images.generations, Access.KEY),
-    ("GET /v1/pictures/{name}", pictures.picture, Access.KEY),
+    ("GET /v1/pictures/{name}", generated_images.picture, Access.KEY),
     (
         "GET /v1/vector_stores/{id}/files/{file}/pages/{page}",
-        page_pictures.picture,
+        page_images.picture,
         Access.KEY,
     ),
     ("GET /v1/models", models.models, Access.KEY),
@@ -102,14 +101,14 @@ _ENTRIES: tuple[tuple[str, Endpoint, Access], ...] = (
     (f"GET {LAMB}/tools/{{name}}", catalog.tool, Access.OPTIONAL),
     (f"POST {LAMB}/tools/{{name}}/validate", catalog.validate, Access.KEY),
     (f"GET {LAMB}/orchestrators", catalog.strategies, Access.OPTIONAL),
-    (f"GET {CREATOR}/get_assistants", creator.listing, Access.KEY),
-    (f"GET {CREATOR}/get_assistant/{{id}}", creator.get, Access.KEY),
-    (f"POST {CREATOR}/create_assistant", creator.create, Access.KEY),
-    (f"PUT {CREATOR}/update_assistant/{{id}}", creator.update, Access.KEY),
-    (f"DELETE {CREATOR}/delete_assistant/{{id}}", creator.delete, Access.KEY),
-    (f"GET {CREATOR}/export/{{id}}", creator.export, Access.KEY),
-    (f"PUT {CREATOR}/publish/{{id}}", creator.publish, Access.KEY),
-    (f"GET {CREATOR}/defaults", editor_defaults.defaults, Access.KEY),
+    (f"GET {CREATOR}/get_assistants", lamb_assistants.listing, Access.KEY),
+    (f"GET {CREATOR}/get_assistant/{{id}}", lamb_assistants.get, Access.KEY),
+    (f"POST {CREATOR}/create_assistant", lamb_assistants.create, Access.KEY),
+    (f"PUT {CREATOR}/update_assistant/{{id}}", lamb_assistants.update, Access.KEY),
+    (f"DELETE {CREATOR}/delete_assistant/{{id}}", lamb_assistants.delete, Access.KEY),
+    (f"GET {CREATOR}/export/{{id}}", lamb_assistants.export, Access.KEY),
+    (f"PUT {CREATOR}/publish/{{id}}", lamb_assistants.publish, Access.KEY),
+    (f"GET {CREATOR}/defaults", creator_defaults.defaults, Access.KEY),
     (f"POST {CREATOR}/{{id}}/chat/completions", completions.creator_chat, Access.KEY),
     ("GET /v1/files", files.listing, Access.KEY),
     ("POST /v1/files", files.create, Access.KEY),
@@ -132,23 +131,23 @@ _ENTRIES: tuple[tuple[str, Endpoint, Access], ...] = (
     (f"GET {BATCHES}/{{batch}}", vector_store_file_batches.get, Access.KEY),
     (f"POST {BATCHES}/{{batch}}/cancel", vector_store_file_batches.cancel, Access.KEY),
     (f"GET {BATCHES}/{{batch}}/files", vector_store_file_batches.listing, Access.KEY),
-    ("GET /collections", lamb_kb.listing, Access.KEY),
-    ("POST /collections", lamb_kb.create, Access.KEY),
-    ("GET /collections/{id}", lamb_kb.get, Access.KEY),
-    ("PATCH /collections/{id}", lamb_kb.update, Access.KEY),
-    ("DELETE /collections/{id}", lamb_kb.delete, Access.KEY),
-    ("POST /collections/{id}/query", lamb_kb.query, Access.KEY),
-    ("POST /collections/{id}/ingest-file", lamb_kb_files.ingest, Access.KEY),
-    ("GET /collections/{id}/files", lamb_kb_files.listing, Access.KEY),
-    ("DELETE /collections/{id}/files/{file}", lamb_kb_files.delete, Access.KEY),
-    ("POST /organizations", lamb_kb_files.organization, Access.KEY),
-    ("GET /query/plugins", lamb_kb_files.query_plugins, Access.KEY),
-    ("GET /ingestion/plugins", lamb_kb_files.ingestion_plugins, Access.KEY),
+    ("GET /collections", knowledge_bases.listing, Access.KEY),
+    ("POST /collections", knowledge_bases.create, Access.KEY),
+    ("GET /collections/{id}", knowledge_bases.get, Access.KEY),
+    ("PATCH /collections/{id}", knowledge_bases.update, Access.KEY),
+    ("DELETE /collections/{id}", knowledge_bases.delete, Access.KEY),
+    ("POST /collections/{id}/query", knowledge_bases.query, Access.KEY),
+    ("POST /collections/{id}/ingest-file", knowledge_base_files.ingest, Access.KEY),
+    ("GET /collections/{id}/files", knowledge_base_files.listing, Access.KEY),
+    ("DELETE /collections/{id}/files/{file}", knowledge_base_files.delete, Access.KEY),
+    ("POST /organizations", knowledge_base_files.organization, Access.KEY),
+    ("GET /query/plugins", knowledge_base_files.query_plugins, Access.KEY),
+    ("GET /ingestion/plugins", knowledge_base_files.ingestion_plugins, Access.KEY),
     ("POST /mcp", mcp_endpoint.serve, Access.KEY),
     ("GET /v1", health.alive, Access.OPEN),
     ("GET /status", health.alive, Access.OPEN),
     ("GET /health", health.health, Access.OPEN),
-    ("GET /openapi.json", description.openapi, Access.OPEN),
+    ("GET /openapi.json", openapi.openapi, Access.OPEN),
 )
 
 

@@ -1,16 +1,15 @@
 """Settings of the gateway."""
 
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from heddle_runtime import addresses
 from heddle_runtime.settings import ServiceSettings, is_local
 from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from heddle_gateway.keyring import SHORTEST_KEY
-from heddle_gateway.sse import View
-
+MIN_KEY_CHARACTERS = 16
+EventView = Literal["openwebui", "reasoning", "none"]
 _EVERYBODY_KNOWS = "0p3n-w3bu!"  # what LAMB's documentation gives as its key
 
 
@@ -28,7 +27,7 @@ class GatewaySettings(ServiceSettings):
     assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
     api_key: SecretStr | None = Field(
         default=None,
-        min_length=SHORTEST_KEY,
+        min_length=MIN_KEY_CHARACTERS,
         validation_alias=AliasChoices(
             "HEDDLE_GATEWAY_API_KEY", "LAMB_BEARER_TOKEN", "PIPELINES_BEARER_TOKEN"
         ),
@@ -79,7 +78,7 @@ class GatewaySettings(ServiceSettings):
         description="The model, as connector/model, that writes what Open WebUI asks for itself, "
         "such as titles and tags. Unless set, the assistant's own model does, without its tools.",
     )
-    events: View = Field(
+    events: EventView = Field(
         default="openwebui",
         description="How progress and sources are streamed unless the header X-Heddle-Events "
         "says otherwise: openwebui (as it shows them), reasoning (as reasoning text), none.",

@@ -1,31 +1,35 @@
-"""What all requests of a gateway share."""
+"""State that all requests of a gateway share."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from heddle_runtime.organization_settings import OrganizationSettings
 from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.ttl_cache import TTLCache
 
-from heddle_gateway.auth import Gate
-from heddle_gateway.health import Health
-from heddle_gateway.lifeline import Lifelines
-from heddle_gateway.peers import Peers
+from heddle_gateway.auth.authenticator import Authenticator
+from heddle_gateway.http.disconnect import RunningRequests
+from heddle_gateway.services import ServiceClients
 from heddle_gateway.settings import GatewaySettings
-from heddle_gateway.small_models import SmallModels
+
+HEALTH_SECONDS = 1.0
+"""Seconds for which `/health` repeats its report: it needs no key and must not cause work."""
 
 
 @dataclass(slots=True)
 class State:
-    """A gateway at work."""
+    """A running gateway."""
 
     settings: GatewaySettings
-    peers: Peers
-    gate: Gate
-    health: Health
-    acting: ServiceCredentials
-    """The gateway's own identity, for what it asks for itself."""
+    services: ServiceClients
+    authenticator: Authenticator
+    credentials: ServiceCredentials
+    """The gateway's own identity, for calls on its own behalf."""
     organizations: OrganizationSettings
-    """What organisations have set up, without what opens their servers."""
-    small_models: SmallModels
-    lifelines: Lifelines = field(default_factory=Lifelines)
+    """The settings of organisations, without the credentials of their providers."""
+    running: RunningRequests = field(default_factory=RunningRequests)
+    health_reports: TTLCache[str, dict[str, Any]] = field(
+        default_factory=lambda: TTLCache(HEALTH_SECONDS)
+    )
     stopping: bool = False
     """Whether new requests should go to another gateway."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from heddle_migration_service.conversion import Conversion, LegacyColumns, convert
 from heddle_migration_service.conversion.bindings import fillable
-from heddle_orchestrator.template import names
+from heddle_orchestrator.prompts.template import names
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -18,8 +18,8 @@ from heddle_runtime.identity import Identity, TokenSigner
 from integration.browser import browser
 from integration.provider import Provider, providing
 from integration.whole import whole
+from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
 from migration.lamb.lamb_database import GOLDEN, Lamb
-from tools_service.kb_server import KnowledgeBaseServer, hit, kb_server
 
 SECRET = "a-secret-of-at-least-32-characters"
 OPERATOR = Identity("operator", scopes=("admin",))

@@ -42,6 +42,8 @@ class Shelf(Tools):
     """Tools that cannot be asked whether they are available."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Of results, by tool."""
+    functions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The functions of tools that have several."""
     ran: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     near: Mapping[str, float] = field(default_factory=dict)
     """The affinities of tools, told when somebody asks for them."""
@@ -56,14 +58,18 @@ class Shelf(Tools):
         tree = request.context.tree
         self.trees.append(tree)
         self.compared.append(request.compare)
-        told = [self._assessed(each, tree) for each in request.invocations]
+        told = [
+            self._assessed(each, tree, function)
+            for each in request.invocations
+            for function in self.functions.get(each.name, [each.name])
+        ]
         for each in told if request.compare else ():
             if each.function.name in self.near:
                 each.affinity = self.near[each.function.name]
         return tool_pb2.AssessToolsResponse(assessments=told)
 
     def _assessed(
-        self, asked: tool_pb2.ToolInvocation, tree: tool_pb2.TreeData
+        self, asked: tool_pb2.ToolInvocation, tree: tool_pb2.TreeData, function: str
     ) -> tool_pb2.Assessment:
         if asked.name in self.deaf:
             error = to_status(ToolFailedError("It is deaf."))
@@ -74,8 +80,8 @@ class Shelf(Tools):
             available=not reason,
             reason=reason,
             function=chat_pb2.FunctionDeclaration(
-                name=asked.name,
-                description=f"Is the {asked.name}.",
+                name=function,
+                description=f"Is the {function}.",
                 parameters_schema_json=json.dumps(self.schemas.get(asked.name, QUERY)),
             ),
             examples=[
@@ -98,7 +104,8 @@ class Shelf(Tools):
         self, asked: tool_pb2.ToolInvocation, context: tool_pb2.RunContext
     ) -> tool_pb2.ToolEvent:
         inputs = json.loads(asked.function_call.arguments_json or "{}")
-        self.ran.append((asked.name, inputs))
+        several = asked.name in self.functions
+        self.ran.append((asked.function_call.name if several else asked.name, inputs))
         if self.outcome is not None:
             outcome = self.outcome(asked.name, inputs, context)
         else:

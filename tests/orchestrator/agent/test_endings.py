@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from heddle.tool.v1 import tool_pb2
-from heddle_orchestrator.agent.decision import MOST_AT_ONCE
+from heddle_orchestrator.agent.decision import MAX_PARALLEL_CHOICES
 from heddle_runtime.errors import DeadlineError, HeddleError, ToolFailedError, UnavailableError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -90,6 +90,6 @@ async def _one(data: st.DataObject, agent: Any) -> None:
     assert run.events[-1].HasField("done")
     assert run.text == run.response["text"] != ""
     assert len(run.decisions) <= rounds + 1
-    assert len(shelf.ran) <= rounds * max(MOST_AT_ONCE, 1)
+    assert len(shelf.ran) <= rounds * max(MAX_PARALLEL_CHOICES, 1)
     assert len([event for event in run.events if event.HasField("output")]) <= 1 + 5 * rounds + 7
     assert not {name for name, _ in shelf.ran} & missing

@@ -38,7 +38,7 @@ def test_tokens_are_estimated_by_bytes(size: int, tokens: int) -> None:
 
 
 def test_an_environment_has_a_largest_size() -> None:
-    environment = Environment(most_chars=100)
+    environment = Environment(max_bytes=100)
     found = [json.dumps({"text": letter * 40}) for letter in "abc"]
 
     environment.add("fast", tool_pb2.ToolResult(objects_json=found))

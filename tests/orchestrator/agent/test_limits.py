@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from heddle_runtime.errors import UnavailableError
 from orchestrator.agent.scripted import FAST, VOLTAGE, Routed
+from orchestrator.bench import done, text
 
 
 def always(tool: str) -> Any:
@@ -83,6 +84,40 @@ async def test_too_much_is_summarized_once_and_the_environment_shrinks(agent: Ro
     summarized = agent.model.seen[1].messages[0].parts[0].text
     assert all(f"{n} zz" in summarized for n in range(1, 5))
     assert [each["page"] for each in run.response["sources"]] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("size", "summarized"), [(120_000, False), (120_001, True)])
+async def test_more_than_30_000_tokens_trigger_a_summary_of_500_words(
+    agent: Routed, size: int, *, summarized: bool
+) -> None:
+    start = "The voltage is 24 V. "
+    found = {"text": start + "z" * (size - len(json.dumps({"text": start})))}
+    agent.shelf.finds = {FAST: [found]}
+
+    run = await agent.run("What is the voltage?", FAST)
+
+    assert ("summarize" in run.path) is summarized
+    prompts = [each.messages[0].parts[0].text for each in agent.model.seen]
+    assert any("in at most 500 words" in each for each in prompts) is summarized
+
+
+async def test_a_summary_has_at_most_200_words_unless_the_model_asks_for_another_length(
+    agent: Routed,
+) -> None:
+    agent.shelf.finds = {FAST: [VOLTAGE]}
+    agent.model.batches = [[text("word " * 250), done()]]
+    calls: list[list[tuple[str, Any]]] = [[(FAST, {"query": "a"})], [("summarize", {})]]
+    agent.model.decide = lambda _: dict(enumerate(calls)).get(len(agent.model.decisions) - 1, [])
+
+    run = await agent.run("What is the voltage?", FAST, decider="native")
+
+    [declared] = [e for e in agent.model.decisions[1].functions if e.name == "summarize"]
+    schema = json.loads(declared.parameters_schema_json)
+    assert schema["properties"]["max_length"]["default"] == 200
+    [prompt] = [e for e in agent.model.seen if "Summarize" in e.messages[0].parts[0].text]
+    assert "in at most 200 words" in prompt.messages[0].parts[0].text
+    [summary] = [e["objects"][0]["summary"] for e in run.outputs("result") if e["tool"] != FAST]
+    assert len(summary.split()) == 200
 
 
 async def test_tokens_of_decisions_count_as_part_of_the_run(agent: Routed) -> None:

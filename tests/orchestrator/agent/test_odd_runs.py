@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from heddle.connector.v1 import connector_pb2
 from heddle.tool.v1 import tool_pb2
-from heddle_orchestrator.agent.guard import RepeatGuard
-from heddle_orchestrator.agent.state import Past, State
+from heddle_orchestrator.agent.repeat_detection import RepeatDetector
+from heddle_orchestrator.agent.state import PastRun, State
 from heddle_runtime.errors import UnavailableError
 from orchestrator.agent.scripted import FAST, Model, Routed, Run, routed, routing
 from orchestrator.bench import ask, assistant
@@ -114,6 +114,21 @@ async def test_tools_with_the_names_of_others_are_told_apart(agent: Routed) -> N
     assert not {"summarize", "text_response"} & set(offered)
 
 
+async def test_each_function_of_a_server_is_a_tool_of_its_own(agent: Routed) -> None:
+    agent.shelf.functions = {"mcp": ["lookup", "translate"], "other": ["lookup"]}
+    agent.shelf.outcome = lambda *_: [{"text": f"result {len(agent.shelf.ran)}"}]
+    same = {"query": "cloth"}
+    agent.model.decide = once(("mcp__lookup", same), ("translate", same), ("translate", same))
+
+    run = await agent.run("What does cloth mean?", "mcp", "other", decider="native")
+
+    declared = [each.name for each in agent.model.decisions[0].functions]
+    assert declared == ["mcp__lookup", "translate", "other"]
+    assert agent.shelf.ran[:2] == [("lookup", same), ("translate", same)]
+    assert [past.tool for past in agent.shelf.trees[2].history] == ["lookup", "translate"]
+    assert "translate was already run" in run.decisions[2].rejected
+
+
 @pytest.mark.parametrize(
     ("earlier", "later", "same"),
     [
@@ -139,7 +154,7 @@ async def test_tools_with_the_names_of_others_are_told_apart(agent: Routed) -> N
 def test_only_what_amounts_to_the_same_inputs_is_refused(
     earlier: dict[str, Any], later: dict[str, Any], same: bool
 ) -> None:
-    guard = RepeatGuard(State("x", history=[Past(LOOK, earlier, 1, failed=False)]))
+    guard = RepeatDetector(State("x", history=[PastRun(LOOK, earlier, 1, failed=False)]))
 
     assert bool(guard.refuses(LOOK, later)) is same
     assert not guard.refuses(FAST, later)

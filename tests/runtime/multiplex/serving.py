@@ -22,7 +22,7 @@ from heddle_runtime.admission import AdmissionControl
 from heddle_runtime.client import channel
 from heddle_runtime.identity import TokenVerifier
 from heddle_runtime.multiplex.channel import MultiplexedChannel
-from heddle_runtime.multiplex.server import LONGEST_LIFE, MultiplexServicer
+from heddle_runtime.multiplex.server import MAX_STREAM_SECONDS, MultiplexServicer
 from heddle_runtime.server import OPTIONS
 from heddle_runtime.server_interceptor import ServerInterceptor
 from heddle_runtime.settings import ServiceSettings
@@ -64,27 +64,27 @@ class Serving:
     @property
     def calls(self) -> list[int]:
         """How many calls are in each pipe that is open."""
-        return [len(end.answers) for end in self._servicer._ends]  # noqa: SLF001 - nothing else tells
+        return [len(stream.calls) for stream in self._servicer._streams]  # noqa: SLF001 - nothing else tells
 
-    def leave(self) -> None:
+    def drain(self) -> None:
         """Ask the clients to go elsewhere."""
-        self._servicer.leave()
+        self._servicer.drain()
 
 
 @asynccontextmanager
 async def serving(
     greeter: Greeter,
     *,
-    longest_life: float = LONGEST_LIFE,
+    max_stream_seconds: float = MAX_STREAM_SECONDS,
     max_calls: int = 2000,
     secret: str = "",
 ) -> AsyncGenerator[Serving]:
     """Serve `greeter` like `heddle_runtime.server`, which shows less of itself."""
     arrivals = Arrivals()
     server = grpc.aio.server(interceptors=(arrivals,), options=OPTIONS)
-    entrance = AdmissionControl(TokenVerifier(secret) if secret else None, max_calls)
-    servicer = MultiplexServicer(entrance, longest_life)
-    for place in (ServerInterceptor(server, entrance), servicer.methods):
+    admission = AdmissionControl(TokenVerifier(secret) if secret else None, max_calls)
+    servicer = MultiplexServicer(admission, max_stream_seconds)
+    for place in (ServerInterceptor(server, admission), servicer.methods):
         pb_grpc.add_OrchestratorServiceServicer_to_server(greeter, place)  # type: ignore[arg-type] # stands where it wants a server
     multiplex_pb2_grpc.add_MultiplexServiceServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
@@ -96,17 +96,17 @@ async def serving(
 
 
 @asynccontextmanager
-async def piped(server: Serving) -> AsyncGenerator[grpc.aio.Channel]:
+async def multiplexed(server: Serving) -> AsyncGenerator[grpc.aio.Channel]:
     """Yield a channel to `server` that has a pipe."""
     async with channel(server.address, CONTRACT) as connection:
         await connection.channel_ready()
         yield connection
 
 
-def pipes_of(connection: grpc.aio.Channel) -> list[int]:
+def stream_loads(connection: grpc.aio.Channel) -> list[int]:
     """Return how many calls the client believes to be in each pipe that takes new ones."""
     assert isinstance(connection, MultiplexedChannel)
-    return [len(pipe.calls) for pipe in connection._pipes]  # noqa: SLF001 - nothing else tells
+    return [len(pipe.calls) for pipe in connection._streams]  # noqa: SLF001 - nothing else tells
 
 
 @dataclass

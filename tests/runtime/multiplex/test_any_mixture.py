@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from patience import until
 from runtime.examples import examples
 from runtime.multiplex.calling import SOON, Channel, code, drained, greeter, stream, texts, whole
-from runtime.multiplex.serving import CARRY, piped, pipes_of, serving
+from runtime.multiplex.serving import CARRY, multiplexed, serving, stream_loads
 
 KINDS = ["unary", "stream", "large", "failing", "late unary", "late stream", "left", "cancelled"]
 
@@ -65,10 +65,10 @@ def test_calls_of_all_kinds_end_as_they_must_whatever_else_goes_on(
 
     async def main() -> None:
         ending = greeter()
-        async with serving(ending) as server, piped(server) as to:
+        async with serving(ending) as server, multiplexed(server) as to:
             async with asyncio.timeout(30):
                 await asyncio.gather(*(begin(to, *call) for call in calls))
             await until(lambda: server.calls == [0], SOON)
-            assert (pipes_of(to), server.paths) == ([0], [CARRY])
+            assert (stream_loads(to), server.paths) == ([0], [CARRY])
 
     uvloop.run(main())  # the loop of every service

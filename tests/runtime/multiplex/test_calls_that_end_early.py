@@ -9,7 +9,7 @@ import pytest
 from google.rpc import code_pb2
 from heddle.multiplex.v1 import multiplex_pb2
 from heddle_runtime.client import streaming
-from heddle_runtime.multiplex.channel import FULL
+from heddle_runtime.multiplex.channel import CALLS_PER_STREAM
 from patience import until
 from runtime.greeting import ask, ask_whole
 from runtime.multiplex.calling import (
@@ -30,11 +30,11 @@ from runtime.multiplex.serving import (
     STREAM,
     WHOLE,
     by_hand,
+    multiplexed,
     opening,
-    piped,
-    pipes_of,
     process,
     serving,
+    stream_loads,
 )
 
 
@@ -44,11 +44,12 @@ async def test_a_stream_that_nobody_reads_any_more_ends_its_servicer(
     way: str, reference: str
 ) -> None:
     ending = greeter()
-    async with serving(ending) as server, piped(server) as to:
+    async with serving(ending) as server, multiplexed(server) as to:
         call = stream(to, reference)
         reader = aiter(call)
         await anext(reader)
-        await asyncio.sleep(0.02)  # more comes, and waits to be read
+        if reference == "flood":  # more comes than is read
+            await until(lambda: ending.flooded > 1, SOON)
         if way == "cancelled":
             assert call.cancel()
         elif way == "left":
@@ -56,11 +57,11 @@ async def test_a_stream_that_nobody_reads_any_more_ends_its_servicer(
                 pass
         else:
             task = asyncio.create_task(drained(reader))
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0)  # it starts to read
             task.cancel()
         await until(lambda: ending.ended == [reference], SOON)
         await until(lambda: server.calls == [0], SOON)
-        assert pipes_of(to) == [0]
+        assert stream_loads(to) == [0]
         with pytest.raises(asyncio.CancelledError):
             await anext(reader)
         assert not call.cancel()
@@ -70,23 +71,23 @@ async def test_a_stream_that_nobody_reads_any_more_ends_its_servicer(
 
 async def test_a_cancelled_unary_call_ends_its_servicer() -> None:
     ending = greeter()
-    async with serving(ending) as server, piped(server) as to:
+    async with serving(ending) as server, multiplexed(server) as to:
         asking = asyncio.create_task(whole(to, "hang"))
         await until(lambda: ending.asked == ["hang"])
         asking.cancel()
         await until(lambda: ending.ended == ["hang"], SOON)
         await until(lambda: server.calls == [0], SOON)
-        assert (pipes_of(to), server.paths) == ([0], [CARRY])
+        assert (stream_loads(to), server.paths) == ([0], [CARRY])
 
 
 async def test_calls_that_are_cancelled_before_they_began_leave_nothing() -> None:
-    async with serving(greeter()) as server, piped(server) as to:
-        for _ in range(FULL // 2):
+    async with serving(greeter()) as server, multiplexed(server) as to:
+        for _ in range(CALLS_PER_STREAM // 2):
             stream(to, "flood").cancel()
             asyncio.get_running_loop().call_soon(asyncio.create_task(whole(to, "hang")).cancel)
         assert await whole(to, "other") == "other"
         await until(lambda: server.calls == [0], SOON)
-        assert (pipes_of(to), server.paths) == ([0], [CARRY])
+        assert (stream_loads(to), server.paths) == ([0], [CARRY])
 
 
 async def test_nothing_is_said_about_a_call_after_its_cancellation() -> None:
@@ -130,7 +131,7 @@ async def test_the_deadline_is_kept_by_the_client_when_the_server_hangs() -> Non
         )
         assert 0.2 < time.perf_counter() - before < SOON
         assert set(codes) == {grpc.StatusCode.DEADLINE_EXCEEDED}
-        assert pipes_of(to) == [0]
+        assert stream_loads(to) == [0]
         server.send_signal(signal.SIGCONT)
         assert await listed(to) == "anonymous"
 
@@ -154,7 +155,7 @@ async def test_the_deadline_is_kept_by_the_server_when_the_client_is_silent() ->
 async def test_closing_a_channel_ends_its_calls_and_leaves_nothing_running() -> None:
     async with serving(greeter()) as server:
         before = tasks()
-        async with piped(server) as to:
+        async with multiplexed(server) as to:
             streams = await started(to, "hang", 10)
             asking = [asyncio.create_task(whole(to, "hang")) for _ in range(5)]
             asking += [asyncio.create_task(listed(to, "slow")) for _ in range(5)]

@@ -10,8 +10,8 @@ from heddle_runtime.client import OPTIONS, streaming
 from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.multiplex.call import WINDOW
-from heddle_runtime.multiplex.channel import FULL
-from patience import until
+from heddle_runtime.multiplex.channel import CALLS_PER_STREAM
+from patience import settled, until
 from runtime.multiplex.calling import (
     SOON,
     Channel,
@@ -23,24 +23,24 @@ from runtime.multiplex.calling import (
     texts,
     whole,
 )
-from runtime.multiplex.serving import CARRY, piped, pipes_of, serving
+from runtime.multiplex.serving import CARRY, multiplexed, serving, stream_loads
 
 
-@pytest.mark.parametrize("count", [FULL - 2, 4 * FULL])
+@pytest.mark.parametrize("count", [CALLS_PER_STREAM - 2, 4 * CALLS_PER_STREAM])
 async def test_hundreds_of_calls_at_once_get_their_own_answers_in_order(count: int) -> None:
-    async with serving(greeter()) as server, piped(server) as to:
+    async with serving(greeter()) as server, multiplexed(server) as to:
         tales = [f"tale {number}" for number in range(count // 2)]
         names = [f"name {number}" for number in range(count // 2)]
         told = asyncio.gather(*(texts(to, tale) for tale in tales))
         named = asyncio.gather(*(whole(to, name) for name in names))
         await asyncio.sleep(0)
-        assert pipes_of(to) == [count]
+        assert stream_loads(to) == [count]
         pages = range(20)
         assert await told == [["0", "1", "2", *(f"{t}, page {p}" for p in pages)] for t in tales]
         assert await named == names
 
         assert set(server.paths) == {CARRY}
-        assert sum(server.calls) == sum(pipes_of(to)) == 0
+        assert sum(server.calls) == sum(stream_loads(to)) == 0
 
 
 async def test_each_call_is_judged_by_its_own_token() -> None:
@@ -55,7 +55,7 @@ async def test_each_call_is_judged_by_its_own_token() -> None:
         except grpc.aio.AioRpcError as error:
             return from_rpc(error).reason
 
-    async with serving(greeter(), secret=secret) as server, piped(server) as to:
+    async with serving(greeter(), secret=secret) as server, multiplexed(server) as to:
         answers = await asyncio.gather(*(who(to, n) for n in ["ann", "eve", "bob", "nobody"] * 20))
 
         assert answers == ["ann", "UNAUTHENTICATED", "bob", "UNAUTHENTICATED"] * 20
@@ -66,7 +66,7 @@ async def test_calls_count_alike_however_they_come_in() -> None:
     exhausted = grpc.StatusCode.RESOURCE_EXHAUSTED
     async with (
         serving(greeter(), max_calls=2) as server,
-        piped(server) as to,
+        multiplexed(server) as to,
         grpc.aio.insecure_channel(server.address, options=OPTIONS) as plain,
     ):
         (one,) = await started(to, "hang")
@@ -83,13 +83,13 @@ async def test_calls_count_alike_however_they_come_in() -> None:
 
 
 async def test_more_calls_than_a_pipe_takes_open_a_second_one() -> None:
-    async with serving(greeter()) as server, piped(server) as to:
-        first = await started(to, "hang", FULL)
-        assert server.calls == [FULL]
+    async with serving(greeter()) as server, multiplexed(server) as to:
+        first = await started(to, "hang", CALLS_PER_STREAM)
+        assert server.calls == [CALLS_PER_STREAM]
         more = await started(to, "hang", 20)
-        await until(lambda: len(pipes_of(to)) == 2)
+        await until(lambda: len(stream_loads(to)) == 2)
         more += await started(to, "hang", 20)
-        assert sum(server.calls) == FULL + 40
+        assert sum(server.calls) == CALLS_PER_STREAM + 40
         assert min(server.calls) >= 20
         assert server.paths == [CARRY, CARRY]
         for task in [*first, *more]:
@@ -99,20 +99,18 @@ async def test_more_calls_than_a_pipe_takes_open_a_second_one() -> None:
 
 async def test_a_reader_that_stops_stops_its_servicer_and_nobody_else() -> None:
     flooding = greeter()
-    async with serving(flooding) as server, piped(server) as to:
+    async with serving(flooding) as server, multiplexed(server) as to:
         stuck = stream(to, "flood")
         await anext(aiter(stuck))
         assert await asyncio.gather(*(whole(to, str(n)) for n in range(50)))
         await until(lambda: flooding.flooded * 1000 > WINDOW * 0.9)
-        await asyncio.sleep(0.1)
-        produced = flooding.flooded
+        produced = await settled(lambda: flooding.flooded)
         assert produced * 1000 < WINDOW * 1.1
 
         for _ in range(2 * WINDOW // 1000):
             await anext(aiter(stuck))
         await until(lambda: flooding.flooded > produced * 2)
-        await asyncio.sleep(0.1)
-        assert flooding.flooded < produced * 4
+        assert await settled(lambda: flooding.flooded) < produced * 4
         assert await texts(to, "tale") != []
         stuck.cancel()
         assert server.paths == [CARRY]
@@ -120,7 +118,7 @@ async def test_a_reader_that_stops_stops_its_servicer_and_nobody_else() -> None:
 
 @pytest.mark.parametrize("kind", ["drizzle", "nothing"])
 async def test_a_servicer_that_never_waits_lets_the_others_work(kind: str) -> None:
-    async with serving(greeter()) as server, piped(server) as to:
+    async with serving(greeter()) as server, multiplexed(server) as to:
         async with streaming(stream(to, kind)) as responses:
             await anext(aiter(responses))
             for _ in range(5):

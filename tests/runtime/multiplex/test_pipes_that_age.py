@@ -7,7 +7,7 @@ import grpc
 from patience import until
 from runtime.greeting import ask
 from runtime.multiplex.calling import greeter, started, texts, whole
-from runtime.multiplex.serving import CARRY, LIST, STREAM, by_hand, opening, piped, serving
+from runtime.multiplex.serving import CARRY, LIST, STREAM, by_hand, multiplexed, opening, serving
 
 
 async def test_a_client_that_has_said_everything_is_answered_still() -> None:
@@ -15,7 +15,7 @@ async def test_a_client_that_has_said_everything_is_answered_still() -> None:
     async with serving(waiting) as server, by_hand(server) as hand:
         await hand.say(opening(1, STREAM, ask("wait")))
         await hand.stream.done_writing()
-        await asyncio.sleep(0.02)
+        await until(lambda: waiting.streams == 1)
         waiting.free.set()
         assert not (await hand.end_of(1)).HasField("error")
         assert await hand.stream.read() is grpc.aio.EOF
@@ -23,7 +23,7 @@ async def test_a_client_that_has_said_everything_is_answered_still() -> None:
 
 async def test_a_pipe_that_opens_while_its_server_leaves_is_told_so() -> None:
     async with serving(greeter()) as server:
-        server.leave()
+        server.drain()
         async with by_hand(server) as hand:
             await hand.say(opening(1, LIST, b""))
             await hand.end_of(1)
@@ -31,7 +31,7 @@ async def test_a_pipe_that_opens_while_its_server_leaves_is_told_so() -> None:
 
 
 async def test_a_pipe_that_grew_old_is_replaced_and_no_call_notices() -> None:
-    async with serving(greeter(), longest_life=0.2) as server, piped(server) as to:
+    async with serving(greeter(), max_stream_seconds=0.2) as server, multiplexed(server) as to:
 
         async def ask_on(name: str) -> int:
             count = 0
@@ -52,7 +52,7 @@ async def test_a_pipe_that_grew_old_is_replaced_and_no_call_notices() -> None:
 
 async def test_a_long_call_outlives_its_pipe() -> None:
     waiting = greeter()
-    async with serving(waiting, longest_life=0.05) as server, piped(server) as to:
+    async with serving(waiting, max_stream_seconds=0.05) as server, multiplexed(server) as to:
         (reading,) = await started(to, "wait")
         await asyncio.sleep(0.1)
         assert await whole(to, "new") == "new"

@@ -21,19 +21,19 @@ from runtime.multiplex.calling import (
     two_servers,
     whole,
 )
-from runtime.multiplex.serving import CARRY, WHOLE, pipes_of, process, serving
+from runtime.multiplex.serving import CARRY, WHOLE, process, serving, stream_loads
 
 
 async def test_a_server_that_is_killed_fails_every_call_and_finishes_none() -> None:
     async with process() as (server, to):
         streams = await started(to, "hang", 20)
         asking = [asyncio.create_task(whole(to, "hang")) for _ in range(5)]
-        await until(lambda: pipes_of(to) == [25])
+        await until(lambda: stream_loads(to) == [25])
         server.kill()
         async with asyncio.timeout(SOON):
             codes = [await code(task) for task in [*streams, *asking]]
         assert set(codes) == {grpc.StatusCode.UNAVAILABLE}
-        assert pipes_of(to) == []
+        assert stream_loads(to) == []
 
 
 async def test_only_a_safe_call_is_repeated_when_its_server_came_back() -> None:
@@ -45,7 +45,7 @@ async def test_only_a_safe_call_is_repeated_when_its_server_came_back() -> None:
         await until(lambda: len(asked.asked) == 1)
         unsafe = asyncio.create_task(whole(to, "hang"))
         reading = (await started(to, "hang"))[0]
-        assert pipes_of(to) == [3]
+        assert stream_loads(to) == [3]
     again = ServiceSettings(drain_wait=0, shutdown_grace=0, listen=server.address)
     async with greeting(asked, again):
         assert await code(unsafe) is grpc.StatusCode.UNAVAILABLE
@@ -76,11 +76,11 @@ async def test_calls_go_through_a_new_pipe_when_the_server_was_replaced() -> Non
         assert await whole(to, "old") == "old"
     again = ServiceSettings(drain_wait=0, shutdown_grace=0, listen=server.address)
     async with greeting(replaced, again):
-        await until(lambda: pipes_of(to) == [])
-        while not pipes_of(to):  # the first time, the old connection may be asked
+        await until(lambda: stream_loads(to) == [])
+        while not stream_loads(to):  # the first time, the old connection may be asked
             await to.channel_ready()
         reading = await started(to, "hang")
-        assert pipes_of(to) == [1]
+        assert stream_loads(to) == [1]
         assert await whole(to, "new") == "new"
         await to.close()
     assert await code(reading[0]) is not None
@@ -95,7 +95,7 @@ async def test_calls_go_their_own_way_to_a_server_without_pipes() -> None:
             assert await texts(to, "") == ["0", "1", "2"]
             assert await whole(to, "name") == "name"
         await started(to, "hang")
-        assert pipes_of(to) == []
+        assert stream_loads(to) == []
 
 
 async def test_the_first_calls_do_not_wait_for_a_pipe() -> None:
@@ -121,7 +121,7 @@ async def test_a_server_that_stops_finishes_its_calls_while_another_gets_the_new
         reading = await started(to, "wait", 10)
         before = time.perf_counter()
         stopping = asyncio.ensure_future(stop())
-        await asyncio.sleep(0.05)
+        await until(lambda: stream_loads(to) == [])
         for number in range(20):
             await whole(to, f"new {number}")
             await asyncio.sleep(0.01)

@@ -3,16 +3,15 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from heddle_tools_service.knowledge.store import KnowledgeStore
+from heddle_knowledge.store import KnowledgeStore
+from heddle_tools_service.capabilities.small_model import Generate
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.providers.knowledge_bases import KnowledgeBases, ServerOf
-from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Assistant
-from heddle_tools_service.surroundings import Generate
 from integration.browser import browser
-from tools_service.kb_server import KnowledgeBaseServer
-from tools_service.opening import opening
-from tools_service.serving import Client, no_server, said, serving
+from knowledge.kb_server import KnowledgeBaseServer
+from knowledge.opening import opening
+from tools_service.serving import Client, discovering, no_server, said, serving
 
 TOKEN = "kb-token-that-must-not-leak"
 ASKED = said("What is a shed?")
@@ -31,7 +30,5 @@ async def serving_with(
 
     async with browser() as http:
         bases = KnowledgeBases(opening(store), server_of or known, http, http, 1.0)
-        async with serving(
-            Registry.discover(None), knowledge=bases, small_model=small_model
-        ) as client:
+        async with serving(discovering(None), knowledge=bases, small_model=small_model) as client:
             yield client

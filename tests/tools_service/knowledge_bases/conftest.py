@@ -4,9 +4,9 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from heddle_tools_service.knowledge.store import KnowledgeStore, open_store
-from heddle_tools_service.knowledge.testing import HashingEmbedder
-from tools_service.kb_server import KnowledgeBaseServer, kb_server
+from heddle_knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.testing import HashingEmbedder
+from knowledge.kb_server import KnowledgeBaseServer, kb_server
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_tools_service.knowledge.names import document_id
-from heddle_tools_service.knowledge.store import KnowledgeStore
-from tools_service.kb_server import KnowledgeBaseServer, hit
+from heddle_knowledge.names import document_id
+from heddle_knowledge.store import KnowledgeStore
+from knowledge.kb_server import KnowledgeBaseServer, hit
 from tools_service.knowledge_bases.asking import serving_with
 from tools_service.serving import Client, invocation, text_of
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
+from heddle_knowledge.store import KnowledgeStore
 from heddle_runtime.errors import ToolFailedError, UnavailableError
-from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.sdk import Assistant
-from tools_service.kb_server import KnowledgeBaseServer, hit
+from knowledge.kb_server import KnowledgeBaseServer, hit
 from tools_service.knowledge_bases.asking import ASKED, TOKEN, serving_with
 from tools_service.serving import text_of
 

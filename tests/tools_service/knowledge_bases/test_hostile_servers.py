@@ -3,12 +3,12 @@
 import gzip
 
 import pytest
+from heddle_knowledge.store import KnowledgeStore
 from heddle_runtime.errors import HeddleError, ToolFailedError
-from heddle_tools_service.knowledge.store import KnowledgeStore
 from heddle_tools_service.providers.kb_server import KnowledgeServer
 from heddle_tools_service.sdk import Assistant
+from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
 from structlog.testing import capture_logs
-from tools_service.kb_server import KnowledgeBaseServer, hit, kb_server
 from tools_service.knowledge_bases.asking import ASKED, TOKEN, serving_with
 from tools_service.serving import said
 

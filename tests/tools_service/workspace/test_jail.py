@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from heddle_tools_service.providers import confined
+from heddle_tools_service.providers import openat
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.shapes import Edit, FileEdits, FileQuery
@@ -51,7 +51,7 @@ def workspace(tmp_path: Path) -> Workspace:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways to open a file beneath a folder."""
     if request.param == "component":
-        monkeypatch.setattr(confined, "opener", lambda: confined.by_component)
+        monkeypatch.setattr(openat, "opener", lambda: openat.by_component)
 
 
 PATHS = [

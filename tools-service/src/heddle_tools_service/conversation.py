@@ -1,4 +1,4 @@
-"""A run's context in the shapes that tools know: the last question, and OpenAI's request."""
+"""Converts a run's context to what tools see: the last question, and OpenAI's request."""
 
 import base64
 import json
@@ -11,8 +11,16 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import InvalidRequestError, Violation
 
-from heddle_tools_service.sdk import Assistant, Caller, EarlierResult, TreeData
-from heddle_tools_service.trees import tree_of
+from heddle_tools_service.agent_run_state import tree_of
+from heddle_tools_service.sdk import (
+    Assistant,
+    Caller,
+    EarlierResult,
+    FileChange,
+    Mode,
+    ToolCall,
+    TreeData,
+)
 
 _ROLES = {
     chat_pb2.ROLE_SYSTEM: "system",
@@ -28,8 +36,8 @@ _DETAILS = {
 }
 
 
-class Scene:
-    """What all tools of one call share. Nothing is made of the context before a tool asks."""
+class Conversation:
+    """What all tools of one call share. Each property is built when a tool first reads it."""
 
     def __init__(self, context: pb.RunContext) -> None:
         self._context = context
@@ -44,30 +52,31 @@ class Scene:
 
     @cached_property
     def assistant(self) -> Assistant:
-        """The assistant that is answered as."""
-        known = self._context.assistant
+        """The assistant that answers."""
+        assistant = self._context.assistant
         return Assistant(
-            id=known.id,
-            name=known.name,
-            title=known.title,
-            description=known.description,
-            owner=known.owner,
-            organization=known.organization,
-            system_prompt=known.system_prompt,
-            prompt_template=known.prompt_template,
-            connector=known.model.connector,
-            model=known.model.model,
+            id=assistant.id,
+            name=assistant.name,
+            title=assistant.title,
+            description=assistant.description,
+            owner=assistant.owner,
+            organization=assistant.organization,
+            system_prompt=assistant.system_prompt,
+            prompt_template=assistant.prompt_template,
+            connector=assistant.model.connector,
+            model=assistant.model.model,
         )
 
     @cached_property
-    def identity(self) -> Caller:
-        """Who asks."""
-        known = caller().identity
-        return Caller(known.subject, known.organization, tuple(known.scopes), known.client_user)
+    def caller(self) -> Caller:
+        """The authenticated user."""
+        identity = caller().identity
+        scopes = tuple(identity.scopes)
+        return Caller(identity.subject, identity.organization, scopes, identity.client_user)
 
     @cached_property
     def earlier(self) -> tuple[EarlierResult, ...]:
-        """What tools found earlier in the run."""
+        """The results of earlier tools of the run."""
         return tuple(
             EarlierResult(result.id, result.tool, result.slot, result.text)
             for result in self._context.earlier
@@ -80,8 +89,26 @@ class Scene:
 
     @cached_property
     def tree(self) -> TreeData:
-        """The state of the agent's run; of one that begins if no agent runs the tool."""
+        """The state of the agent's run; outside such a run, the state of a new one."""
         return tree_of(self._context.tree) if self.routed else TreeData(self.query)
+
+    def call(
+        self, *, config: object, seconds: float, mode: Mode, arguments: object = None
+    ) -> ToolCall[Any, Any]:
+        """Return a call of a tool in this conversation, which reports its status to nobody."""
+        return ToolCall(
+            config=config,
+            arguments=arguments,
+            query=self.query,
+            assistant=self.assistant,
+            caller=self.caller,
+            earlier=self.earlier,
+            status=_ignore_status,
+            seconds=seconds,
+            build_request=self.request,
+            mode=mode,
+            tree=self.tree,
+        )
 
     def request(self) -> dict[str, Any]:
         """Return the whole request in OpenAI's shape; a new one each time, for tools may edit it.
@@ -104,6 +131,10 @@ class Scene:
         if options.stop:
             request["stop"] = list(options.stop)
         return request
+
+
+def _ignore_status(_: str, __: FileChange | None = None, /) -> None:
+    """Report nothing: no user waits for a tool that is only asked what it offers."""
 
 
 def _message(message: chat_pb2.Message, path: str) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from typing import get_args
 
 from heddle_runtime.json_schema import Schema, SchemaError
 
-from heddle_tools_service.complaints import ARGUMENTS, complaints
+from heddle_tools_service.capability_injection import Capabilities
 from heddle_tools_service.sdk import Mode, Tool
 from heddle_tools_service.sdk.calls import CALLED
-from heddle_tools_service.sdk.definition import Run
+from heddle_tools_service.validation_errors import ARGUMENTS, validation_errors
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _NAME_RULE = "use 1 to 63 of a-z, 0-9 and _, a letter first"
@@ -31,13 +31,17 @@ def is_slot(name: str) -> bool:
     return bool(_NAME.fullmatch(name)) and name not in _RESERVED_SLOTS
 
 
-def check(tool: Tool) -> None:
+def check(tool: Tool, capabilities: Capabilities) -> None:
     """Refuse a tool whose definition clients could not use.
+
+    Args:
+        tool: The tool.
+        capabilities: What it can request.
 
     Raises:
         DefinitionError: Names everything that is wrong.
     """
-    if problems := list(_problems(tool)):
+    if problems := [*_problems(tool), *_function_problems(tool, capabilities)]:
         raise DefinitionError(
             f"The tool {str(tool.name)[:80]!r} is not valid: {'; '.join(problems)}."
         )
@@ -61,31 +65,24 @@ def _problems(tool: Tool) -> Iterator[str]:
             yield f"its {name} is longer than {longest:,} characters, shorten it"
     if inspect.isgeneratorfunction(tool.run):
         yield "it yields without being async, write `async def`"
-    if not _takes_call(tool.run):
-        yield "it must be a function of one argument, the ToolCall"
-    yield from _hook_problems(tool)
     if isinstance(tool.modes, str):
         yield f"its modes are a text, write modes=({str(tool.modes)!r},)"
     else:
         yield from _mode_problems(tool)
 
 
-def _takes_call(run: Run) -> bool:
-    try:
-        inspect.signature(run).bind(object())
-    except TypeError:
-        return False
-    except ValueError:  # of some callables nothing is known
-        return True
-    return True
-
-
-def _hook_problems(tool: Tool) -> Iterator[str]:
+def _function_problems(tool: Tool, capabilities: Capabilities) -> Iterator[str]:
+    yield from capabilities.problems(tool.run)
+    for name in ("offer", "available", "trigger"):
+        callback = getattr(tool, name)
+        if callback is not None:
+            for problem in capabilities.problems(callback):
+                yield f"of its {name}: {problem}"
     if inspect.iscoroutinefunction(tool.enabled):  # what it returns would count as true
         yield "its enabled is async, write `def`"
     for name in ("offer", "available", "trigger"):
-        hook = getattr(tool, name)
-        if inspect.isfunction(hook) and not inspect.iscoroutinefunction(hook):
+        callback = getattr(tool, name)
+        if inspect.isfunction(callback) and not inspect.iscoroutinefunction(callback):
             yield f"its {name} is not async, write `async def`"
 
 
@@ -120,7 +117,7 @@ def _example_problems(tool: Tool) -> Iterator[str]:
         yield f"its examples cannot be checked, the {ARGUMENTS.schema} is not valid: {error}"
         return
     for number, example in enumerate(tool.examples, start=1):
-        for wrong in complaints(schema.errors(dict(example.arguments)), ARGUMENTS):
+        for wrong in validation_errors(schema.errors(dict(example.arguments)), ARGUMENTS):
             yield f"in its example {number} {wrong.field} {wrong.description}"
         if not example.request.strip():
             yield f"its example {number} has no request, write one"

@@ -10,8 +10,8 @@ import structlog
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError, ToolFailedError
 
-from heddle_tools_service.outcomes import failure, late, progress
-from heddle_tools_service.surroundings import FileChange
+from heddle_tools_service.result_mapping import failure, late, progress
+from heddle_tools_service.sdk import FileChange
 
 log = structlog.get_logger(__name__)
 _MOST_STATUSES = 200

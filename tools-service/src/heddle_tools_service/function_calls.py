@@ -7,7 +7,7 @@ from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 
-from heddle_tools_service.sdk import Function, Offered
+from heddle_tools_service.sdk import Function, FunctionOffer
 
 _LONGEST = 1_000_000
 WRONG_ARGUMENTS = "invalid_arguments"
@@ -23,11 +23,11 @@ def declaration(function: Function) -> chat_pb2.FunctionDeclaration:
     )
 
 
-def offered(identifier: str, found: Offered) -> pb.ToolFunctions:
-    """Return on the wire what a tool offers under a configuration."""
+def offered_functions(identifier: str, offer: FunctionOffer) -> pb.ToolFunctions:
+    """Return what a tool offers under a configuration, as the contract's message."""
     return pb.ToolFunctions(
         id=identifier,
-        functions=map(declaration, found.functions),
+        functions=map(declaration, offer.functions),
         held_back=[
             pb.HeldBackFunction(
                 declaration=chat_pb2.FunctionDeclaration(
@@ -38,7 +38,7 @@ def offered(identifier: str, found: Offered) -> pb.ToolFunctions:
                 pin=each.pin,
                 reason=each.reason,
             )
-            for each in found.held_back
+            for each in offer.held_back
         ],
     )
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # a class of the stubs alone
 Channel = grpc.aio.Channel | InProcessChannel
 
 
-class SmallModel:
+class ConnectorModel:
     """Answers short prompts with one model."""
 
     def __init__(self, connector: Channel, model: str) -> None:

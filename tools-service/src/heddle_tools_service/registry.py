@@ -1,7 +1,7 @@
 """The installed tools. Found once, at start: a request names one, it never loads one."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -19,15 +19,26 @@ from heddle_runtime.struct_codec import from_struct
 from heddle_tools_service import tools
 from heddle_tools_service.adapters import tools_in
 from heddle_tools_service.adapters.tool_plugins import make_importable
-from heddle_tools_service.complaints import ARGUMENTS, REQUIRED
-from heddle_tools_service.conversation import Scene
+from heddle_tools_service.agent_run_state import examples_of
+from heddle_tools_service.capability_injection import Capabilities
+from heddle_tools_service.conversation import Conversation
 from heddle_tools_service.definitions import check
 from heddle_tools_service.function_calls import WRONG_ARGUMENTS, declaration, members_of
 from heddle_tools_service.schemas import CompiledSchema
-from heddle_tools_service.sdk import CalledFunction, Mode, Occasion, Tool
-from heddle_tools_service.trees import examples_of
+from heddle_tools_service.sdk import (
+    CalledFunction,
+    FunctionOffer,
+    Mode,
+    OfferContext,
+    Tool,
+    ToolCall,
+    Trigger,
+)
+from heddle_tools_service.sdk.definition import Outcome
+from heddle_tools_service.validation_errors import ARGUMENTS, REQUIRED
 
 ENTRY_POINTS = "heddle.tools"
+NO_CAPABILITIES = Capabilities()
 _LONGEST_NAME = 80
 _MODES: dict[Mode, assistant_pb2.Mode.ValueType] = {
     "augment": assistant_pb2.MODE_AUGMENT,
@@ -44,6 +55,11 @@ class Installed:
     configs: CompiledSchema
     arguments: CompiledSchema | None
     """None if models cannot call the tool."""
+    run: Callable[[ToolCall[Any, Any]], Outcome]
+    """The tool's function, with its capabilities bound, as the callbacks below."""
+    offer: Callable[[ToolCall[Any, Any]], Awaitable[FunctionOffer]] | None
+    available: Callable[[ToolCall[Any, Any]], Awaitable[bool]] | None
+    trigger: Callable[[ToolCall[Any, Any]], Awaitable[Trigger | None]] | None
 
     @property
     def name(self) -> str:
@@ -105,19 +121,20 @@ class Installed:
         if "agent" not in self.tool.modes:
             raise self._wrong_mode("agent")
 
-    def require_enabled(self, config: object, scene: Scene) -> None:
+    def require_enabled(self, config: object, conversation: Conversation) -> None:
         """Refuse a call of what is not offered now, whatever a model was offered before.
 
         Raises:
             NotFoundError: Models may not call the tool.
         """
-        if not self.is_enabled(config, scene):
+        if not self.is_enabled(config, conversation):
             raise NotFoundError(f"The function of the tool {self.name!r} is switched off here.")
 
-    def is_enabled(self, config: object, scene: Scene) -> bool:
+    def is_enabled(self, config: object, conversation: Conversation) -> bool:
         """Return whether models may call the tool under a configuration it has read."""
-        asked = self.tool.enabled
-        return asked is None or asked(Occasion(config, scene.assistant, scene.identity))
+        enabled = self.tool.enabled
+        context = OfferContext(config, conversation.assistant, conversation.caller)
+        return enabled is None or enabled(context)
 
     def _defaults(self) -> object:
         if "augment" not in self.tool.modes:
@@ -151,23 +168,35 @@ class Registry:
         self.problems: tuple[Problem, ...] = tuple(plugins.problems)
 
     @classmethod
-    def discover(cls, folder: Path | None) -> "Registry":
-        """Return our own tools, those of installed distributions, and those of `folder`."""
+    def discover(cls, folder: Path | None, capabilities: Capabilities) -> "Registry":
+        """Return Heddle's tools, those of installed distributions, and those of `folder`.
+
+        Args:
+            folder: The mounted folder of plugins, if there is one.
+            capabilities: What the tools can request.
+        """
         make_importable()
-        plugins = discover(tools, ENTRY_POINTS, folder, _read)
-        return cls(plugins)
+
+        def read(module: ModuleType) -> Iterator[Installed]:
+            return (_install(tool, capabilities) for tool in tools_in(module))
+
+        return cls(discover(tools, ENTRY_POINTS, folder, read))
 
     @classmethod
-    def of(cls, *tools: Tool) -> "Registry":
+    def of(cls, *tools: Tool, capabilities: Capabilities = NO_CAPABILITIES) -> "Registry":
         """Return a registry of just these tools."""
         plugins: Plugins[Installed] = Plugins()
         for tool in tools:
-            plugins.add(_install(tool), "builtin")
+            plugins.add(_install(tool, capabilities), "builtin")
         return cls(plugins)
 
     def __iter__(self) -> Iterator[Installed]:
         """Iterate in the order of names."""
         return iter(self._installed.values())
+
+    def origin(self, name: str) -> str:
+        """Return where a tool comes from: `builtin`, `package:<name>` or `folder:<file>`."""
+        return self._origins[name]
 
     def get(self, name: str) -> Installed:
         """Return the tool called `name`.
@@ -221,12 +250,15 @@ def _listed(violations: Sequence[Violation]) -> str:
     return "; ".join(f"{each.field} {each.description}" for each in violations)
 
 
-def _read(module: ModuleType) -> Iterator[Installed]:
-    return map(_install, tools_in(module))
-
-
-def _install(tool: Tool) -> Installed:
-    check(tool)
+def _install(tool: Tool, capabilities: Capabilities) -> Installed:
+    check(tool, capabilities)
     function = tool.function
-    arguments = CompiledSchema(function.schema, function.parse, ARGUMENTS) if function else None
-    return Installed(tool, CompiledSchema(tool.schema, tool.parse), arguments)
+    return Installed(
+        tool,
+        CompiledSchema(tool.schema, tool.parse),
+        CompiledSchema(function.schema, function.parse, ARGUMENTS) if function else None,
+        capabilities.bind(tool.run),
+        capabilities.bind(tool.offer) if tool.offer else None,
+        capabilities.bind(tool.available) if tool.available else None,
+        capabilities.bind(tool.trigger) if tool.trigger else None,
+    )

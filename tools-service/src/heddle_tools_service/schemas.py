@@ -8,8 +8,8 @@ from heddle_runtime.errors import Violation
 from heddle_runtime.json_schema import Schema, SchemaError, UncheckableError
 from pydantic import ValidationError
 
-from heddle_tools_service.complaints import CONFIG, Noun, complaints, model_complaints
 from heddle_tools_service.definitions import DefinitionError
+from heddle_tools_service.validation_errors import CONFIG, Noun, model_complaints, validation_errors
 
 _DEEPEST = 32
 
@@ -28,7 +28,7 @@ class CompiledSchema:
         Args:
             schema: The JSON Schema.
             parse: Makes of an object that fits what the tool gets.
-            noun: What the objects are called in complaints.
+            noun: What the objects are called in validation_errors.
 
         Raises:
             DefinitionError: The schema is not valid, refers to nothing or to another document, or
@@ -61,7 +61,7 @@ class CompiledSchema:
         effective = copy.deepcopy(dict(given))
         _fill(effective, self._schema, self._schema, 0)
         try:
-            violations = complaints(self._validator.errors(effective), self._noun)
+            violations = validation_errors(self._validator.errors(effective), self._noun)
         except UncheckableError as error:
             return effective, None, [Violation(self._noun.root, f"cannot be checked: {error}")]
         if violations:

@@ -13,30 +13,30 @@ from heddle_runtime.server_interceptor import Context
 from heddle_runtime.struct_codec import to_struct
 
 from heddle_tools_service.execution import Event, running
-from heddle_tools_service.workshop import Workshop
+from heddle_tools_service.tool_runner import ToolRunner
 
-_MOST_INVOCATIONS = 64
-_LARGE = 4 * 1024 * 1024
-"""Bytes of events after which another message begins."""
+MAX_INVOCATIONS = 64
+_MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+"""Events beyond this size go into another message."""
 
 
 class ToolServicer(pb_grpc.ToolServiceServicer):
-    """Translates between the contract and the tools."""
+    """Translates between the contract and the tool runner."""
 
-    def __init__(self, workshop: Workshop) -> None:
-        self._workshop = workshop
-        self._registry = workshop.registry
+    def __init__(self, runner: ToolRunner) -> None:
+        self._runner = runner
+        self._registry = runner.registry
 
     async def ListTools(
         self, request: pb.ListToolsRequest, context: Context
     ) -> pb.ListToolsResponse:
-        """List one page of tools, and on the first one what could not be installed."""
-        found, next_token = page(
+        """List one page of tools; the first page also has the plugins that could not be loaded."""
+        tools, next_token = page(
             self._registry, lambda tool: tool.name, request.page_size, request.page_token
         )
         problems = () if request.page_token else self._registry.problems
         return pb.ListToolsResponse(
-            tools=map(self._registry.describe, found),
+            tools=map(self._registry.describe, tools),
             next_page_token=next_token,
             problems=[
                 pb.PluginProblem(origin=problem.origin, message=problem.message)
@@ -51,7 +51,7 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
     async def ValidateToolConfig(
         self, request: pb.ValidateToolConfigRequest, context: Context
     ) -> pb.ValidateToolConfigResponse:
-        """Answer with what is wrong instead of failing."""
+        """Return the violations of a configuration; an invalid one is no error."""
         effective, violations = self._registry.get(request.name).validate(request.config)
         if not violations:
             return pb.ValidateToolConfigResponse(effective_config=to_struct(effective))
@@ -67,36 +67,36 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
     async def ListFunctions(
         self, request: pb.ListFunctionsRequest, context: Context
     ) -> pb.ListFunctionsResponse:
-        """Tell what a model may call."""
+        """Return the functions that a model may call."""
         _check(request.invocations, "invocations[{}]")
-        left = remaining(context)
-        offers = [
-            self._workshop.offer(invocation, request.assistant, left)
+        seconds = remaining(context)
+        functions = [
+            self._runner.list_functions(invocation, request.assistant, seconds)
             for invocation in request.invocations
         ]
-        return pb.ListFunctionsResponse(functions=await asyncio.gather(*offers))
+        return pb.ListFunctionsResponse(functions=await asyncio.gather(*functions))
 
     async def AssessTools(
         self, request: pb.AssessToolsRequest, context: Context
     ) -> pb.AssessToolsResponse:
-        """Tell what the routing agent may choose among."""
+        """Return what the routing agent may choose among."""
         _check(request.invocations, "invocations[{}]")
-        left = remaining(context)
-        assessments = [
-            self._workshop.assess(invocation, request.context, left)
+        seconds = remaining(context)
+        pending = [
+            self._runner.assess(invocation, request.context, seconds)
             for invocation in request.invocations
         ]
-        told = await asyncio.gather(*assessments)
+        assessments = await asyncio.gather(*pending)
         if request.compare:
-            await self._workshop.compare(told, request.context, remaining(context))
-        return pb.AssessToolsResponse(assessments=told)
+            await self._runner.compare(assessments, request.context, remaining(context))
+        return pb.AssessToolsResponse(assessments=assessments)
 
     async def ExecuteTool(
         self, request: pb.ExecuteToolRequest, context: Context
     ) -> AsyncGenerator[pb.ExecuteToolResponse]:
-        """Stream a tool's status messages, then its result, or fail with it."""
+        """Stream a tool's status messages, then its result or its error."""
         _check([request.invocation], "invocation")
-        begin = self._workshop.open(request.context, remaining(context))
+        begin = self._runner.open(request.context, remaining(context))
         async with running([request.invocation], begin) as outbox:
             while events := await outbox.take():
                 for event in events:
@@ -110,13 +110,13 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
     async def ExecuteTools(
         self, request: pb.ExecuteToolsRequest, context: Context
     ) -> AsyncGenerator[pb.ExecuteToolsResponse]:
-        """Stream what happens in all invocations; what is ready together goes out together."""
+        """Stream the events of all invocations; events that are ready together share a message."""
         _check(request.invocations, "invocations[{}]")
-        begin = self._workshop.open(request.context, remaining(context))
+        begin = self._runner.open(request.context, remaining(context))
         async with running(request.invocations, begin) as outbox:
             while events := await outbox.take():
-                for some in _messages(map(_event, events)):
-                    yield pb.ExecuteToolsResponse(events=some)
+                for batch in _batches(map(_event, events)):
+                    yield pb.ExecuteToolsResponse(events=batch)
 
 
 def _check(invocations: Sequence[pb.ToolInvocation], path: str) -> None:
@@ -125,31 +125,31 @@ def _check(invocations: Sequence[pb.ToolInvocation], path: str) -> None:
 
 
 def _violations(invocations: Sequence[pb.ToolInvocation], path: str) -> Iterator[Violation]:
-    if len(invocations) > _MOST_INVOCATIONS:
-        yield Violation("invocations", f"must have at most {_MOST_INVOCATIONS} items")
+    if len(invocations) > MAX_INVOCATIONS:
+        yield Violation("invocations", f"must have at most {MAX_INVOCATIONS} items")
         return
-    seen: set[str] = set()
+    identifiers: set[str] = set()
     for index, invocation in enumerate(invocations):
         place = path.format(index)
-        if invocation.id in seen:
+        if invocation.id in identifiers:
             yield Violation(f"{place}.id", "is the id of another invocation")
-        seen.add(invocation.id)
+        identifiers.add(invocation.id)
         if invocation.HasField("timeout") and invocation.timeout.ToNanoseconds() <= 0:
             yield Violation(f"{place}.timeout", "must be more than 0")
 
 
-def _messages(events: Iterable[pb.ToolEvent]) -> Iterator[list[pb.ToolEvent]]:
-    """Yield events in as few messages as they may travel in."""
-    some: list[pb.ToolEvent] = []
+def _batches(events: Iterable[pb.ToolEvent]) -> Iterator[list[pb.ToolEvent]]:
+    """Yield events in lists that each fit into a message."""
+    batch: list[pb.ToolEvent] = []
     size = 0
     for event in events:
-        some.append(event)
+        batch.append(event)
         size += event.ByteSize()
-        if size > _LARGE:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
+        if size > _MAX_MESSAGE_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _event(event: Event) -> pb.ToolEvent:

@@ -1,6 +1,6 @@
 """`python -m heddle_devstack`, or `make up`."""
 
-from heddle_gateway.server import serving
+from heddle_gateway.http.server import serving
 from heddle_runtime import logs
 from heddle_runtime.server import start, stopped
 

@@ -1,12 +1,14 @@
-"""`make demo`: a manual, a question, three tools at once, an answer as it is made.
+"""`make demo`: ingests a manual, asks an assistant with three tools a question, prints the stream.
 
-Everything goes the way that a user's request goes: documents through `heddle ingest`, the question
-through the gateway's HTTP interface.
+The demonstration uses the public interfaces: `heddle ingest` for the documents and the gateway's
+HTTP interface for the question. Its data stays in the default folders under `.heddle`, where
+`make up` finds it.
 """
 
 import asyncio
 import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -17,7 +19,7 @@ import httpx
 import uvloop
 from heddle_connector.app import ConnectorSettings
 from heddle_gateway.app import GatewaySettings
-from heddle_gateway.server import serving
+from heddle_gateway.http.server import serving
 from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
 from heddle_runtime import logs
@@ -31,9 +33,8 @@ QUESTION = "What are the three phases of a changeset?"
 ASSISTANT = "lamb_assistant.1"
 COLLECTION = "mercurial-help"
 ANY_PORT = "127.0.0.1:0"
-STATE = Path(".heddle/demo")
-LARGEST = 16_000  # bytes; the reference of all settings alone would take a minute to read
-ANSWER_WITHIN = 120.0  # seconds
+MAX_PAGE_BYTES = 16_000  # the reference of all settings alone takes a minute to read
+ANSWER_TIMEOUT_SECONDS = 120.0
 
 console = Console(highlight=False, soft_wrap=True)
 
@@ -44,52 +45,50 @@ async def main() -> int:
     settings = StackSettings(
         devstack=DevstackSettings(),
         gateway=GatewaySettings(listen=ANY_PORT, development=True, drain_wait=0),
-        tools=ToolsSettings(
-            listen=ANY_PORT, data_dir=STATE / "knowledge", files_dir=manual, drain_wait=0
-        ),
+        tools=ToolsSettings(listen=ANY_PORT, drain_wait=0),
         orchestrator=OrchestratorSettings(listen=ANY_PORT, drain_wait=0),
         connector=ConnectorSettings(listen=ANY_PORT, drain_wait=0),
         migration=MigrationSettings(
-            listen=ANY_PORT,
-            assistants_dir=Path("examples/assistants"),
-            database=f"sqlite:///{STATE}/heddle.db",
-            drain_wait=0,
+            listen=ANY_PORT, assistants_dir=Path("examples/assistants"), drain_wait=0
         ),
     )
+    # The assistant's tool `single_file` reads a page from the folder of files.
+    shutil.copytree(manual, settings.tools.files_dir, dirs_exist_ok=True)
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
-        console.print(f"[bold]1. The manual of Mercurial goes into a collection[/] ({manual.name})")
+        console.print(f"[bold]1. Ingest the manual of Mercurial[/] ({manual.name})")
         if code := await ingest(manual, running.tools):
             return code
-        console.print(f"\n[bold]2. A question to an assistant with three tools[/]\n{QUESTION}\n")
-        return await answer(address)
+        console.print(f"\n[bold]2. Ask an assistant with three tools[/]\n{QUESTION}\n")
+        return await print_answer(address)
 
 
 def manual_folder() -> Path:
-    """Return the folder of help texts that the Mercurial package carries."""
-    found = importlib.util.find_spec("mercurial")
-    if found is None or not found.submodule_search_locations:
-        raise SystemExit("The package mercurial is missing: run make install.")
-    return Path(found.submodule_search_locations[0]) / "helptext"
+    """Return the folder of help texts in the Mercurial package."""
+    spec = importlib.util.find_spec("mercurial")
+    if spec is None or not spec.submodule_search_locations:
+        raise SystemExit("The package mercurial is missing. Run `make demo` to install it.")
+    return Path(spec.submodule_search_locations[0]) / "helptext"
 
 
 def pages(manual: Path) -> list[str]:
-    """Return the paths of the shorter pages."""
-    return [str(page) for page in sorted(manual.glob("*.txt")) if page.stat().st_size <= LARGEST]
+    """Return the paths of the pages of at most `MAX_PAGE_BYTES`."""
+    texts = sorted(manual.glob("*.txt"))
+    return [str(page) for page in texts if page.stat().st_size <= MAX_PAGE_BYTES]
 
 
 async def ingest(manual: Path, tools: str) -> int:
-    """Put the shorter pages into the collection with the operator's own command."""
+    """Ingest the pages with the command `heddle ingest` and return its exit code."""
     command = [
         *(sys.executable, "-m", "heddle_cli", "ingest", *pages(manual)),
         *("--collection", COLLECTION, "--title", "Mercurial's help", "--tools-address", tools),
     ]
-    # Not uvloop's own way to start a process: that forks, which gRPC's threads do not like.
-    done = await asyncio.to_thread(subprocess.run, command, check=False)
-    return done.returncode
+    # uvloop forks to start a process, and gRPC's threads do not survive a fork.
+    process = await asyncio.to_thread(subprocess.run, command, check=False)
+    return process.returncode
 
 
-async def answer(address: str) -> int:
-    """Ask, show what happens as it happens, and return the exit code."""
+async def print_answer(address: str) -> int:
+    """Ask the question, print the events as they arrive, and return the exit code."""
     body = {
         "model": ASSISTANT,
         "messages": [{"role": "user", "content": QUESTION}],
@@ -98,9 +97,9 @@ async def answer(address: str) -> int:
         "max_tokens": 120,
     }
     sources: list[dict[str, Any]] = []
-    said = False
+    has_text = False
     async with (
-        httpx.AsyncClient(base_url=f"http://{address}", timeout=ANSWER_WITHIN) as client,
+        httpx.AsyncClient(base_url=f"http://{address}", timeout=ANSWER_TIMEOUT_SECONDS) as client,
         client.stream("POST", "/v1/chat/completions", json=body) as response,
     ):
         if response.status_code != httpx.codes.OK:
@@ -117,16 +116,16 @@ async def answer(address: str) -> int:
                 sources.append(event["data"])
             if chunk["choices"] and (text := chunk["choices"][0]["delta"].get("content")):
                 console.print(text, end="", markup=False)
-                said = True
-    console.print("\n\n[bold]3. What the answer rests on[/]")
+                has_text = True
+    console.print("\n\n[bold]3. Sources of the answer[/]")
     for source in sources:
         for metadata in source["metadata"]:
             console.print(f"- {metadata.get('name', source['source']['name'])}", markup=False)
     console.print(
-        "\n[dim]The embedded model is small: the wiring is the demonstration, not its wisdom. "
-        "README.md says how to use another.[/]"
+        "\n[dim]The embedded model is small and often wrong: it shows that the parts work together."
+        " README.md says how to use another model. `make up` serves this collection.[/]"
     )
-    return 0 if said and sources else 1
+    return 0 if has_text and sources else 1
 
 
 async def chunks(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:

@@ -11,8 +11,8 @@ from heddle_orchestrator.app import OrchestratorSettings, app, connect
 
 @asynccontextmanager
 async def connected(settings: OrchestratorSettings) -> AsyncGenerator[Sequence[Binding]]:
-    """Yield the service with channels to its peers."""
-    async with connect(settings) as peers, app(settings, peers) as bindings:
+    """Yield the service with clients of the other services."""
+    async with connect(settings) as clients, app(settings, clients) as bindings:
         yield bindings
 
 

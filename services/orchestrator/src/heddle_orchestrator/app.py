@@ -1,4 +1,4 @@
-"""Puts the orchestrator service together."""
+"""Settings and wiring of the orchestrator service."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -13,6 +13,7 @@ from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_runtime import addresses
 from heddle_runtime.client import channel
+from heddle_runtime.limits import MAX_TOOL_ROUNDS
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.settings import ServiceSettings
@@ -20,15 +21,15 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from heddle_orchestrator.agent import Agents
-from heddle_orchestrator.agent.deciders import Deciders
-from heddle_orchestrator.assistants import KeptAssistants
+from heddle_orchestrator.agent.routers.registry import Routers
+from heddle_orchestrator.assistants import CachedAssistants
 from heddle_orchestrator.completion import Completions
-from heddle_orchestrator.functions import Catalog, Functions, Limits
+from heddle_orchestrator.functions import Functions, Limits, ToolCatalog
 from heddle_orchestrator.metering.flushing import flushing
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.servicer import OrchestratorServicer
 
-if TYPE_CHECKING:  # grpc's generated stubs have their asynchronous form only in the type files
+if TYPE_CHECKING:  # the generated asynchronous stubs exist only in the type files
     from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
@@ -48,19 +49,19 @@ class OrchestratorSettings(ServiceSettings):
     connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
     assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
     tool_timeout: float = Field(
-        default=20.0, gt=0, description="Seconds a tool gets if its binding says nothing."
+        default=20.0, gt=0, description="Seconds for a tool whose binding sets no timeout."
     )
     assistant_cache_seconds: float = Field(
         default=2.0,
         ge=0,
-        description="How long an assistant is kept after it was read. An edit shows after that "
+        description="Seconds for which an assistant is cached. An edit is visible after that "
         "time at the latest.",
     )
     usage_flush_seconds: float = Field(
         default=1.0,
         gt=0,
-        description="How often what answers consumed is recorded. A process that is killed loses "
-        "what it has not recorded.",
+        description="Seconds between two recordings of usage. A process that is killed loses "
+        "the usage that is not recorded.",
     )
     max_prompt_chars: int = Field(
         default=2_000_000, gt=0, description="The longest prompt that is sent to a model."
@@ -68,18 +69,18 @@ class OrchestratorSettings(ServiceSettings):
     tool_rounds: int = Field(
         default=5,
         ge=1,
-        le=50,
-        description="How many rounds of calls a model may make before it must answer, if its "
-        "assistant says nothing else.",
+        le=MAX_TOOL_ROUNDS,
+        description="Rounds of calls that a model may make before it must answer, if its "
+        "assistant sets no limit.",
     )
     tool_seconds: float = Field(
-        default=120.0, gt=0, description="Seconds that all functions called in a run may take."
+        default=120.0, gt=0, description="Seconds for all functions called in a run."
     )
     agent_context_tokens: int = Field(
         default=24_000,
         gt=0,
-        description="Tokens, about, of what the tools of an agent found in the prompt of its "
-        "answer. The embedded model gets fewer.",
+        description="About how many tokens of an agent's results the prompt of its answer "
+        "contains. The embedded model gets fewer.",
     )
     dspy_program: Path | None = Field(
         default=None,
@@ -88,13 +89,13 @@ class OrchestratorSettings(ServiceSettings):
     run_tokens: int = Field(
         default=1_000_000,
         gt=0,
-        description="Tokens, read and written, after which a model that calls functions must "
+        description="Prompt and completion tokens after which a model that calls functions must "
         "answer.",
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Peers:
+class ServiceClients:
     """The services that the orchestrator calls."""
 
     tools: "ToolServiceAsyncStub"
@@ -104,8 +105,8 @@ class Peers:
 
 
 @asynccontextmanager
-async def connect(settings: OrchestratorSettings) -> AsyncGenerator[Peers]:
-    """Yield the peers at the addresses of `settings`."""
+async def connect(settings: OrchestratorSettings) -> AsyncGenerator[ServiceClients]:
+    """Yield clients for the addresses in `settings`."""
     services = (
         tool_pb2.DESCRIPTOR.services_by_name["ToolService"],
         connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"],
@@ -117,7 +118,7 @@ async def connect(settings: OrchestratorSettings) -> AsyncGenerator[Peers]:
         channel(settings.connector_address, services[1]) as connectors,
         channel(settings.assistants_address, *services[2:]) as assistants,
     ):
-        yield Peers(
+        yield ServiceClients(
             tool_pb2_grpc.ToolServiceStub(tools),
             connector_pb2_grpc.ConnectorServiceStub(connectors),
             assistant_pb2_grpc.AssistantServiceStub(assistants),
@@ -126,25 +127,27 @@ async def connect(settings: OrchestratorSettings) -> AsyncGenerator[Peers]:
 
 
 @asynccontextmanager
-async def app(settings: OrchestratorSettings, peers: Peers) -> AsyncGenerator[Sequence[Binding]]:
-    """Yield what the orchestrator service serves."""
+async def app(
+    settings: OrchestratorSettings, clients: ServiceClients
+) -> AsyncGenerator[Sequence[Binding]]:
+    """Yield the bindings of the orchestrator service."""
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
-    acting, meter = ServiceCredentials("heddle-orchestrator", secret), Meter()
+    credentials, meter = ServiceCredentials("heddle-orchestrator", secret), Meter()
     completions = Completions(
-        tools=peers.tools,
-        connectors=peers.connectors,
-        assistants=KeptAssistants(peers.assistants, settings.assistant_cache_seconds, meter),
+        tools=clients.tools,
+        connectors=clients.connectors,
+        assistants=CachedAssistants(clients.assistants, settings.assistant_cache_seconds, meter),
         tool_timeout=settings.tool_timeout,
-        functions=Functions(Catalog(peers.tools), _limits(settings)),
+        functions=Functions(ToolCatalog(clients.tools), _limits(settings)),
         agents=Agents(
-            Deciders(settings.dspy_program), _limits(settings), settings.agent_context_tokens
+            Routers(settings.dspy_program), _limits(settings), settings.agent_context_tokens
         ),
         max_prompt_chars=settings.max_prompt_chars,
         meter=meter,
     )
     contract = orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"]
     register = orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server
-    async with flushing(peers.usage, meter, acting, settings.usage_flush_seconds):
+    async with flushing(clients.usage, meter, credentials, settings.usage_flush_seconds):
         yield [bind(contract, register, OrchestratorServicer(completions))]
 
 

@@ -1,4 +1,4 @@
-"""Finding the assistant that a request wants."""
+"""Looks up the assistant of a request, and caches it."""
 
 import time
 from typing import TYPE_CHECKING, Protocol
@@ -15,76 +15,77 @@ from heddle_orchestrator.metering.meter import Meter
 if TYPE_CHECKING:
     from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
 
-BY_ID = "lamb_assistant."
-"""What makes a reference of an identifier that is none of a name."""
-_MOST = 1024
-_CAP = 10.0  # seconds
+ID_PREFIX = "lamb_assistant."
+"""Marks a reference as an identifier. Without it, the reference is a name."""
+_MAX_CACHED = 1024
+_TIMEOUT_SECONDS = 10.0
 _Key = tuple[str, Identity]
-_Kept = tuple[assistant_pb2.Assistant, Budget | None]
-"""An assistant, and what it may spend."""
+_Cached = tuple[assistant_pb2.Assistant, Budget | None]
 
 
-class Assistants(Protocol):
-    """Where kept assistants come from."""
+class AssistantSource(Protocol):
+    """Returns stored assistants."""
 
     def known(self, reference: str) -> assistant_pb2.Assistant | None:
-        """Return the assistant that the caller means by `reference`, if that is known already."""
+        """Return the assistant of a reference, if it is cached."""
 
     async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:
-        """Return the assistant that the caller means by `reference`, as `KeptAssistants` does."""
+        """Return the assistant of a reference, for the caller."""
 
 
-class KeptAssistants:
-    """Asks the assistant service, and remembers for a moment what it said to whom."""
+class CachedAssistants:
+    """Reads assistants from the assistants service, and caches them by caller."""
 
     def __init__(self, service: "AssistantServiceAsyncStub", seconds: float, meter: Meter) -> None:
         self._service = service
         self._meter = meter
-        self._remembered: TTLCache[_Key, _Kept] = TTLCache(seconds, _MOST)
+        self._cache: TTLCache[_Key, _Cached] = TTLCache(seconds, _MAX_CACHED)
 
     def known(self, reference: str) -> assistant_pb2.Assistant | None:
-        """Return the assistant that the caller means by `reference`, if it was read of late.
+        """Return the assistant of a reference, if it is cached.
 
         Raises:
             ResourceExhaustedError: Its quota is used up.
         """
-        kept = self._remembered.known((reference, caller().identity))
-        return None if kept is None else _affordable(kept)
+        cached = self._cache.peek((reference, caller().identity))
+        return None if cached is None else _within_quota(cached)
 
     async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:
-        """Read the assistant that the caller means by `reference`.
+        """Return the assistant of a reference, for the caller.
 
         Raises:
-            NotFoundError: There is none that the caller may use.
+            NotFoundError: There is no such assistant that the caller may use.
             ResourceExhaustedError: Its quota is used up.
             DeadlineError: It could not be read in time.
         """
 
-        async def ask() -> _Kept:
-            asked = time.monotonic()
+        async def read() -> _Cached:
+            started = time.monotonic()
             request = assistant_pb2.GetAssistantRequest(reference=reference)
-            response = await self._service.GetAssistant(request, **new_call_options(_CAP))
-            return response.assistant, budget(response, self._meter, asked)
+            response = await self._service.GetAssistant(
+                request, **new_call_options(_TIMEOUT_SECONDS)
+            )
+            return response.assistant, budget(response, self._meter, started)
 
         key = (reference, caller().identity)
-        return _affordable(await self._remembered.get(key, ask, remaining(context)))
+        return _within_quota(await self._cache.get(key, read, remaining(context)))
 
 
-def _affordable(kept: _Kept) -> assistant_pb2.Assistant:
-    assistant, left = kept
-    if left is not None:
-        left.check()
+def _within_quota(cached: _Cached) -> assistant_pb2.Assistant:
+    assistant, quota = cached
+    if quota is not None:
+        quota.check()
     return assistant
 
 
 def owned_by_caller(assistant: assistant_pb2.Assistant) -> assistant_pb2.Assistant:
-    """Return an inline assistant in the name of the caller.
+    """Return an inline assistant with the caller as its owner.
 
-    Tools judge access by the assistant's owner. Who sends an assistant along cannot be someone
-    else by writing so, except a service of Heddle's, which has seen to it.
+    Tools check access by the assistant's owner. A caller cannot name another owner, except a
+    service of Heddle, which has checked the owner itself.
     """
     identity = caller().identity
-    # In development, on one machine, there is nobody else.
+    # Without identities (development on one machine), every caller is the same.
     if identity == ANONYMOUS or SERVICE in identity.scopes:
         return assistant
     own = assistant_pb2.Assistant()

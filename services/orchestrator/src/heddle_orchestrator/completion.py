@@ -1,4 +1,4 @@
-"""One answer: the assistant, its tools, its prompt, its model; streamed or whole."""
+"""Runs a completion: the assistant's tools, its prompt and its model; streamed or whole."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -21,25 +21,25 @@ from heddle_runtime.errors import (
 from heddle_runtime.server_interceptor import Context
 
 from heddle_orchestrator.agent import Agents, Route
-from heddle_orchestrator.agent.state import begun
-from heddle_orchestrator.assistants import BY_ID, Assistants, owned_by_caller
-from heddle_orchestrator.execution import Events, ToolRun
-from heddle_orchestrator.forwarding import forward
+from heddle_orchestrator.agent.state import initial_state
+from heddle_orchestrator.assistants import ID_PREFIX, AssistantSource, owned_by_caller
+from heddle_orchestrator.event_mapping import map_events
 from heddle_orchestrator.functions import Functions, Generate
 from heddle_orchestrator.metering.counting import Counting, counting
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.plan import Plan, plan
+from heddle_orchestrator.tools.execution import Events, ToolRun
 
 if TYPE_CHECKING:
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 
-    from heddle_orchestrator.forwarding import Events as Happened
+    from heddle_orchestrator.event_mapping import EventList
 
 MERGING = "merging tool outputs"
 TOOLS_RAN = "tools_ran"
-_CUT_OFF = "The connector's answer was cut off."
-Order = connector_pb2.GenerateWholeMessageRequest
+_INCOMPLETE = "The connector's answer was cut off."
+GenerateRequest = connector_pb2.GenerateWholeMessageRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Completions:
 
     tools: "ToolServiceAsyncStub"
     connectors: "ConnectorServiceAsyncStub"
-    assistants: Assistants
+    assistants: AssistantSource
     tool_timeout: float
     functions: Functions
     agents: Agents
@@ -58,25 +58,25 @@ class Completions:
     async def stream(
         self, request: pb.RunCompletionRequest, context: Context
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
-        """Yield what happens while the assistant answers.
+        """Yield the events of a completion.
 
         Raises:
-            HeddleError: There is no answer: the assistant is unknown or wrong or has spent its
-                quota, the connector failed, or a tool that must not fail did.
+            HeddleError: There is no answer: the assistant is unknown, not valid or over its quota,
+                the connector failed, or a tool with the policy `fail` did.
         """
-        planned = await self._plan(request, context)
-        if planned.bound:
-            async with aclosing(self._run_tools(planned, context, watched=True)) as happened:
-                async for events in happened:
+        plan_ = await self._plan(request, context)
+        if plan_.bound:
+            async with aclosing(self._run_tools(plan_, context, watched=True)) as batches:
+                async for events in batches:
                     yield pb.RunCompletionResponse(events=events)
             merging = pb.RunEvent(status=pb.Status(message=MERGING))
             yield pb.RunCompletionResponse(events=[merging])
-        order = planned.order(self.max_prompt_chars)
-        tracing = planned.tracing()
-        looping = planned.callable_ or planned.routing
-        generate = self._generate_and_call if looping else self._generate
-        async with aclosing(generate(planned, order, context)) as generated:
-            async for response in generated:
+        generate_request = plan_.generate_request(self.max_prompt_chars)
+        tracing = plan_.tracing()
+        looping = plan_.callable_ or plan_.routing
+        generate = self._generate_in_loop if looping else self._generate
+        async with aclosing(generate(plan_, generate_request, context)) as responses:
+            async for response in responses:
                 if tracing is not None:
                     tracing.take(response.events)
                 yield response
@@ -84,50 +84,51 @@ class Completions:
     async def whole(
         self, request: pb.RunCompletionRequest, context: Context
     ) -> pb.RunWholeCompletionResponse:
-        """Return what happened when it is over.
+        """Return the events of a completion.
 
         Raises:
-            HeddleError: As of `stream`; its metadata has `tools_ran` if tools have done their work.
+            HeddleError: As of `stream`. Its metadata has `tools_ran` if tools have run.
         """
         response = pb.RunWholeCompletionResponse()
         try:
             await self._answer(request, context, response.events)
         except (HeddleError, grpc.aio.AioRpcError) as error:
-            raise _lost(error, response.events) from error
+            raise _with_tools_ran(error, response.events) from error
         return response
 
     async def _answer(
-        self, request: pb.RunCompletionRequest, context: Context, happened: "Happened"
+        self, request: pb.RunCompletionRequest, context: Context, events: "EventList"
     ) -> None:
-        """Add to `happened` what happens, that far when it fails."""
-        planned = await self._plan(request, context)
-        if planned.bound:
-            async with aclosing(self._run_tools(planned, context, watched=False)) as told:
-                async for events in told:
-                    happened.extend(events)
-        order = planned.order(self.max_prompt_chars)
-        tracing = planned.tracing()
-        if planned.callable_ or planned.routing:
-            async with aclosing(self._rounds(planned, order, context, watched=False)) as told:
-                async for events in told:
-                    happened.extend(events)
+        """Add the events of a completion to `events`, until it ends or fails."""
+        plan_ = await self._plan(request, context)
+        if plan_.bound:
+            async with aclosing(self._run_tools(plan_, context, watched=False)) as batches:
+                async for batch in batches:
+                    events.extend(batch)
+        generate_request = plan_.generate_request(self.max_prompt_chars)
+        tracing = plan_.tracing()
+        if plan_.callable_ or plan_.routing:
+            loop = self._loop(plan_, generate_request, context, watched=False)
+            async with aclosing(loop) as batches:
+                async for batch in batches:
+                    events.extend(batch)
         else:
-            await self._generate_whole(planned, order, context, happened)
+            await self._generate_whole(plan_, generate_request, context, events)
         if tracing is not None:
-            tracing.take(happened)
+            tracing.take(events)
 
     async def _plan(self, request: pb.RunCompletionRequest, context: Context) -> Plan:
         match request.WhichOneof("target"):
             case "assistant":
                 if request.charged_to:
-                    paying = f"{BY_ID}{request.charged_to}"
+                    paying = f"{ID_PREFIX}{request.charged_to}"
                     if self.assistants.known(paying) is None:
                         await self.assistants.get(paying, context)
                 assistant = owned_by_caller(request.assistant)
             case "assistant_reference":
-                wanted = request.assistant_reference
-                assistant = self.assistants.known(wanted) or await self.assistants.get(
-                    wanted, context
+                reference = request.assistant_reference
+                assistant = self.assistants.known(reference) or await self.assistants.get(
+                    reference, context
                 )
             case _:
                 violation = Violation("assistant_reference", "is required, or assistant")
@@ -135,103 +136,104 @@ class Completions:
         return plan(request, assistant, self.tool_timeout, context)
 
     async def _run_tools(
-        self, planned: Plan, context: Context, *, watched: bool
+        self, plan_: Plan, context: Context, *, watched: bool
     ) -> AsyncGenerator[Events]:
-        run = self._tool_run(planned, context, watched=watched)
-        async with aclosing(planned.strategy.run(run, planned.bound)) as happened:
-            async for events in happened:
+        run = self._tool_run(plan_, context, watched=watched)
+        async with aclosing(plan_.strategy.run(run, plan_.bound)) as batches:
+            async for events in batches:
                 yield events
-        planned.stop_on_failure()
+        plan_.stop_on_failure()
 
-    def _tool_run(self, planned: Plan, context: Context, *, watched: bool) -> ToolRun:
-        shared = planned.tool_context(watched=watched)
-        return ToolRun(self.tools, context, shared, watched=watched)
+    def _tool_run(self, plan_: Plan, context: Context, *, watched: bool) -> ToolRun:
+        tool_context = plan_.tool_context(watched=watched)
+        return ToolRun(self.tools, context, tool_context, watched=watched)
 
     async def _generate(
-        self, planned: Plan, order: Order, context: Context
+        self, plan_: Plan, request: GenerateRequest, context: Context
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
         done = False
-        with self._counting(planned) as counted:
-            call = self.connectors.GenerateMessage(order.generation, **call_options(context))
+        with self._counting(plan_) as counted:
+            call = self.connectors.GenerateMessage(request.generation, **call_options(context))
             async with streaming(call) as responses:
-                # Read to the very end: a call left after its last event counts as cancelled.
-                async for response in responses:
-                    made = pb.RunCompletionResponse()
-                    ends = forward(response.events[:], made.events)
-                    if made.events and not done:
+                # Read to the end: gRPC reports a stream as cancelled otherwise.
+                async for connector_response in responses:
+                    response = pb.RunCompletionResponse()
+                    ends = map_events(connector_response.events[:], response.events)
+                    if response.events and not done:
                         done = ends
-                        counted.last = made.events
-                        yield made
+                        counted.last = response.events
+                        yield response
             if not done:
-                raise ProviderGarbledError(_CUT_OFF)
+                raise ProviderGarbledError(_INCOMPLETE)
 
     async def _generate_whole(
-        self, planned: Plan, order: Order, context: Context, happened: "Happened"
+        self, plan_: Plan, request: GenerateRequest, context: Context, events: "EventList"
     ) -> None:
-        with self._counting(planned) as counted:
-            response = await self.connectors.GenerateWholeMessage(order, **call_options(context))
-            earlier = len(happened)
-            if not forward(response.events[:], happened):
-                del happened[earlier:]
-                raise ProviderGarbledError(_CUT_OFF)
-            counted.last = happened
+        with self._counting(plan_) as counted:
+            response = await self.connectors.GenerateWholeMessage(request, **call_options(context))
+            earlier = len(events)
+            if not map_events(response.events[:], events):
+                del events[earlier:]
+                raise ProviderGarbledError(_INCOMPLETE)
+            counted.last = events
 
-    def _counting(self, planned: Plan) -> Counting:
-        """Return what counts one answer of a model: a run has one for each round of calls."""
-        return counting(self.meter, planned.request, planned.assistant)
+    def _counting(self, plan_: Plan) -> Counting:
+        """Return a counter of one answer. A run has one for each request to a model."""
+        return counting(self.meter, plan_.request, plan_.assistant)
 
-    async def _generate_and_call(
-        self, planned: Plan, order: Order, context: Context
+    async def _generate_in_loop(
+        self, plan_: Plan, request: GenerateRequest, context: Context
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
-        async with aclosing(self._rounds(planned, order, context, watched=True)) as happened:
-            async for events in happened:
+        async with aclosing(self._loop(plan_, request, context, watched=True)) as batches:
+            async for events in batches:
                 yield pb.RunCompletionResponse(events=events)
 
-    def _rounds(
-        self, planned: Plan, order: Order, context: Context, *, watched: bool
+    def _loop(
+        self, plan_: Plan, request: GenerateRequest, context: Context, *, watched: bool
     ) -> AsyncGenerator[Events]:
-        """Let the model answer and call functions in turns, and the agent choose before."""
-        once = partial(self._once, planned, context, watched=watched)
-        answer: Generate = once
-        run = self._tool_run(planned, context, watched=watched)
-        if planned.callable_:
-            answer = self.functions.answering(once, run, planned.callable_, planned.called)
-        if (routing := planned.routing) is None:
-            return answer(order)
-        planned.state = begun(planned.request.messages)
-        return self.agents.answering(
-            order,
-            decider=routing.decider,
-            ask=partial(self._asked, planned, context),
-            generate=answer,
+        """Return the events of the tool loop, of the routing agent, or of both."""
+        generate: Generate = partial(self._generate_once, plan_, context, watched=watched)
+        run = self._tool_run(plan_, context, watched=watched)
+        if plan_.callable_:
+            generate = self.functions.generate_with_tools(
+                generate, run, plan_.callable_, plan_.called
+            )
+        if (routing := plan_.routing) is None:
+            return generate(request)
+        plan_.state = initial_state(plan_.request.messages)
+        return self.agents.answer(
+            request,
+            router=routing.router,
+            ask=partial(self._ask, plan_, context),
+            generate=generate,
             run=run,
-            route=Route(planned.routed, planned.called, planned.state),
+            route=Route(plan_.routed, plan_.called, plan_.state),
         )
 
-    async def _asked(self, planned: Plan, context: Context, order: Order) -> Sequence[pb.RunEvent]:
-        """Return what the model did when it was asked for a decision."""
-        made = pb.RunCompletionResponse()
-        await self._generate_whole(planned, order, context, made.events)
-        return made.events[:]
+    async def _ask(
+        self, plan_: Plan, context: Context, request: GenerateRequest
+    ) -> Sequence[pb.RunEvent]:
+        """Return the events of a request for a decision."""
+        response = pb.RunCompletionResponse()
+        await self._generate_whole(plan_, request, context, response.events)
+        return response.events[:]
 
-    async def _once(
-        self, planned: Plan, context: Context, order: Order, *, watched: bool
+    async def _generate_once(
+        self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
     ) -> AsyncGenerator[Events]:
         if not watched:
-            made = pb.RunCompletionResponse()
-            await self._generate_whole(planned, order, context, made.events)
-            yield made.events[:]
+            yield list(await self._ask(plan_, context, request))
             return
-        async with aclosing(self._generate(planned, order, context)) as generated:
-            async for response in generated:
+        async with aclosing(self._generate(plan_, request, context)) as responses:
+            async for response in responses:
                 yield response.events[:]
 
 
-def _lost(
-    error: HeddleError | grpc.aio.AioRpcError, happened: Sequence[pb.RunEvent]
+def _with_tools_ran(
+    error: HeddleError | grpc.aio.AioRpcError, events: Sequence[pb.RunEvent]
 ) -> HeddleError:
-    """Return the failure of a run whose events nobody gets to see."""
-    known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
-    if happened:  # whoever asks again must know that tools run again
-        known.metadata[TOOLS_RAN] = "true"
-    return known
+    """Return the failure of a run, and in its metadata whether tools have run."""
+    failure = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
+    if events:  # a retry runs the tools again
+        failure.metadata[TOOLS_RAN] = "true"
+    return failure

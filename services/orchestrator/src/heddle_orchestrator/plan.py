@@ -1,4 +1,4 @@
-"""What a run will do: decided before anything is done."""
+"""The plan of a run: the assistant, its tools and its prompt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,46 +13,46 @@ from heddle_runtime.call_metadata import Stopwatch
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.server_interceptor import Context
 
-from heddle_orchestrator import prompt_processors, strategies
+from heddle_orchestrator import prompts, strategies
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.bindings import Bound, bound_for, stop_on_failure
-from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS, PromptProcessor
-from heddle_orchestrator.slots import fill
+from heddle_orchestrator.prompts import PROMPT_PROCESSORS, PromptProcessor
+from heddle_orchestrator.prompts.slots import fill
 from heddle_orchestrator.strategies import STRATEGIES, Routing, Strategy
+from heddle_orchestrator.tools.bindings import BoundTool, bound_for, stop_on_failure
 from heddle_orchestrator.trace import model_steps, trace
 
 if TYPE_CHECKING:
-    from heddle_orchestrator.forwarding import Events
+    from heddle_orchestrator.event_mapping import EventList
 
 
 @dataclass(slots=True)
 class Plan:
-    """The assistant's answer to one request, and what became of its tools."""
+    """The steps of one run, and the outcomes of its tools."""
 
     request: pb.RunCompletionRequest
     assistant: assistant_pb2.Assistant
     strategy: Strategy
     processor: PromptProcessor
-    bound: Sequence[Bound]
+    bound: Sequence[BoundTool]
     """The tools that run before the model."""
-    callable_: Sequence[Bound]
+    callable_: Sequence[BoundTool]
     """The tools that the model may call."""
-    routed: Sequence[Bound]
+    routed: Sequence[BoundTool]
     """The tools that the routing agent chooses among."""
     traced: bool
-    """Whether what was done is told before the end."""
-    called: list[Bound] = field(default_factory=list)
-    """What the model called."""
+    """Whether the run has a trace."""
+    called: list[BoundTool] = field(default_factory=list)
+    """Collects the calls of the model or the agent."""
     state: State | None = None
-    """Of the agent's run, if one routes and has begun."""
+    """Of the agent's run, once it has begun."""
 
     @property
     def routing(self) -> Routing | None:
-        """How the agent decides, if one routes."""
+        """The agent's strategy; None for other strategies."""
         return self.strategy if isinstance(self.strategy, Routing) else None
 
     def tool_context(self, *, watched: bool) -> tool_pb2.RunContext:
-        """Return what every tool may know. `watched` says that somebody reads what it tells."""
+        """Return the context for tools. `watched`: the client reads events while tools run."""
         return tool_pb2.RunContext(
             messages=self.request.messages,
             options=self.request.options,
@@ -61,11 +61,11 @@ class Plan:
         )
 
     def stop_on_failure(self) -> None:
-        """Raise the failure of the first tool that must not fail."""
+        """Raise the failure of the first tool whose policy is `fail`."""
         stop_on_failure(self.bound)
 
-    def order(self, max_prompt_chars: int) -> connector_pb2.GenerateWholeMessageRequest:
-        """Return what to generate, now that the tools have run.
+    def generate_request(self, max_prompt_chars: int) -> connector_pb2.GenerateWholeMessageRequest:
+        """Return the request to the connector, after the tools have run.
 
         Raises:
             InvalidRequestError: The prompt has more than `max_prompt_chars` characters.
@@ -74,36 +74,36 @@ class Plan:
         slots = fill(assistant.prompt_template, self.bound, cite=assistant.cite_sources)
         prompt = self.processor.prompt(assistant, self.request.messages[:], slots)
         _check_size(prompt, max_prompt_chars)
-        order = connector_pb2.GenerateWholeMessageRequest()
-        # Filled in where it will be sent from: a prompt can be long.
-        generation = order.generation
+        request = connector_pb2.GenerateWholeMessageRequest()
+        # Filled in place, because a prompt can be long.
+        generation = request.generation
         generation.model.CopyFrom(assistant.model)
-        for turn in prompt:  # `extend` would write and read each
-            generation.messages.add().CopyFrom(turn)
+        for message in prompt:  # `extend` would serialise and parse each message
+            generation.messages.add().CopyFrom(message)
         generation.options.CopyFrom(self.request.options)
         if functions := self.request.functions[:]:
             generation.functions.extend(functions)
         generation.assistant.CopyFrom(assistant)
-        return order
+        return request
 
     def tracing(self) -> "Tracing | None":
-        """Return what traces the model's part, which begins now; None if nobody wants to know."""
+        """Return the tracing of the model's part, which starts now; None without a trace."""
         return Tracing(self) if self.traced else None
 
 
 class Tracing:
-    """Looks at what happens, and tells before the end what was done."""
+    """Observes events, and inserts the trace before the end."""
 
     __slots__ = ("_chars", "_plan", "_replaced", "_watch")
 
-    def __init__(self, planned: Plan) -> None:
-        self._plan = planned
+    def __init__(self, plan_: Plan) -> None:
+        self._plan = plan_
         self._watch = Stopwatch()
         self._chars = 0
         self._replaced: chat_pb2.ModelReplaced | None = None
 
-    def take(self, events: "Events") -> None:
-        """Take note of events; if the last one is `done`, put the trace before it."""
+    def take(self, events: "EventList") -> None:
+        """Observe events. If the last one is `done`, insert the trace before it."""
         for event in events:
             self._chars += len(event.text_delta)
             if event.HasField("model_replaced"):
@@ -113,16 +113,16 @@ class Tracing:
             events.extend([self._trace(), last])
 
     def _trace(self) -> pb.RunEvent:
-        planned = self._plan
+        plan_ = self._plan
         steps = model_steps(self._watch.seconds(), self._chars, self._replaced)
         return trace(
-            planned.assistant,
-            planned.processor,
-            planned.request.messages,
-            planned.bound,
-            planned.called,
+            plan_.assistant,
+            plan_.processor,
+            plan_.request.messages,
+            plan_.bound,
+            plan_.called,
             steps,
-            planned.state,
+            plan_.state,
         )
 
 
@@ -132,16 +132,16 @@ def plan(
     tool_timeout: float,
     context: Context,
 ) -> Plan:
-    """Return what to do.
+    """Return the plan of a run.
 
     Args:
-        request: What to answer.
-        assistant: Who answers.
-        tool_timeout: Seconds for a tool whose binding sets no limit.
+        request: The request of the client.
+        assistant: The assistant that answers.
+        tool_timeout: Seconds for a tool whose binding sets no timeout.
         context: Of the run.
 
     Raises:
-        InvalidRequestError: The assistant is wrong.
+        InvalidRequestError: The assistant is not valid.
     """
     processor = _processor(assistant.prompt_processor)
     equipped = processor.equipped(assistant)
@@ -157,28 +157,28 @@ def plan(
     )
 
 
-def _check_size(prompt: Sequence[chat_pb2.Message], most: int) -> None:
+def _check_size(prompt: Sequence[chat_pb2.Message], max_chars: int) -> None:
     size = sum([len(part.text) for message in prompt for part in message.parts[:]])
-    if size > most:
+    if size > max_chars:
         message = (
-            f"The prompt has {size} characters; at most {most} are sent. "
+            f"The prompt has {size} characters; the limit is {max_chars}. "
             "Shorten the conversation, or let the tools return less."
         )
         raise InvalidRequestError(message, [Violation("messages", "are too long")])
 
 
 def _strategy(name: str) -> Strategy:
-    found = STRATEGIES.get(name or strategies.DEFAULT)
-    if found is None:
+    strategy = STRATEGIES.get(name or strategies.DEFAULT)
+    if strategy is None:
         raise _unknown("strategy", name, STRATEGIES)
-    return found
+    return strategy
 
 
 def _processor(name: str) -> PromptProcessor:
-    found = PROMPT_PROCESSORS.get(name or prompt_processors.DEFAULT)
-    if found is None:
+    processor = PROMPT_PROCESSORS.get(name or prompts.DEFAULT)
+    if processor is None:
         raise _unknown("prompt_processor", name, PROMPT_PROCESSORS)
-    return found
+    return processor
 
 
 def _unknown(

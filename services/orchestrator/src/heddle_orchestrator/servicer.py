@@ -9,12 +9,12 @@ from heddle_runtime.paging import page
 from heddle_runtime.server_interceptor import Context
 
 from heddle_orchestrator.completion import Completions
-from heddle_orchestrator.prompt_processors import PROMPT_PROCESSORS
+from heddle_orchestrator.prompts import PROMPT_PROCESSORS
 from heddle_orchestrator.strategies import STRATEGIES
 
 
 class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
-    """Translates between the contract and the runs."""
+    """Implements the contract."""
 
     def __init__(self, completions: Completions) -> None:
         self._completions = completions
@@ -22,20 +22,20 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
     async def ListStrategies(
         self, request: pb.ListStrategiesRequest, context: Context
     ) -> pb.ListStrategiesResponse:
-        """List the ways of running tools."""
-        found, token = page(
+        """List the strategies."""
+        items, token = page(
             STRATEGIES.values(), lambda item: item.name, request.page_size, request.page_token
         )
         return pb.ListStrategiesResponse(
-            strategies=[pb.Strategy(name=s.name, description=s.description) for s in found],
+            strategies=[pb.Strategy(name=s.name, description=s.description) for s in items],
             next_page_token=token,
         )
 
     async def ListPromptProcessors(
         self, request: pb.ListPromptProcessorsRequest, context: Context
     ) -> pb.ListPromptProcessorsResponse:
-        """List the ways of making a prompt."""
-        found, token = page(
+        """List the prompt processors."""
+        items, token = page(
             PROMPT_PROCESSORS.values(),
             lambda item: item.name,
             request.page_size,
@@ -43,7 +43,7 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
         )
         return pb.ListPromptProcessorsResponse(
             prompt_processors=[
-                pb.PromptProcessor(name=p.name, description=p.description) for p in found
+                pb.PromptProcessor(name=p.name, description=p.description) for p in items
             ],
             next_page_token=token,
         )
@@ -51,11 +51,11 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
     def RunCompletion(
         self, request: pb.RunCompletionRequest, context: Context
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
-        """Stream everything that happens while an assistant answers."""
+        """Stream the events of a completion."""
         return self._completions.stream(request, context)
 
     def RunWholeCompletion(
         self, request: pb.RunWholeCompletionRequest, context: Context
     ) -> Coroutine[Any, Any, pb.RunWholeCompletionResponse]:
-        """Return everything that happened when it is over."""
+        """Return the events of a completion."""
         return self._completions.whole(request.run, context)

@@ -1,14 +1,14 @@
-"""Where calls from other processes come in: how many at once, and who makes each."""
+"""Admission of calls from other processes: limits concurrency and authenticates the caller."""
 
 from heddle_runtime.call_metadata import CALLER, Caller, new_request_id
 from heddle_runtime.errors import ResourceExhaustedError
 from heddle_runtime.identity import ANONYMOUS, Identity, TokenVerifier
 
-_LONGEST_ID = 128
+_MAX_ID_CHARACTERS = 128
 
 
 class AdmissionControl:
-    """Counts the calls that are in, and sets the caller of each. Use as `with entrance:`."""
+    """Limits concurrent calls and sets the caller of each. Use as `with admission:`."""
 
     def __init__(self, verifier: TokenVerifier | None, max_calls: int) -> None:
         self._verifier = verifier
@@ -23,22 +23,22 @@ class AdmissionControl:
     def __exit__(self, *_: object) -> None:
         self._calls -= 1
 
-    def enter(self, request_id: str, authorization: str, traceparent: str) -> None:
-        """Believe the three values of a call's metadata as far as they deserve it.
+    def authenticate(self, request_id: str, authorization: str, traceparent: str) -> None:
+        """Set the caller from three values of the call's metadata.
 
         Raises:
-            UnauthenticatedError: The authorization holds no valid token.
+            UnauthenticatedError: The authorization contains no valid token.
         """
-        request_id = _sane(request_id) or new_request_id()
-        CALLER.set(Caller(request_id))  # so that a refusal is logged under the id
+        request_id = _sanitised(request_id) or new_request_id()
+        CALLER.set(Caller(request_id))  # a rejected call is logged with its id
         token = authorization.removeprefix("Bearer ")
         identity = self._identity(token)
-        CALLER.set(Caller(request_id, identity, token, _sane(traceparent)))
+        CALLER.set(Caller(request_id, identity, token, _sanitised(traceparent)))
 
     def _identity(self, token: str) -> Identity:
         return ANONYMOUS if self._verifier is None else self._verifier.identity(token)
 
 
-def _sane(text: str) -> str:
-    """Return what can be handed on as the metadata of a call, and fits into a log line."""
-    return text[:_LONGEST_ID] if text.isascii() and text.isprintable() else ""
+def _sanitised(text: str) -> str:
+    """Return the text if it is valid as metadata of a call, shortened for log lines; else `""`."""
+    return text[:_MAX_ID_CHARACTERS] if text.isascii() and text.isprintable() else ""

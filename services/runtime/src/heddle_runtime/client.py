@@ -24,18 +24,18 @@ RETRY_POLICY = {
 OPTIONS = [
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-    # Else a proxy in the environment would get our calls, even those within this machine.
+    # Otherwise a proxy from the environment receives even calls within this machine.
     ("grpc.enable_http_proxy", 0),
-    # A peer that hangs is noticed by a ping without an answer. The second time-out must be set
-    # too: it is the one that counts, and its default is a minute.
+    # Pings detect a server that hangs. The second timeout must be set as well: it takes
+    # precedence, and its default is a minute.
     ("grpc.keepalive_time_ms", KEEPALIVE_MS),
     ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
     ("grpc.http2.ping_timeout_ms", KEEPALIVE_TIMEOUT_MS),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
-    # A service that was restarted is found again within a second.
+    # Reconnect to a restarted service within a second.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    # Also the time that an attempt to connect gets, which must do on a busy machine.
+    # Also the timeout of an attempt to connect, which a busy machine must be able to meet.
     ("grpc.min_reconnect_backoff_ms", 1_000),
     ("grpc.max_reconnect_backoff_ms", 1_000),
 ]
@@ -50,11 +50,11 @@ class ResponseStream(Protocol[ResponseT_co]):
         """Iterate over the responses."""
 
     def cancel(self) -> bool:
-        """Tell the server that nobody waits any more."""
+        """Cancel the call at the server."""
 
 
 class streaming(Generic[ResponseT]):  # noqa: N801 - used like a function
-    """Makes sure that a call is over when the block is left, however it is left.
+    """Ends a call when the block exits, also by an exception.
 
     Use as `async with streaming(stub.Method(request, **call_options(context))) as responses:`.
     """
@@ -75,9 +75,9 @@ class streaming(Generic[ResponseT]):  # noqa: N801 - used like a function
 
 
 def channel(address: str, *services: ServiceDescriptor) -> grpc.aio.Channel:
-    """Return a channel that retries the calls their contracts mark as safe to repeat.
+    """Return a channel that retries the calls whose contracts mark them as idempotent.
 
-    Its calls go through pipes if the server has them (see `heddle_runtime.multiplex`).
+    Calls are multiplexed if the server offers it (see `heddle_runtime.multiplex`).
     """
     config = json.dumps(service_config(*services))
     wire = grpc.aio.insecure_channel(address, options=[*OPTIONS, ("grpc.service_config", config)])
@@ -99,7 +99,7 @@ def service_config(*services: ServiceDescriptor) -> dict[str, object]:
 def _safe(*services: ServiceDescriptor) -> Iterator[tuple[str, str]]:
     """Yield the methods that may be repeated.
 
-    Streams are left out: their callers see how far they got and decide themselves.
+    Not streaming methods: only the caller knows how much of a stream it has processed.
     """
     for service in services:
         for method in service.methods:

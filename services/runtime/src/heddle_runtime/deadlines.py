@@ -1,7 +1,7 @@
-"""The deadlines of much that runs at once, kept by one timer.
+"""One timer for the deadlines of many calls.
 
-Nearly all of it is over long before its time is, so a timer for each would be made and cancelled
-for nothing, at three times the cost.
+Nearly all calls end long before their deadline. A timer per call costs three times as much, because
+each is created and cancelled again.
 """
 
 import asyncio
@@ -10,47 +10,47 @@ from math import inf
 from typing import Protocol
 
 
-class Limited(Protocol):
-    """What has a deadline."""
+class Expiring(Protocol):
+    """An object with a deadline."""
 
     def expire(self) -> None:
-        """Take note that it has passed."""
+        """Called when the deadline has passed."""
 
 
 class Deadlines:
-    """Those of one event loop. Moments are of `time.monotonic`."""
+    """The deadlines of one event loop, as values of `time.monotonic`."""
 
     __slots__ = ("_deadlines", "_next", "_timer")
 
     def __init__(self) -> None:
-        self._deadlines: dict[Limited, float] = {}
-        self._next = inf  # when the timer rings; nothing is due before
+        self._deadlines: dict[Expiring, float] = {}
+        self._next = inf  # when the timer fires; no deadline is earlier
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, limited: Limited, deadline: float) -> None:
-        """Let `limited` expire at a moment, once, unless it is taken out before."""
-        self._deadlines[limited] = deadline
+    def add(self, expiring: Expiring, deadline: float) -> None:
+        """Call `expiring.expire` once at `deadline`, unless it is discarded before."""
+        self._deadlines[expiring] = deadline
         if deadline < self._next:
-            self._wait(deadline)
+            self._schedule(deadline)
 
-    def discard(self, limited: Limited) -> None:
-        """Take out what is over, if it is not out yet."""
-        self._deadlines.pop(limited, None)
+    def discard(self, expiring: Expiring) -> None:
+        """Remove an object, if it is still there."""
+        self._deadlines.pop(expiring, None)
 
-    def _wait(self, moment: float) -> None:
+    def _schedule(self, deadline: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._next = moment
-        seconds = moment - time.monotonic()
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._ring)
+        self._next = deadline
+        seconds = deadline - time.monotonic()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._fire)
 
-    def _ring(self) -> None:
+    def _fire(self) -> None:
         self._timer, self._next = None, inf
         now = time.monotonic()
-        due = [limited for limited, deadline in self._deadlines.items() if deadline <= now]
-        for limited in due:
-            del self._deadlines[limited]
+        due = [expiring for expiring, deadline in self._deadlines.items() if deadline <= now]
+        for expiring in due:
+            del self._deadlines[expiring]
         if self._deadlines:
-            self._wait(min(self._deadlines.values()))
-        for limited in due:
-            limited.expire()
+            self._schedule(min(self._deadlines.values()))
+        for expiring in due:
+            expiring.expire()

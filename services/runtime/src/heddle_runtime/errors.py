@@ -18,7 +18,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 DOMAIN = "heddle"
 DETAILS_KEY = "grpc-status-details-bin"
-_LONGEST_MESSAGE = 3_000  # bytes; it is sent twice, once with every foreign letter escaped
+_MAX_MESSAGE_BYTES = 3_000  # sent twice, once with every non-ASCII character escaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Violation:
 
 
 class HeddleError(Exception):
-    """A failure that the caller is told about. The message must be safe to show."""
+    """A failure that is reported to the caller. The message must not contain secrets."""
 
     code: ClassVar[grpc.StatusCode] = grpc.StatusCode.INTERNAL
     reason: ClassVar[str] = "INTERNAL"
@@ -47,34 +47,34 @@ class HeddleError(Exception):
         self.message = message
         self.violations = tuple(violations)
         self.retry_after = retry_after
-        """Seconds after which trying again may help, if that is known."""
+        """Seconds after which a retry may succeed, if known."""
         self.metadata = metadata
-        """Names the things concerned, for programs."""
+        """Machine-readable details, such as names of the objects concerned."""
 
 
 class InvalidRequestError(HeddleError):
-    """The request is wrong; sending it again cannot help."""
+    """The request is invalid; a retry fails as well."""
 
     code = grpc.StatusCode.INVALID_ARGUMENT
     reason = "INVALID_REQUEST"
 
 
 class NotFoundError(HeddleError):
-    """The named thing does not exist, or the caller may not know that it does."""
+    """The object does not exist, or the caller may not see it."""
 
     code = grpc.StatusCode.NOT_FOUND
     reason = "NOT_FOUND"
 
 
 class AlreadyExistsError(HeddleError):
-    """A thing of that name exists."""
+    """An object with this name exists."""
 
     code = grpc.StatusCode.ALREADY_EXISTS
     reason = "ALREADY_EXISTS"
 
 
 class ConflictError(HeddleError):
-    """The thing changed since the caller read it."""
+    """The object changed since the caller read it."""
 
     code = grpc.StatusCode.ABORTED
     reason = "CONFLICT"
@@ -95,42 +95,42 @@ class PermissionDeniedError(HeddleError):
 
 
 class UnavailableError(HeddleError):
-    """Something behind the service is down; trying again later may help."""
+    """A dependency of the service is unavailable; a later retry may succeed."""
 
     code = grpc.StatusCode.UNAVAILABLE
     reason = "UPSTREAM_UNAVAILABLE"
 
 
 class ResourceExhaustedError(HeddleError):
-    """Too many calls at once, or a quota is used up."""
+    """There are too many concurrent calls, or a quota is used up."""
 
     code = grpc.StatusCode.RESOURCE_EXHAUSTED
     reason = "RESOURCE_EXHAUSTED"
 
 
 class DeadlineError(HeddleError):
-    """The time ran out."""
+    """The deadline has passed."""
 
     code = grpc.StatusCode.DEADLINE_EXCEEDED
     reason = "DEADLINE_EXCEEDED"
 
 
 class MalformedAssistantError(HeddleError):
-    """What is kept of an assistant cannot be understood."""
+    """The stored form of an assistant is invalid."""
 
     code = grpc.StatusCode.FAILED_PRECONDITION
     reason = "MALFORMED_ASSISTANT"
 
 
 class NewerFormatError(HeddleError):
-    """What is kept of an assistant is of a newer format than the service knows."""
+    """The stored form of an assistant has a newer format than the service supports."""
 
     code = grpc.StatusCode.FAILED_PRECONDITION
     reason = "NEWER_FORMAT"
 
 
 class NotSetUpError(HeddleError):
-    """The operator has not set up what the call needs."""
+    """The operator has not configured what the call needs."""
 
     code = grpc.StatusCode.FAILED_PRECONDITION
     reason = "NOT_SET_UP"
@@ -144,14 +144,14 @@ class ProviderRefusedError(HeddleError):
 
 
 class ProviderGarbledError(HeddleError):
-    """A model provider broke its protocol."""
+    """A model provider violated its protocol."""
 
     code = grpc.StatusCode.DATA_LOSS
     reason = "PROVIDER_GARBLED"
 
 
 class ToolFailedError(HeddleError):
-    """A tool gave up for a reason of its own."""
+    """A tool failed."""
 
     code = grpc.StatusCode.UNKNOWN
     reason = "TOOL_FAILED"
@@ -164,10 +164,10 @@ _BY_CODE: dict[grpc.StatusCode, type[HeddleError]] = {
     error.code: error for error in HeddleError.__subclasses__()
 }
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
-# What grpc itself says names addresses of our own network; callers learn the code only.
-_BARE = {
-    grpc.StatusCode.UNAVAILABLE: "A service behind this one cannot be reached. Try again later.",
-    grpc.StatusCode.DEADLINE_EXCEEDED: "The time of the call ran out.",
+# The messages of gRPC contain internal addresses, so callers receive only the code.
+_MESSAGES = {
+    grpc.StatusCode.UNAVAILABLE: "Another service cannot be reached. Try again later.",
+    grpc.StatusCode.DEADLINE_EXCEEDED: "The deadline of the call has passed.",
     grpc.StatusCode.CANCELLED: "The call was cancelled.",
     grpc.StatusCode.RESOURCE_EXHAUSTED: "The service is busy, or the message is too large.",
     grpc.StatusCode.UNIMPLEMENTED: "The service does not offer this call.",
@@ -175,7 +175,7 @@ _BARE = {
 
 
 def to_status(error: HeddleError) -> status_pb2.Status:
-    """Return the form of `error` on the wire."""
+    """Return `error` as a `google.rpc.Status`."""
     status = status_pb2.Status(code=error.code.value[0], message=shortened(error.message))
     for detail in _details(error):
         packed = any_pb2.Any()
@@ -185,12 +185,12 @@ def to_status(error: HeddleError) -> status_pb2.Status:
 
 
 def shortened(message: str) -> str:
-    """Return a message that fits into gRPC's trailers, which hold 16 KiB in all."""
-    return message.encode()[:_LONGEST_MESSAGE].decode("utf-8", "ignore")
+    """Return a message that fits into gRPC's trailers, which are limited to 16 KiB."""
+    return message.encode()[:_MAX_MESSAGE_BYTES].decode("utf-8", "ignore")
 
 
 def from_status(status: status_pb2.Status) -> HeddleError:
-    """Return the exception that `status` stands for."""
+    """Return the exception for `status`."""
     info = error_details_pb2.ErrorInfo()
     bad_request = error_details_pb2.BadRequest()
     retry = error_details_pb2.RetryInfo()
@@ -212,26 +212,26 @@ def from_status(status: status_pb2.Status) -> HeddleError:
 
 
 def from_rpc(error: grpc.aio.AioRpcError) -> HeddleError:
-    """Return the exception that a failed call stands for."""
+    """Return the exception for a failed call."""
     for key, value in error.trailing_metadata() or ():
         if key == DETAILS_KEY and isinstance(value, bytes):
             try:
                 return from_status(status_pb2.Status.FromString(value))
-            except DecodeError:  # a proxy's own trailer: the code still tells
+            except DecodeError:  # the trailer of a proxy; the status code remains
                 break
     code = error.code()
     return _BY_CODE.get(code, HeddleError)(
-        _BARE.get(code, "A service behind this one failed."), grpc_code=code.name
+        _MESSAGES.get(code, "Another service failed."), grpc_code=code.name
     )
 
 
 def to_rpc(error: HeddleError) -> grpc.aio.AioRpcError:
-    """Return what a call that failed with `error` raises: the opposite of `from_rpc`."""
+    """Return the exception that a call which failed with `error` raises, inverse to `from_rpc`."""
     return failed_rpc(to_status(error))
 
 
 def failed_rpc(status: status_pb2.Status) -> grpc.aio.AioRpcError:
-    """Return what a call that ended in `status` raises."""
+    """Return the exception that a call which ended with `status` raises."""
     trailing = grpc.aio.Metadata((DETAILS_KEY, status.SerializeToString()))
     code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
     return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), trailing, status.message)

@@ -1,10 +1,10 @@
-"""A channel to services of the same process: the same stubs, servicers and checks, no wire.
+"""A channel to services of the same process, with the same stubs, servicers and checks.
 
-Messages are handed over as they are. So the rule that holds for every servicer and caller matters
-here: a message that was sent or received is not changed.
+Messages are passed by reference. Callers and servicers must not modify a message after sending or
+receiving it.
 
-What comes from outside is checked once: a call that a servicer makes while it answers another one
-is believed, for what it sends was checked with that one or made by our own code.
+Only calls from outside are validated. A call that a servicer makes while it handles another call
+is not: its request was validated with the outer call or built by Heddle's own code.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ from heddle_runtime.errors import (
     UnavailableError,
     to_rpc,
 )
-from heddle_runtime.server_interceptor import Streaming, Unary, check, foreseen
+from heddle_runtime.server_interceptor import Streaming, Unary, check, to_heddle_error
 
 if TYPE_CHECKING:
     import grpc
 
-_LATE = "The time of the call ran out."
-_AROUND: ContextVar["InProcessContext | None"] = ContextVar("heddle_local_call", default=None)
-"""The call that the current code answers."""
+_EXPIRED = "The deadline of the call has passed."
+_OUTER_CALL: ContextVar["InProcessContext | None"] = ContextVar("heddle_local_call", default=None)
+"""The call that the current code handles."""
 Handlers = Mapping[str, "grpc.RpcMethodHandler[Any, Any]"]
 
 
 class InProcessChannel:
-    """Calls servicers directly. Stands where generated code wants a server, and a channel."""
+    """Calls servicers directly. Generated code uses it both as a server and as a channel."""
 
     def __init__(self) -> None:
         self._unary: dict[str, Unary] = {}
@@ -42,10 +42,10 @@ class InProcessChannel:
         self._deadlines = Deadlines()
 
     def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
-        """Ignore what `add_registered_method_handlers` is told as well."""
+        """Do nothing: `add_registered_method_handlers` receives the same handlers."""
 
     def add_registered_method_handlers(self, service: str, handlers: Handlers) -> None:
-        """Take the methods of a servicer. Called by generated code."""
+        """Add the methods of a servicer. Called by generated code."""
         for name, handler in handlers.items():
             path = f"/{service}/{name}"
             if handler.response_streaming:
@@ -57,26 +57,26 @@ class InProcessChannel:
         """Return a callable for the method at `path`. Called by generated code."""
 
         async def call(request: Message, timeout: float | None = None, **_: Any) -> Message:  # noqa: ANN401, ASYNC109 - a stub's signature
-            behavior = self._unary.get(path) or _absent(path)
-            around = _AROUND.get()
-            if timeout is not None and around is not None and around.covers(timeout):
+            behavior = self._unary.get(path) or _unimplemented(path)
+            outer = _OUTER_CALL.get()
+            if timeout is not None and outer is not None and outer.covers(timeout):
                 try:
-                    return await behavior(request, around)  # type: ignore[no-any-return] # handlers are untyped
+                    return await behavior(request, outer)  # type: ignore[no-any-return] # handlers are untyped
                 except Exception as error:
-                    raise to_rpc(foreseen(path, error)) from error
+                    raise to_rpc(to_heddle_error(path, error)) from error
             context = InProcessContext(timeout, self._deadlines)
-            token = _AROUND.set(context)
+            token = _OUTER_CALL.set(context)
             try:
-                if around is None or timeout is None:
+                if outer is None or timeout is None:
                     check(request, limited=timeout is not None)
                 return await behavior(request, context)  # type: ignore[no-any-return] # as above
             except Exception as error:
-                raise to_rpc(foreseen(path, error)) from error
+                raise to_rpc(to_heddle_error(path, error)) from error
             except asyncio.CancelledError:
-                context.explain()
+                context.raise_if_expired()
                 raise
             finally:
-                _AROUND.reset(token)
+                _OUTER_CALL.reset(token)
                 context.end()
 
         return call
@@ -85,24 +85,24 @@ class InProcessChannel:
         """Return a callable for the method at `path`. Called by generated code."""
 
         def call(request: Message, timeout: float | None = None, **_: Any) -> InProcessStream:  # noqa: ANN401 - a stub's signature
-            behavior = self._streaming.get(path) or _refusing(_no_service(path))
+            behavior = self._streaming.get(path) or _failing(_no_service(path))
             context = InProcessContext(timeout, self._deadlines)
-            context.calm()  # nobody works for it before it is read
+            context.detach()  # no task works for the call before it is read
             try:
-                if timeout is None or _AROUND.get() is None:
+                if timeout is None or _OUTER_CALL.get() is None:
                     check(request, limited=timeout is not None)
             except HeddleError as error:
-                behavior = _refusing(error)
+                behavior = _failing(error)
             return InProcessStream(path, behavior(request, context), context)
 
         return call
 
 
 class InProcessStream:
-    """A server-streaming call within the process: pulls the servicer's generator itself.
+    """A server-streaming call within the process: iterates over the servicer's generator.
 
-    No task and no queue stand between the two, so a message costs two function calls and
-    cancelling the reader cancels the servicer.
+    There is no task and no queue in between: a message costs two function calls, and cancelling
+    the reader cancels the servicer.
     """
 
     __slots__ = ("_context", "_path", "_responses")
@@ -118,21 +118,21 @@ class InProcessStream:
         return self
 
     async def __anext__(self) -> Message:
-        self._context.hurry()
+        self._context.attach()
         try:
             return await anext(self._responses)
         except StopAsyncIteration:
             raise
         except Exception as error:
-            raise to_rpc(foreseen(self._path, error)) from error
+            raise to_rpc(to_heddle_error(self._path, error)) from error
         except asyncio.CancelledError:
-            self._context.explain()
+            self._context.raise_if_expired()
             raise
         finally:
-            self._context.calm()
+            self._context.detach()
 
     def cancel(self) -> bool:
-        """Do nothing: `aclose` is what ends this call, and `heddle_runtime.client` uses it."""
+        """Do nothing: `heddle_runtime.client` ends this call with `aclose`."""
         return False
 
     async def aclose(self) -> None:
@@ -141,13 +141,13 @@ class InProcessStream:
         try:
             await self._responses.aclose()
         except Exception as error:
-            raise foreseen(self._path, error) from error
+            raise to_heddle_error(self._path, error) from error
 
 
 class InProcessContext:
-    """A call's deadline: what a servicer sees, and what cancels who works for the call.
+    """The context that a servicer receives. Cancels the task of the call at its deadline.
 
-    `asyncio.timeout` does this too, at four times the cost, and only for a block of one task.
+    `asyncio.timeout` costs four times as much and covers only a block of one task.
     """
 
     __slots__ = ("_deadline", "_deadlines", "_expired", "_worker")
@@ -162,9 +162,9 @@ class InProcessContext:
             deadlines.add(self, self._deadline)
 
     def covers(self, timeout: float) -> bool:
-        """Return whether this call's deadline serves for one that is made now as well.
+        """Return whether the deadline of this call also limits an inner call made now.
 
-        It does for a call of the same task that may take all the time that is left, or more.
+        It does if the same task makes the inner call with a timeout of at least the remaining time.
         """
         return (
             self._deadline is not None
@@ -174,42 +174,42 @@ class InProcessContext:
         )
 
     def time_remaining(self) -> float | None:
-        """Return the seconds that are left."""
+        """Return the seconds until the deadline, or None without one."""
         if self._deadline is None:
             return None
         left = self._deadline - time.monotonic()
         return max(0.0, left)
 
-    def hurry(self) -> None:
-        """Let the deadline cancel the current task from now on.
+    def attach(self) -> None:
+        """Make the deadline cancel the current task.
 
         Raises:
-            AioRpcError: It has passed.
+            AioRpcError: The deadline has passed.
         """
         if self._expired:
-            raise to_rpc(DeadlineError(_LATE))
+            raise to_rpc(DeadlineError(_EXPIRED))
         self._worker = asyncio.current_task()
 
-    def explain(self) -> None:
-        """Tell a cancellation by the deadline from one by somebody else.
+    def raise_if_expired(self) -> None:
+        """Convert a cancellation by the deadline into the error of an expired call.
 
         Raises:
-            AioRpcError: It was the deadline, and nobody else at the same time.
+            AioRpcError: Only the deadline cancelled the task.
         """
         if self._expired and self._worker is not None and self._worker.uncancel() == 0:
-            raise to_rpc(DeadlineError(_LATE)) from None
+            raise to_rpc(DeadlineError(_EXPIRED)) from None
 
-    def calm(self) -> None:
-        """Leave the task alone."""
+    def detach(self) -> None:
+        """Do not cancel the current task at the deadline."""
         self._worker = None
 
     def end(self) -> None:
-        """Leave the task alone for ever."""
+        """Remove the deadline: the call has ended."""
         self._worker = None
         self._deadlines.discard(self)
 
     def expire(self) -> None:
-        """Cancel who works for the call, if somebody does."""
+        """Cancel the task that works for the call, if there is one."""
         self._expired = True
         if self._worker is not None:
             self._worker.cancel()
@@ -219,14 +219,14 @@ def _no_service(path: str) -> HeddleError:
     return UnavailableError(f"No service of this process offers {path}.")
 
 
-def _absent(path: str) -> Unary:
+def _unimplemented(path: str) -> Unary:
     async def refuse(_: Any, __: Any) -> Any:  # noqa: ANN401 - a handler's signature
         raise _no_service(path)
 
     return refuse
 
 
-def _refusing(error: HeddleError) -> Streaming:
+def _failing(error: HeddleError) -> Streaming:
     async def refuse(_: Any, __: Any) -> AsyncGenerator[Any]:  # noqa: ANN401 - a handler's signature
         raise error
         yield

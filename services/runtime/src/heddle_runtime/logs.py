@@ -1,4 +1,4 @@
-"""One JSON line for each thing that happened, with the request's id and without its secrets."""
+"""Writes one JSON line per event, with the request's id and with secrets removed."""
 
 import logging
 import sys
@@ -11,19 +11,22 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from heddle_runtime.call_metadata import caller
-from heddle_runtime.log_batching import LibraryHandler, LogLines
 from heddle_runtime.redaction import redact_value
 
-# Members that are ours and never hold anything from outside; spared the search for secrets.
+# Members that Heddle sets itself, never from input. They are not searched for secrets.
 _SAFE = frozenset(
     {"event", "level", "timestamp", "logger", "service", "method", "code", "seconds", "request_id"}
 )
+# Libraries that log every request at INFO.
+_VERBOSE = ("httpx", "httpx2", "httpcore", "httpcore2", "mcp", "aiohttp.access", "asyncio")
+# Libraries that log what a remote server sends. The caller reports the failure without that text.
+_LEAKING = ("mcp.client", "mcp.shared", "client")
 
 log = structlog.get_logger(__name__)
 
 
 class _Ended(msgspec.Struct, omit_defaults=True):
-    """The line of a call that ended, of which there is one for every call."""
+    """The line of a request or call that has ended. Every request writes several."""
 
     event: str
     method: str
@@ -36,30 +39,34 @@ class _Ended(msgspec.Struct, omit_defaults=True):
 
 
 def ended(event: str, method: str, code: str | int, seconds: float) -> None:
-    """Write that a call ended. The same line as `log.info` writes, at a third of the cost.
+    """Write that a request or call has ended.
+
+    Writes the same line as `log.info` without running structlog's processors. See docs/adr/0056.
 
     Args:
-        event: What kind of call.
-        method: Its method; never anything that came from outside.
-        code: How it ended.
-        seconds: How long it took.
+        event: The kind of call.
+        method: Its method. Not searched for secrets, so never text from a request.
+        code: Its status.
+        seconds: Its duration.
     """
-    _ended(event, method, code, seconds)
+    _write_ended(event, method, code, seconds)
 
 
-def _by_structlog(event: str, method: str, code: str | int, seconds: float) -> None:
+def _with_structlog(event: str, method: str, code: str | int, seconds: float) -> None:
     log.info(event, method=method, code=code, seconds=seconds)
 
 
-def _silently(_: str, __: str, ___: str | int, ____: float) -> None:
+def _nothing(_: str, __: str, ___: str | int, ____: float) -> None:
     pass
 
 
-_ended: Callable[[str, str, str | int, float], None] = _by_structlog
-"""As long as nothing is configured, a process logs as structlog does."""
+_write_ended: Callable[[str, str, str | int, float], None] = _with_structlog
+"""Set by `configure`."""
 
 
-def _directly(service: str, lines: LogLines) -> Callable[[str, str, str | int, float], None]:
+def _directly(
+    service: str, lines: structlog.BytesLogger
+) -> Callable[[str, str, str | int, float], None]:
     encode = msgspec.json.Encoder().encode
 
     def write(event: str, method: str, code: str | int, seconds: float) -> None:
@@ -70,20 +77,20 @@ def _directly(service: str, lines: LogLines) -> Callable[[str, str, str | int, f
 
 
 def configure(service: str, level: str = "INFO") -> None:
-    """Send the logs of this process, also those of libraries, to stderr as JSON lines."""
+    """Write the logs of this process and of its libraries to stderr as JSON lines."""
     number = logging.getLevelNamesMapping()[level.upper()]
-    # Our own lines do not pass through the standard library: that would cost four times as much.
-    lines = LogLines(sys.stderr.buffer)
-    global _ended  # noqa: PLW0603 - as logging itself, once for a process
-    _ended = _directly(service, lines) if number <= logging.INFO else _silently
+    # Heddle's own lines bypass the standard library's logging, which costs four times as much.
+    lines = structlog.BytesLogger(sys.stderr.buffer)
+    global _write_ended  # noqa: PLW0603 - like logging itself, configured once per process
+    _write_ended = _directly(service, lines) if number <= logging.INFO else _nothing
     structlog.configure(
         processors=[_prepared(service, _SAFE), _to_bytes],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=lambda *_: lines,
         cache_logger_on_first_use=True,
     )
-    handler = LibraryHandler(
-        lines,
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             processors=[
                 structlog.stdlib.add_logger_name,
@@ -92,24 +99,23 @@ def configure(service: str, level: str = "INFO") -> None:
                 _prepared(service, _SAFE - {"event"}),  # a library may put anything there
                 structlog.processors.JSONRenderer(default=_plain),
             ],
-        ),
+        )
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(number)
-    for noisy in ("httpx", "httpx2", "httpcore", "httpcore2", "mcp", "aiohttp.access", "asyncio"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
-    # They write down what strangers' servers send; who calls tells the failure in words of ours.
-    for talkative in ("mcp.client", "mcp.shared", "client"):
-        logging.getLogger(talkative).setLevel(logging.CRITICAL)
+    for name in _VERBOSE:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    for name in _LEAKING:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _prepared(service: str, spared: frozenset[str]) -> Processor:
-    """Return what makes a line complete and safe. One function: it runs for every call.
+def _prepared(service: str, safe: frozenset[str]) -> Processor:
+    """Return the processor that completes a line and removes secrets. One function, for speed.
 
     Args:
-        service: Who writes.
-        spared: The members that need not be searched for secrets.
+        service: The service that writes.
+        safe: The members that are not searched for secrets.
     """
 
     def prepared(logger: Any, level: str, event: EventDict) -> EventDict:  # noqa: ANN401 - structlog's own signature
@@ -120,7 +126,7 @@ def _prepared(service: str, spared: frozenset[str]) -> Processor:
             event["request_id"] = request_id
         if "exc_info" in event:
             event = structlog.processors.format_exc_info(logger, level, event)
-        for name in event.keys() - spared:
+        for name in event.keys() - safe:
             event[name] = redact_value(event[name], name)
         return event
 
@@ -132,7 +138,7 @@ def _to_bytes(_: Any, __: str, event: EventDict) -> bytes:  # noqa: ANN401 - str
 
 
 def _plain(value: object) -> str:
-    """Return what the standard library's JSON does not know; times as `_to_bytes` writes them."""
+    """Return a value that the standard library cannot encode; times as `_to_bytes` writes them."""
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     return repr(value)

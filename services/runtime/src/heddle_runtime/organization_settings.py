@@ -89,5 +89,5 @@ class OrganizationSettings:
         request.without_servers = self._without_servers
         return await self._known.get(
             request.SerializeToString(),
-            lambda: self._acting.ask(self._accounts.ResolveSettings, request),
+            lambda: self._acting.call(self._accounts.ResolveSettings, request),
         )

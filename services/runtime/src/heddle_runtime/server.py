@@ -70,21 +70,21 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
         log.warning("protobuf runs without its C core and is slow; install its binary wheel")
     secret = settings.identity_secret
     verifier = TokenVerifier(secret.get_secret_value()) if secret else None
-    entrance = AdmissionControl(verifier, settings.max_concurrent_calls)
+    admission = AdmissionControl(verifier, settings.max_concurrent_calls)
     async with app as bindings:
         server = grpc.aio.server(
             options=OPTIONS, maximum_concurrent_rpcs=settings.max_concurrent_calls + _LONG_CALLS
         )
-        boundary = ServerInterceptor(server, entrance)
-        pipes = MultiplexServicer(entrance)
+        boundary = ServerInterceptor(server, admission)
+        multiplexer = MultiplexServicer(admission)
         local = InProcessChannel()
         names = [binding.contract.full_name for binding in bindings]
         for binding in bindings:
             binding.register(boundary)
             binding.register(local)
-            binding.register(pipes.methods)
+            binding.register(multiplexer.methods)
         if settings.multiplexing:
-            multiplex_pb2_grpc.add_MultiplexServiceServicer_to_server(pipes, server)
+            multiplex_pb2_grpc.add_MultiplexServiceServicer_to_server(multiplexer, server)
         checks = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
         reflection.enable_server_reflection(
@@ -101,7 +101,7 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
         finally:
             await checks.enter_graceful_shutdown()
             await asyncio.sleep(settings.drain_wait)
-            pipes.leave()
+            multiplexer.drain()
             await server.stop(settings.shutdown_grace)
             log.info("stopped", address=address)
 

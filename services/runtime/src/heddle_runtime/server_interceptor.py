@@ -1,4 +1,4 @@
-"""The edge of every service: knows the caller, checks requests, maps failures, logs each call.
+"""Wraps the handlers of every service: sets the caller, validates, converts failures, logs.
 
 The same wrappers serve calls that arrive over gRPC (`ServerInterceptor`) and calls that arrive over
 a multiplexed stream (`heddle_runtime.multiplex`). A call from the same process
@@ -37,14 +37,14 @@ if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
     Handler = grpc.RpcMethodHandler[Any, Any]
 
 log = structlog.get_logger(__name__)
-HIDDEN = "The service failed. The cause is in its log, under the request id."
+INTERNAL_FAILURE = "The service failed. Its log contains the cause, with the request id."
 
 
 class Context(Protocol):
     """The part of a call's context that servicers may use."""
 
     def time_remaining(self) -> float | None:
-        """Return the seconds that are left."""
+        """Return the seconds until the deadline, or None without one."""
 
 
 Unary = Callable[[Any, Any], Awaitable[Any]]
@@ -52,7 +52,7 @@ Streaming = Callable[[Any, Any], AsyncGenerator[Any]]
 
 
 def guarded_unary(method: str, behavior: Any) -> Unary:
-    """Wrap a unary handler: whatever goes wrong leaves it as a `HeddleError`.
+    """Wrap a unary handler: every failure is raised as a `HeddleError`.
 
     Args:
         method: The path of the method.
@@ -60,17 +60,17 @@ def guarded_unary(method: str, behavior: Any) -> Unary:
     """
 
     async def handle(request: Any, context: Context) -> Any:
-        with _Edge(method, request, context):
+        with _CallBoundary(method, request, context):
             return await behavior(request, context)
 
     return handle
 
 
 def guarded_streaming(method: str, behavior: Any) -> Streaming:
-    """Wrap a server-streaming handler, an async generator, likewise."""
+    """Wrap a server-streaming handler, which is an async generator, in the same way."""
 
     async def handle(request: Any, context: Context) -> AsyncGenerator[Any]:
-        with _Edge(method, request, context):
+        with _CallBoundary(method, request, context):
             async with aclosing(behavior(request, context)) as responses:
                 async for response in responses:
                     yield response
@@ -79,45 +79,45 @@ def guarded_streaming(method: str, behavior: Any) -> Streaming:
 
 
 def check(request: Any, *, limited: bool) -> None:
-    """Refuse a call that nobody can answer well; `limited` says whether it has a deadline.
+    """Validate a call; `limited` says whether it has a deadline.
 
     Raises:
-        InvalidRequestError: It has no deadline, or lacks what its contract requires.
+        InvalidRequestError: It has no deadline, or lacks required fields.
     """
     if not limited:
-        raise InvalidRequestError("The call has no deadline. Set one: nobody waits for ever.")
+        raise InvalidRequestError("The call has no deadline. Set a timeout.")
     if not is_complete(request):
         violations = missing_fields(request)
         raise InvalidRequestError("The request lacks required fields.", violations)
 
 
-def foreseen(method: str, error: Exception) -> HeddleError:
-    """Return what the caller may be told about a failure of a handler."""
-    known = _known(error)
-    if known is None:
+def to_heddle_error(method: str, error: Exception) -> HeddleError:
+    """Return the error that the caller receives for a failure of a handler."""
+    expected = _expected(error)
+    if expected is None:
         log.error("unexpected failure", method=method, exc_info=error)
-        return HeddleError(HIDDEN)
-    return known
+        return HeddleError(INTERNAL_FAILURE)
+    return expected
 
 
 class ServerInterceptor:
-    """Puts the wrappers around the handlers of a servicer, and gRPC's codes around those.
+    """Wraps the handlers of a servicer, and converts its errors into gRPC status codes.
 
-    Stands where generated code wants a server. An interceptor would do the same at every call
-    instead of once.
+    Generated code registers servicers here as it does at a server. A gRPC interceptor would do the
+    work for every call instead of once per method.
     """
 
-    def __init__(self, server: grpc.aio.Server, entrance: AdmissionControl) -> None:
+    def __init__(self, server: grpc.aio.Server, admission: AdmissionControl) -> None:
         self._server = server
-        self._entrance = entrance
+        self._admission = admission
 
     def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
-        """Ignore what `add_registered_method_handlers` is told as well."""
+        """Do nothing: `add_registered_method_handlers` receives the same handlers."""
 
     def add_registered_method_handlers(
         self, service: str, handlers: "Mapping[str, Handler]"
     ) -> None:
-        """Take the methods of a servicer. Called by generated code."""
+        """Add the methods of a servicer. Called by generated code."""
         guarded = {name: self._guarded(f"/{service}/{name}", h) for name, h in handlers.items()}
         self._server.add_registered_method_handlers(service, guarded)
 
@@ -137,8 +137,8 @@ class ServerInterceptor:
     def _unary(self, behavior: Unary) -> Any:
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             try:
-                with self._entrance:
-                    self._enter(context)
+                with self._admission:
+                    self._authenticate(context)
                     return await behavior(request, context)
             except HeddleError as error:
                 await _abort(context, error)
@@ -150,8 +150,8 @@ class ServerInterceptor:
         # the client goes away, so the cancellation would reach it only by garbage collection.
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
             try:
-                with self._entrance:
-                    self._enter(context)
+                with self._admission:
+                    self._authenticate(context)
                     async with aclosing(behavior(request, context)) as responses:
                         async for response in responses:
                             await context.write(response)
@@ -160,21 +160,23 @@ class ServerInterceptor:
 
         return handle
 
-    def _enter(self, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+    def _authenticate(self, context: grpc.aio.ServicerContext[Any, Any]) -> None:
         """Set the caller of this call's task."""
-        given: dict[str, str] = {}
+        metadata: dict[str, str] = {}
         for key, value in context.invocation_metadata() or ():
             if key in (AUTHORIZATION, REQUEST_ID, TRACE):
-                if key in given and key == AUTHORIZATION:  # which of the two would be believed?
+                if key in metadata and key == AUTHORIZATION:  # ambiguous
                     raise UnauthenticatedError("The call carries two authorizations.")
-                given[key] = value if isinstance(value, str) else value.decode("ascii", "replace")
-        self._entrance.enter(
-            given.get(REQUEST_ID, ""), given.get(AUTHORIZATION, ""), given.get(TRACE, "")
+                metadata[key] = (
+                    value if isinstance(value, str) else value.decode("ascii", "replace")
+                )
+        self._admission.authenticate(
+            metadata.get(REQUEST_ID, ""), metadata.get(AUTHORIZATION, ""), metadata.get(TRACE, "")
         )
 
 
-class _Edge:
-    """What happens around a handler, and its log line. A class: it is entered for every call."""
+class _CallBoundary:
+    """Validates the request of a call, converts its failure and writes its log line."""
 
     __slots__ = ("_context", "_method", "_request", "_watch")
 
@@ -193,10 +195,10 @@ class _Edge:
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         if isinstance(error, Exception):
-            known = foreseen(self._method, error)
-            self._log(known.code)
-            if known is not error:
-                raise known from error
+            failure = to_heddle_error(self._method, error)
+            self._log(failure.code)
+            if failure is not error:
+                raise failure from error
         else:
             self._log(grpc.StatusCode.OK if error is None else grpc.StatusCode.CANCELLED)
 
@@ -204,15 +206,15 @@ class _Edge:
         logs.ended("call", self._method, code.name, self._watch.seconds())
 
 
-def _known(error: BaseException) -> HeddleError | None:
-    """Return the failure that the caller may be told about; None if nobody foresaw it."""
+def _expected(error: BaseException) -> HeddleError | None:
+    """Return the error that the caller receives, or None for an unexpected failure."""
     match error:
         case HeddleError():
             return error
-        case grpc.aio.AioRpcError():  # of an onward call
+        case grpc.aio.AioRpcError():  # of a call to another service
             return from_rpc(error)
         case TimeoutError():
-            return DeadlineError("The time of the call ran out.")
+            return DeadlineError("The deadline of the call has passed.")
         case _:
             return None
 

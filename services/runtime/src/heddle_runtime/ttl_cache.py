@@ -1,4 +1,4 @@
-"""Answers of other services, asked for once at a time and given again for a short while."""
+"""A cache of values that expire; concurrent requests for a key share one load."""
 
 import asyncio
 import time
@@ -11,80 +11,80 @@ from heddle_runtime.errors import DeadlineError
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 ValueT = TypeVar("ValueT")
-_LATE = "What the request needs to know was not told in time."
-MOST = 4096
-"""The most answers that are kept, if nobody says otherwise."""
+_TIMEOUT = "Another service did not respond in time. Try again."
+MAX_ENTRIES = 4096
+"""The default limit of entries."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer(Generic[ValueT]):
-    until: float
+class _Entry(Generic[ValueT]):
+    expires_at: float
     task: asyncio.Task[ValueT]
 
-    def is_good(self) -> bool:
-        """Say whether it may be given again. A failure is not: the next request may succeed."""
-        return time.monotonic() < self.until and (not self.task.done() or self.succeeded())
+    def is_valid(self) -> bool:
+        """Return whether the entry may be used. Failures are not cached."""
+        return time.monotonic() < self.expires_at and (not self.task.done() or self.succeeded())
 
     def succeeded(self) -> bool:
-        """Say whether it is here, and no failure."""
+        """Return whether the value is loaded."""
         task = self.task
         return task.done() and not task.cancelled() and task.exception() is None
 
 
 class TTLCache(Generic[KeyT, ValueT]):
-    """Remembers answers for some seconds; the oldest go if there are too many."""
+    """Caches values for some seconds. The oldest entries are removed beyond a limit."""
 
-    def __init__(self, seconds: float, most: int = MOST) -> None:
+    def __init__(self, seconds: float, max_entries: int = MAX_ENTRIES) -> None:
         self._seconds = seconds
-        self._most = most
-        self._answers: OrderedDict[KeyT, _Answer[ValueT]] = OrderedDict()
+        self._max_entries = max_entries
+        self._entries: OrderedDict[KeyT, _Entry[ValueT]] = OrderedDict()
 
-    def known(self, key: KeyT) -> ValueT | None:
-        """Return the answer that is known under `key`, None if there is none."""
-        answer = self._answers.get(key)
-        if answer is None or time.monotonic() >= answer.until or not answer.succeeded():
+    def peek(self, key: KeyT) -> ValueT | None:
+        """Return the cached value of `key`, or None if there is none. Does not load it."""
+        entry = self._entries.get(key)
+        if entry is None or time.monotonic() >= entry.expires_at or not entry.succeeded():
             return None
-        return answer.task.result()
+        return entry.task.result()
 
     async def get(
         self,
         key: KeyT,
-        ask: Callable[[], Coroutine[Any, Any, ValueT]],
+        load: Callable[[], Coroutine[Any, Any, ValueT]],
         seconds: float | None = None,
     ) -> ValueT:
-        """Return the answer that is known under `key`, or what `ask` returns.
+        """Return the cached value of `key`, or load it.
 
-        Who asks while another one does waits for the same answer, or the same failure. So `ask`
-        must have a deadline of its own, not that of whoever happens to come first.
+        Concurrent calls for a key wait for the same load and share its failure. Therefore `load`
+        must have a deadline of its own instead of that of the first caller.
 
         Args:
-            key: What the answer is remembered under.
-            ask: Gets the answer.
-            seconds: How long to wait. The answer may come later, for others.
+            key: The key of the entry.
+            load: Returns the value.
+            seconds: How long to wait. The load continues for other callers.
 
         Raises:
-            DeadlineError: It did not come in time.
+            DeadlineError: The value was not loaded in time.
         """
-        answer = self._answers.get(key)
-        if answer is None or not answer.is_good():
-            # From now on, not from the answer on: the truth may change while that is under way.
-            answer = _Answer(time.monotonic() + self._seconds, asyncio.create_task(ask()))
-            answer.task.add_done_callback(_forgive)
-            self._answers[key] = answer
-            self._answers.move_to_end(key)
-            if len(self._answers) > self._most:
-                self._answers.popitem(last=False)
-        if answer.task.done():
-            return answer.task.result()
-        # Others wait for the same answer, so it is not for one that goes away to cancel.
+        entry = self._entries.get(key)
+        if entry is None or not entry.is_valid():
+            # The time to live starts now: the value may change while it is being loaded.
+            entry = _Entry(time.monotonic() + self._seconds, asyncio.create_task(load()))
+            entry.task.add_done_callback(_retrieve_failure)
+            self._entries[key] = entry
+            self._entries.move_to_end(key)
+            if len(self._entries) > self._max_entries:
+                self._entries.popitem(last=False)
+        if entry.task.done():
+            return entry.task.result()
+        # Other callers wait for the same load, so a cancelled caller must not cancel it.
         if seconds is not None:
-            await asyncio.wait([answer.task], timeout=seconds)
-            if not answer.task.done():
-                raise DeadlineError(_LATE)
-        return await asyncio.shield(answer.task)
+            await asyncio.wait([entry.task], timeout=seconds)
+            if not entry.task.done():
+                raise DeadlineError(_TIMEOUT)
+        return await asyncio.shield(entry.task)
 
 
-def _forgive(task: asyncio.Task[Any]) -> None:
-    """Look at a failure that nobody may be waiting for any more."""
+def _retrieve_failure(task: asyncio.Task[Any]) -> None:
+    """Retrieve the failure of a load, so that asyncio does not report it as unhandled."""
     if not task.cancelled():
         task.exception()

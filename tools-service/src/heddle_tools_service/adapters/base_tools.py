@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 from heddle_tools_service.adapters.legacy import title_of
 from heddle_tools_service.definitions import DefinitionError
 from heddle_tools_service.models import arguments_schema
-from heddle_tools_service.sdk import FileChange, Function, Tell, Tool, ToolCall, ToolResult
+from heddle_tools_service.sdk import FileChange, Function, ReportStatus, Tool, ToolCall, ToolResult
 from heddle_tools_service.sdk.definition import Run
 
 Callback = Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -31,7 +31,7 @@ class BaseTool:
         self._callback = callback
 
     async def emit_event(self, event: Mapping[str, Any]) -> None:
-        """Tell an event: its `message`, and the change of a file if it has a `file`."""
+        """Report an event: its `message`, and the change of a file if it has a `file`."""
         if self._callback is not None:
             await self._callback(event)
 
@@ -109,7 +109,7 @@ def _calling(made: type) -> Run:
     return run
 
 
-def _callback(status: Tell) -> Callback:
+def _callback(status: ReportStatus) -> Callback:
     async def tell(event: Mapping[str, Any]) -> None:
         file, reason = str(event.get("file") or ""), str(event.get("reason") or "")
         change = FileChange(file, reason, diff=str(event.get("diff") or "")) if file else None

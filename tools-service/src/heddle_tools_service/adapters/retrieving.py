@@ -5,7 +5,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from heddle_tools_service.sdk import Passage, Source, ToolCall, ToolError, ToolUnavailableError
+from heddle_tools_service.capabilities.passages import Passage, Passages
+from heddle_tools_service.sdk import Source, ToolCall, ToolError, ToolUnavailableError
 from heddle_tools_service.tools.retrieve_documents import RetrieveDocumentsArguments, options_of
 
 RetrieveFn = Callable[..., Awaitable[list[dict[str, Any]]]]
@@ -20,7 +21,7 @@ async def later(_: str, **__: object) -> list[dict[str, Any]]:
     raise ToolError("Documents are retrieved when the function is called, not before.")
 
 
-def retrieving(call: ToolCall[dict[str, Any]]) -> RetrieveFn:
+def retrieving(call: ToolCall[dict[str, Any]], passages: Passages) -> RetrieveFn:
     """Return what searches the collections of a call's configuration."""
 
     async def retrieve(query: str, **wishes: object) -> list[dict[str, Any]]:
@@ -32,7 +33,7 @@ def retrieving(call: ToolCall[dict[str, Any]]) -> RetrieveFn:
                 f"The documents cannot be searched by this {', '.join(wrong)}."
             ) from None
         config = call.config
-        found = await call.knowledge.search(
+        found = await passages.search(
             config["collections"], query, top_k=config["top_k"], options=options_of(asked)
         )
         if found.failures and not found.passages:

@@ -10,8 +10,9 @@ from typing import Any
 
 from heddle_tools_service.adapters.legacy import title_of
 from heddle_tools_service.adapters.retrieving import RetrieveFn, later, retrieving, sources_of
+from heddle_tools_service.capabilities.passages import Passages
 from heddle_tools_service.definitions import DefinitionError
-from heddle_tools_service.sdk import Function, Occasion, Tool, ToolCall, ToolResult
+from heddle_tools_service.sdk import Function, OfferContext, Tool, ToolCall, ToolResult
 from heddle_tools_service.sdk.definition import Run
 
 _OLD_HOME = "app.tools._registry"
@@ -107,26 +108,27 @@ def read(module: ModuleType) -> Iterator[Tool]:
         modes=("function",),
         module=module.__name__,
         function=Function(name, description, dict(told.get("parameters") or {}), dict),
-        enabled=lambda occasion: plugin.enabled(_context(occasion, later)),
+        enabled=lambda offer: plugin.enabled(_context(offer, later)),
     )
 
 
 def _calling(handler: Callable[..., Awaitable[Any]]) -> Run:
-    async def run(call: ToolCall[dict[str, Any]]) -> ToolResult:
+    async def run(call: ToolCall[dict[str, Any]], passages: Passages) -> ToolResult:
         async def on_status(message: str) -> None:
             call.status(message)
 
-        context = _context(Occasion(call.config, call.assistant, call.identity), retrieving(call))
+        offer = OfferContext(call.config, call.assistant, call.caller)
+        context = _context(offer, retrieving(call, passages))
         return _result(await handler(call.arguments, context, on_status=on_status))
 
     return run
 
 
-def _context(occasion: Occasion[dict[str, Any]], retrieve: RetrieveFn) -> ToolContext:
-    has_documents = bool(occasion.config["collections"])
+def _context(offer: OfferContext[dict[str, Any]], retrieve: RetrieveFn) -> ToolContext:
+    has_documents = bool(offer.config["collections"])
     return ToolContext(
         retrieve_fn=retrieve if has_documents else None,
-        user_id=occasion.identity.subject,
+        user_id=offer.caller.subject,
         has_documents=has_documents,
     )
 

@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from heddle_tools_service.facts.asking import Asking
-from heddle_tools_service.facts.errors import RefusedQueryError
-from heddle_tools_service.facts.records import Fact, Rows, Table
-from heddle_tools_service.knowledge.errors import KnowledgeError
-from heddle_tools_service.knowledge.names import document_id
+from heddle_knowledge.document_queries.errors import RefusedQueryError
+from heddle_knowledge.document_queries.query_workers import Asking
+from heddle_knowledge.document_queries.records import Fact, Rows, Table
+from heddle_knowledge.errors import KnowledgeError
+from heddle_knowledge.names import document_id
+
+from heddle_tools_service.capabilities.passages import FailedSearch
+from heddle_tools_service.providers.collection_resolution import searched
 from heddle_tools_service.providers.knowledge_bases import EMBEDDED, OpenStore
-from heddle_tools_service.providers.searched import searched
-from heddle_tools_service.sdk import Assistant, FailedSearch, ToolError
+from heddle_tools_service.sdk import Assistant, ToolError
 
 if TYPE_CHECKING:  # loads the engine
-    from heddle_tools_service.knowledge.records import Collection, Document
-    from heddle_tools_service.knowledge.store import KnowledgeStore
+    from heddle_knowledge.records import Collection, Document
+    from heddle_knowledge.store import KnowledgeStore
 
 _MOST_DOCUMENTS = 50_000
 _MOST_CHARACTERS = 32_000_000
@@ -27,15 +29,15 @@ _PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class AssistantCatalogue:
+class AssistantDocuments:
     """The documents of the collections that an assistant may search."""
 
     store: OpenStore
     asking: Asking
     assistant: Assistant
 
-    async def open(self, collections: Sequence[str]) -> "OpenCatalogue":
-        """Read what is known now; see `heddle_tools_service.sdk.Catalogue`."""
+    async def open(self, collections: Sequence[str]) -> "FactTables":
+        """Read what is known now; see the capability `DocumentQueries`."""
         store = await self.store()
         facts: list[Fact] = []
         failures: list[FailedSearch] = []
@@ -50,11 +52,11 @@ class AssistantCatalogue:
                 )
         with _refusing():
             tables = await self.asking.describe(facts)
-        return OpenCatalogue(self.asking, facts, tables, tuple(failures))
+        return FactTables(self.asking, facts, tables, tuple(failures))
 
 
 @dataclass(frozen=True, slots=True)
-class OpenCatalogue:
+class FactTables:
     """What was known at one moment."""
 
     asking: Asking
@@ -67,10 +69,10 @@ class OpenCatalogue:
         """How many documents there are."""
         return len(self.facts)
 
-    async def select(self, sql: str, *, most: int) -> Rows:
-        """Return the answer to a query; see `heddle_tools_service.sdk.OpenCatalogue`."""
+    async def select(self, sql: str, *, max_rows: int) -> Rows:
+        """Return the answer to a query; see `DocumentTables`."""
         with _refusing():
-            return await self.asking.select(self.facts, sql, most)
+            return await self.asking.select(self.facts, sql, max_rows)
 
 
 @contextmanager

@@ -23,8 +23,9 @@ import structlog
 import yaml
 from heddle_runtime.errors import HeddleError
 
-from heddle_tools_service.providers.confined import open_beneath
-from heddle_tools_service.sdk import Assistant, FileText, ToolError, ToolUnavailableError
+from heddle_tools_service.capabilities.files import FileText
+from heddle_tools_service.providers.openat import open_beneath
+from heddle_tools_service.sdk import Assistant, ToolError, ToolUnavailableError
 
 log = structlog.get_logger(__name__)
 OWNERS = ".owners.yaml"

@@ -4,30 +4,24 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heddle_tools_service.knowledge.errors import KnowledgeError
-from heddle_tools_service.knowledge.graph.records import (
+from heddle_knowledge.errors import KnowledgeError
+from heddle_knowledge.graph.records import (
     Answer,
     AskPaths,
     AskThemes,
     Evidence,
     Held,
 )
+
+from heddle_tools_service.capabilities.graph import GraphResults, Link, Mentions, Theme
+from heddle_tools_service.capabilities.passages import FailedSearch, Passage
+from heddle_tools_service.providers.collection_resolution import searched
 from heddle_tools_service.providers.knowledge_bases import OpenStore
-from heddle_tools_service.providers.searched import searched
-from heddle_tools_service.sdk import (
-    Assistant,
-    FailedSearch,
-    GraphFindings,
-    Link,
-    Mentions,
-    Passage,
-    Theme,
-    ToolUnavailableError,
-)
+from heddle_tools_service.sdk import Assistant, ToolUnavailableError
 
 if TYPE_CHECKING:  # loads the engine
-    from heddle_tools_service.knowledge.records import Document
-    from heddle_tools_service.knowledge.store import KnowledgeStore
+    from heddle_knowledge.records import Document
+    from heddle_knowledge.store import KnowledgeStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +32,20 @@ class AssistantGraph:
     assistant: Assistant
 
     async def themes(
-        self, collections: Sequence[str], *, most: int, query: str = ""
-    ) -> GraphFindings:
+        self, collections: Sequence[str], *, max_results: int, query: str = ""
+    ) -> GraphResults:
         """Return the themes of collections."""
-        return await self._ask(collections, lambda held: AskThemes(held, most, query))
+        return await self._ask(collections, lambda held: AskThemes(held, max_results, query))
 
     async def paths(
-        self, collections: Sequence[str], start: str, end: str, *, most: int
-    ) -> GraphFindings:
+        self, collections: Sequence[str], start: str, end: str, *, max_results: int
+    ) -> GraphResults:
         """Return how two names hang together."""
-        return await self._ask(collections, lambda held: AskPaths(held, start, end, most))
+        return await self._ask(collections, lambda held: AskPaths(held, start, end, max_results))
 
     async def _ask(
         self, collections: Sequence[str], question: Callable[[list[Held]], AskThemes | AskPaths]
-    ) -> GraphFindings:
+    ) -> GraphResults:
         store = await self.store()
         held: list[Held] = []
         names: dict[str, str] = {}
@@ -68,7 +62,7 @@ class AssistantGraph:
                     FailedSearch(name, f"Collection {name!r} was not asked: {message}.")
                 )
         if not held:
-            return GraphFindings(0, 0, 0, failures=tuple(failures))
+            return GraphResults(0, 0, 0, failures=tuple(failures))
         try:
             answer = await store.graphs.ask(question(held))
         except KnowledgeError as error:
@@ -110,7 +104,7 @@ async def _findings(
     answer: Answer,
     passage: Callable[[Evidence], Awaitable[Passage]],
     failures: tuple[FailedSearch, ...],
-) -> GraphFindings:
+) -> GraphResults:
     async def mentions(count: int, evidence: Sequence[Evidence]) -> Mentions:
         return Mentions(count, tuple([await passage(each) for each in evidence]))
 
@@ -134,7 +128,7 @@ async def _findings(
         for path in answer.paths
     ]
     unknown = zip(answer.unknown, map(tuple, answer.similar), strict=True)
-    return GraphFindings(
+    return GraphResults(
         network.names,
         network.links,
         network.documents,

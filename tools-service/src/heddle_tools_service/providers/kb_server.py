@@ -9,8 +9,9 @@ from urllib.parse import quote
 
 import httpx
 
+from heddle_tools_service.capabilities.passages import Passage
 from heddle_tools_service.providers.remote import MisplacedError, exchange
-from heddle_tools_service.sdk import Passage, ToolError
+from heddle_tools_service.sdk import ToolError
 
 CONFIGURATION_ERROR = "KB configuration error:"
 NO_COLLECTION = "the knowledge-base server has no such collection (404)"

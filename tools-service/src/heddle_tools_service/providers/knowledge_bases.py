@@ -8,18 +8,25 @@ from typing import TYPE_CHECKING
 
 import httpx
 import structlog
-from heddle_runtime.errors import HeddleError
-
-from heddle_tools_service.knowledge.access import meant, owner_of
-from heddle_tools_service.knowledge.errors import (
+from heddle_knowledge.access import meant, owner_of
+from heddle_knowledge.errors import (
     CollectionNotFoundError,
     EmbeddingError,
     KnowledgeError,
     StorageError,
 )
-from heddle_tools_service.knowledge.names import document_id
-from heddle_tools_service.knowledge.records import SearchOptions as Ranking
-from heddle_tools_service.knowledge.searching.filters import matching
+from heddle_knowledge.names import document_id
+from heddle_knowledge.records import SearchOptions as Ranking
+from heddle_knowledge.searching.filters import matching
+from heddle_runtime.errors import HeddleError
+
+from heddle_tools_service.capabilities.passages import (
+    NO_OPTIONS,
+    FailedSearch,
+    Passage,
+    PassageResults,
+    SearchOptions,
+)
 from heddle_tools_service.providers.kb_server import (
     CONFIGURATION_ERROR,
     NO_COLLECTION,
@@ -27,21 +34,12 @@ from heddle_tools_service.providers.kb_server import (
     query_collection,
 )
 from heddle_tools_service.providers.visual.addresses import picture_uri
-from heddle_tools_service.sdk import (
-    NO_OPTIONS,
-    Assistant,
-    FailedSearch,
-    Findings,
-    Passage,
-    SearchOptions,
-    ToolError,
-    ToolUnavailableError,
-)
+from heddle_tools_service.sdk import Assistant, ToolError, ToolUnavailableError
 
 if TYPE_CHECKING:  # loads the engine
-    from heddle_tools_service.knowledge.records import Collection
-    from heddle_tools_service.knowledge.records import Passage as Stored
-    from heddle_tools_service.knowledge.store import KnowledgeStore
+    from heddle_knowledge.records import Collection
+    from heddle_knowledge.records import Passage as Stored
+    from heddle_knowledge.store import KnowledgeStore
 
 log = structlog.get_logger(__name__)
 EMBEDDED = "embedded"
@@ -96,7 +94,7 @@ class AssistantKnowledge:
         threshold: float = 0.0,
         sections: bool = False,
         options: SearchOptions = NO_OPTIONS,
-    ) -> Findings:
+    ) -> PassageResults:
         """Search all `collections` at once; see `heddle_tools_service.sdk.Knowledge`."""
         gate = asyncio.Semaphore(_AT_ONCE)
 
@@ -113,7 +111,7 @@ class AssistantKnowledge:
             for name, answer in zip(collections, answers, strict=True)
             if isinstance(answer, _Found)
         }
-        return Findings(
+        return PassageResults(
             tuple(
                 replace(passage, collection=name)
                 for name, each in found.items()

@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 from heddle_runtime.redaction import redact
 
+from heddle_tools_service.capabilities.weather import CurrentWeather
 from heddle_tools_service.providers.place_names import PlaceName
 from heddle_tools_service.providers.remote import fetch
 from heddle_tools_service.sdk import ToolError
-from heddle_tools_service.weather import CurrentWeather
 
 _WHO = "Open-Meteo"
 _LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "ru", "tr", "hi")

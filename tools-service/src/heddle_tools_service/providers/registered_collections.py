@@ -47,7 +47,7 @@ class RegisteredCollections:
         )
         found = await self._known.get(
             request.SerializeToString(),
-            lambda: self._acting.ask(self._accounts.ResolveCollections, request),
+            lambda: self._acting.call(self._accounts.ResolveCollections, request),
         )
         asked = _origin(server.url)
         return {

@@ -15,7 +15,8 @@ import structlog
 import yaml
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
-from heddle_tools_service.sdk import Assistant, Rubric
+from heddle_tools_service.capabilities.rubrics import Rubric
+from heddle_tools_service.sdk import Assistant
 
 log = structlog.get_logger(__name__)
 _LARGEST_FILE = 1024 * 1024

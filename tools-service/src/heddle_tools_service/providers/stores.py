@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 if TYPE_CHECKING:  # loads the engine
-    from heddle_tools_service.knowledge.embedders.embedding import Embedder
-    from heddle_tools_service.knowledge.pages.models import PageModel
-    from heddle_tools_service.knowledge.pages.reader import PageReader
-    from heddle_tools_service.knowledge.searching.reranking import Reranker
-    from heddle_tools_service.knowledge.store import KnowledgeStore
+    from heddle_knowledge.embedders.embedding import Embedder
+    from heddle_knowledge.pages.models import PageModel
+    from heddle_knowledge.pages.reader import PageReader
+    from heddle_knowledge.searching.reranking import Reranker
+    from heddle_knowledge.store import KnowledgeStore
 
 Embeddings = Callable[[], "AbstractAsyncContextManager[Sequence[Embedder]]"]
 """Makes the embedders when they are first needed: the one that collections get which name none, and
@@ -125,6 +125,6 @@ class EmbeddedStore:
 
 
 def _engine() -> ModuleType:
-    from heddle_tools_service.knowledge import store  # noqa: PLC0415 - slow to import
+    from heddle_knowledge import store  # noqa: PLC0415 - slow to import
 
     return store

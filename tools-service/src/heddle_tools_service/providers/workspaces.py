@@ -18,17 +18,15 @@ from zlib import crc32
 import structlog
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 
-from heddle_tools_service.sdk import (
-    Caller,
+from heddle_tools_service.capabilities.workspace import (
     FileEdits,
     FileQuery,
     Listing,
     Matches,
     Page,
     Patched,
-    ToolError,
-    ToolUnavailableError,
 )
+from heddle_tools_service.sdk import Caller, ToolError, ToolUnavailableError
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.workspace.engine import Wanted, Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError

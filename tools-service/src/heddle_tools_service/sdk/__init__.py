@@ -1,27 +1,30 @@
 """What the author of a tool imports. `tools/word_count.py` is the smallest example.
 
-A tool is one function with the `tool` decorator. It takes a `ToolCall` and returns a `ToolResult`,
-or raises `ToolError`. The function is async, or an ordinary one, which then runs in a thread; only
-an async one can use the client, the knowledge bases, the files, the workspace, the rubrics and the
-small model.
+A tool is one function with the `tool` decorator. Its first parameter is the `ToolCall`; each
+further parameter requests a capability by its type, a class of a module of
+`heddle_tools_service.capabilities`, or `httpx.AsyncClient` for requests to other servers (the
+client follows no redirects and stores no cookies):
 
-An async function can also yield, as it goes on, and only these: `Status`, `Result`, `Error` and
-`Response`. What it yields becomes one result. Its text is that of the responses; without one it is
-made of the objects that were found. Errors are warnings if anything else was yielded, and else the
-last of them is the tool's. Each of the four has `to_frontend(query_id)`, the form in which clients
-get what comes out of the routing agent.
+    async def search(call: ToolCall[SearchConfig], passages: Passages) -> ToolResult: ...
 
-One tool can be bound in several modes: `augment`, to fill a slot before the model answers,
-`function`, where the model calls it, and `agent`, where the routing agent chooses it among others.
-What the model or the agent sends is `ToolCall.query`, or what the tool's own `arguments` say. For
-the agent, give the tool `examples`, and its result `objects`.
+The function returns a `ToolResult` or raises `ToolError`. It is async, or an ordinary function,
+which runs in a thread. The methods of the capabilities are async, so only an async function can
+use them. `available`, `offer` and `trigger` request capabilities in the same way.
+
+An async function can also yield `Status`, `Result`, `Error` and `Response`, and nothing else. The
+yielded objects become one result: its text is that of the responses, or, without a response, is
+built from the objects of the results. Errors become warnings if anything else was yielded;
+otherwise the last error is the tool's failure. Each of the four has `to_frontend(query_id)`, the
+form in which clients receive the routing agent's events.
+
+A tool can be bound in several modes: `augment` fills a slot before the model answers, `function`
+lets the model call the tool, and `agent` lets the routing agent choose it. `ToolCall.query` or the
+tool's own `arguments` hold what the model or the agent sends. For the agent, give the tool
+`examples` and its result `objects`.
 """
 
 from heddle_runtime.frontend_payloads import Error, Response, Result, Status, ToolOutput
 
-from heddle_tools_service.facts.records import Column, Rows, Table
-from heddle_tools_service.knowledge.records import AllOf, AnyOf, Comparison, Filter
-from heddle_tools_service.lms import Assignment, Assignments, Course, Moodle
 from heddle_tools_service.models import (
     SCHEMA_DIALECT,
     NoArguments,
@@ -29,13 +32,6 @@ from heddle_tools_service.models import (
     Query,
     ToolArguments,
     ToolConfig,
-)
-from heddle_tools_service.remote_servers import (
-    RemoteAnswer,
-    RemoteServer,
-    RemoteServers,
-    RemoteSession,
-    RemoteTool,
 )
 from heddle_tools_service.routing import (
     Environment,
@@ -46,128 +42,44 @@ from heddle_tools_service.routing import (
     TreeData,
     Trigger,
 )
-from heddle_tools_service.sdk.calls import Mode, Occasion, ToolCall
+from heddle_tools_service.sdk.calls import Mode, OfferContext, ToolCall
+from heddle_tools_service.sdk.context import Assistant, Caller, EarlierResult
 from heddle_tools_service.sdk.definition import Tool, tool
-from heddle_tools_service.sdk.functions import CalledFunction, Function, HeldBack, Offered
+from heddle_tools_service.sdk.functions import (
+    CalledFunction,
+    Function,
+    FunctionOffer,
+    HeldBackFunction,
+)
 from heddle_tools_service.sdk.results import Source, ToolError, ToolResult, ToolUnavailableError
-from heddle_tools_service.surroundings import (
-    NO_OPTIONS,
-    Assistant,
-    Caller,
-    Catalogue,
-    EarlierResult,
-    FailedSearch,
-    FileChange,
-    Files,
-    FileText,
-    Findings,
-    FoundPage,
-    FoundPages,
-    Graph,
-    GraphFindings,
-    Interpretation,
-    Knowledge,
-    Link,
-    Mentions,
-    OpenCatalogue,
-    Pages,
-    Passage,
-    Rubric,
-    Rubrics,
-    SearchOptions,
-    Tell,
-    Theme,
-    Web,
-    WebAnswer,
-    WebResult,
-    Workspace,
-)
-from heddle_tools_service.weather import CurrentWeather, Weather
-from heddle_tools_service.workspace.shapes import (
-    ChangedFile,
-    Edit,
-    Entry,
-    FileEdits,
-    FileQuery,
-    Listing,
-    Matches,
-    Page,
-    Patched,
-)
+from heddle_tools_service.sdk.status import FileChange, ReportStatus
 
 __all__ = [
-    "NO_OPTIONS",
     "SCHEMA_DIALECT",
-    "AllOf",
-    "AnyOf",
-    "Assignment",
-    "Assignments",
     "Assistant",
     "CalledFunction",
     "Caller",
-    "Catalogue",
-    "ChangedFile",
-    "Column",
-    "Comparison",
-    "Course",
-    "CurrentWeather",
     "EarlierResult",
-    "Edit",
-    "Entry",
     "Environment",
     "Error",
     "Example",
-    "FailedSearch",
     "FailedTool",
     "FileChange",
-    "FileEdits",
-    "FileQuery",
-    "FileText",
-    "Files",
-    "Filter",
-    "Findings",
     "Found",
-    "FoundPage",
-    "FoundPages",
     "Function",
-    "Graph",
-    "GraphFindings",
-    "HeldBack",
-    "Interpretation",
-    "Knowledge",
-    "Link",
-    "Listing",
-    "Matches",
-    "Mentions",
+    "FunctionOffer",
+    "HeldBackFunction",
     "Mode",
-    "Moodle",
     "NoArguments",
     "NoOptions",
-    "Occasion",
-    "Offered",
-    "OpenCatalogue",
-    "Page",
-    "Pages",
-    "Passage",
+    "OfferContext",
     "PastRun",
-    "Patched",
     "Query",
-    "RemoteAnswer",
-    "RemoteServer",
-    "RemoteServers",
-    "RemoteSession",
-    "RemoteTool",
+    "ReportStatus",
     "Response",
     "Result",
-    "Rows",
-    "Rubric",
-    "Rubrics",
-    "SearchOptions",
     "Source",
     "Status",
-    "Table",
-    "Tell",
-    "Theme",
     "Tool",
     "ToolArguments",
     "ToolCall",
@@ -178,10 +90,5 @@ __all__ = [
     "ToolUnavailableError",
     "TreeData",
     "Trigger",
-    "Weather",
-    "Web",
-    "WebAnswer",
-    "WebResult",
-    "Workspace",
     "tool",
 ]

@@ -3,36 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal
+from typing import Any, Generic, Literal
 
-import httpx
 from typing_extensions import TypeVar
 
-from heddle_tools_service.lms import Moodle
-from heddle_tools_service.remote_servers import (
-    RemoteServers,
-)
-from heddle_tools_service.routing import (
-    Environment,
-    TreeData,
-)
-from heddle_tools_service.sdk.results import ToolUnavailableError
-from heddle_tools_service.surroundings import (
-    Assistant,
-    Caller,
-    Catalogue,
-    EarlierResult,
-    Files,
-    Generate,
-    Graph,
-    Knowledge,
-    Pages,
-    Rubrics,
-    Tell,
-    Web,
-    Workspace,
-)
-from heddle_tools_service.weather import Weather
+from heddle_tools_service.routing import Environment, TreeData
+from heddle_tools_service.sdk.context import Assistant, Caller, EarlierResult
+from heddle_tools_service.sdk.status import ReportStatus
 
 Mode = Literal["augment", "function", "agent"]
 
@@ -52,48 +29,33 @@ ArgumentsT = TypeVar("ArgumentsT", default=Any)
 
 @dataclass(frozen=True)
 class ToolCall(Generic[ConfigT, ArgumentsT]):
-    """One call of a tool: what it is given, and its ways to the outside."""
+    """One call of a tool: what every tool receives.
 
-    longest_generation: ClassVar[float] = 10.0
-    """Seconds that `generate` takes at most."""
+    A tool that needs more, for example passages of documents, requests a capability with a further
+    parameter of its function; see `heddle_tools_service.capabilities`.
+    """
 
     config: ConfigT
-    """The checked configuration, defaults filled in."""
+    """The checked configuration, with defaults."""
     arguments: ArgumentsT
-    """What the model sent, checked, if it called the tool; else the defaults of the arguments."""
+    """The model's checked arguments if a model called the tool, else the arguments' defaults."""
     query: str
-    """What to work on: what the model asks for if it called the tool, else the last user message,
-    its text parts joined by a space. Empty if there is none."""
+    """The model's query if a model called the tool, else the text parts of the last user message,
+    joined by a space. Empty if there is none."""
     assistant: Assistant
-    identity: Caller
+    caller: Caller
     earlier: tuple[EarlierResult, ...]
-    """What tools found earlier in the run, in the order in which they ran."""
-    status: Tell
-    """Tells the person who waits what is being done, in one short phrase without secrets."""
-    http: httpx.AsyncClient
-    """For requests to other servers. Follows no redirects, keeps no cookies."""
-    knowledge: Knowledge
-    catalogue: Catalogue
-    graph: Graph
-    pages: Pages
-    web: Web
-    files: Files
-    rubrics: Rubrics
-    moodle: Moodle
-    weather: Weather
-    workspace: Workspace
-    servers: RemoteServers
-    """Those that speak MCP."""
+    """The results of the tools that ran earlier in the run, in the order in which they ran."""
+    status: ReportStatus
+    """Reports to the waiting user what the tool is doing."""
     seconds: float
     """How long the call may take."""
     build_request: Callable[[], dict[str, Any]]
-    """Makes `request`."""
-    small_model: Generate | None
-    """The small fast model; None if none is configured. Use `generate`."""
+    """Builds `request`."""
     mode: Mode = "augment"
-    """Who asks: a slot that wants to be filled, a model that may call the tool, or the agent."""
+    """Whether a slot is filled, a model calls the tool, or the routing agent runs it."""
     tree: TreeData = _NO_RUN
-    """The state of the run, if it is the routing agent that asks; else one that has just begun."""
+    """The state of the routing agent's run; outside such a run, the state of a new one."""
 
     @property
     def called(self) -> bool:
@@ -102,39 +64,20 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
 
     @property
     def environment(self) -> Environment:
-        """What the tools of the routing agent have found so far in this run."""
+        """The results of the routing agent's tools in this run so far."""
         return self.tree.environment
 
     @cached_property
     def request(self) -> dict[str, Any]:
-        """The complete request in OpenAI's shape: `messages`, `stream`, every other member."""
+        """The complete request in OpenAI's format: `messages`, `stream`, all other members."""
         return self.build_request()
-
-    @property
-    def can_generate(self) -> bool:
-        """Whether a small fast model is configured."""
-        return self.small_model is not None
-
-    async def generate(self, prompt: str, *, max_tokens: int = 200) -> str:
-        """Return the small fast model's answer to `prompt`.
-
-        Takes at most a third of the call's time, and at most 10 s, so that a tool which can do
-        without the answer still can when there is none.
-
-        Raises:
-            ToolUnavailableError: No such model is configured, or it does not answer.
-        """
-        if self.small_model is None:
-            raise ToolUnavailableError("No small fast model is configured.")
-        limit = min(self.longest_generation, self.seconds / 3)
-        return await self.small_model(prompt, timeout=limit, max_tokens=max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion(Generic[ConfigT]):
-    """Where a function may be offered."""
+class OfferContext(Generic[ConfigT]):
+    """What decides whether a function is offered to a model."""
 
     config: ConfigT
     """The checked configuration."""
     assistant: Assistant
-    identity: Caller
+    caller: Caller

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Concatenate
 
 from heddle_runtime.frontend_payloads import ToolOutput
 from typing_extensions import TypeVar
@@ -23,10 +23,10 @@ from heddle_tools_service.routing import (
 from heddle_tools_service.sdk.calls import (
     CALLED,
     Mode,
-    Occasion,
+    OfferContext,
     ToolCall,
 )
-from heddle_tools_service.sdk.functions import Function, Offered
+from heddle_tools_service.sdk.functions import Function, FunctionOffer
 from heddle_tools_service.sdk.results import ToolResult
 
 ModelT = TypeVar("ModelT", bound=ToolConfig)
@@ -36,16 +36,16 @@ Outcome = ToolResult | Awaitable[ToolResult] | AsyncIterator[ToolOutput]
 """What a tool's function gives back."""
 
 
-Run = Callable[[ToolCall[Any, Any]], Outcome]
+Run = Callable[Concatenate[ToolCall[Any, Any], ...], Outcome]
 
 
-Offer = Callable[[ToolCall[Any, Any]], Awaitable[Offered]]
+Offer = Callable[Concatenate[ToolCall[Any, Any], ...], Awaitable[FunctionOffer]]
 
 
-Available = Callable[[ToolCall[Any, Any]], Awaitable[bool]]
+Available = Callable[Concatenate[ToolCall[Any, Any], ...], Awaitable[bool]]
 
 
-Triggered = Callable[[ToolCall[Any, Any]], Awaitable[Trigger | None]]
+Triggered = Callable[Concatenate[ToolCall[Any, Any], ...], Awaitable[Trigger | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Tool:
     """None if models cannot call it, or `offer` knows."""
     offer: Offer | None = None
     """Tells what models can call under a configuration, where that hangs on it."""
-    enabled: Callable[[Occasion[Any]], bool] | None = None
+    enabled: Callable[[OfferContext[Any]], bool] | None = None
     """Whether models may call it on an occasion. None if always."""
     available: Available | None = None
     """Whether it is of use now. None if always."""
@@ -99,12 +99,12 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
     category: str = "custom",
     version: str = "1.0",
     modes: tuple[Mode, ...] = ("augment",),
-    enabled: Callable[[Occasion[ModelT]], bool] | None = None,
+    enabled: Callable[[OfferContext[ModelT]], bool] | None = None,
     available: Available | None = None,
     trigger: Triggered | None = None,
     end: bool = False,
     examples: Sequence[Example] = (),
-) -> Callable[[Callable[[ToolCall[ModelT, Any]], Outcome]], Tool]:
+) -> Callable[[Callable[Concatenate[ToolCall[ModelT, Any], ...], Outcome]], Tool]:
     """Make a `Tool` of a function; the first line of its docstring is the tool's description.
 
     Args:
@@ -136,7 +136,7 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
     if arguments is not None:
         _require(ToolArguments, arguments, f"arguments of the tool {name!r}")
 
-    def decorate(run: Callable[[ToolCall[ModelT, Any]], Outcome]) -> Tool:
+    def decorate(run: Callable[Concatenate[ToolCall[ModelT, Any], ...], Outcome]) -> Tool:
         description, _, _ = (run.__doc__ or "").strip().partition("\n")
         taken = arguments or Query
         offered = Function(

@@ -18,7 +18,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldBack:
+class HeldBackFunction:
     """A function of somebody else's that models are not told of until somebody accepts it."""
 
     name: str
@@ -32,11 +32,11 @@ class HeldBack:
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class FunctionOffer:
     """What a tool whose functions hang on its configuration offers to a model."""
 
     functions: Sequence[Function] = ()
-    held_back: Sequence[HeldBack] = ()
+    held_back: Sequence[HeldBackFunction] = ()
 
 
 @dataclass(frozen=True, slots=True)

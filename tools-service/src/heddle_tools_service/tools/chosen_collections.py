@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from heddle_tools_service.sdk import Occasion, ToolError
+from heddle_tools_service.sdk import OfferContext, ToolError
 
 
 class Choosing(Protocol):
@@ -30,6 +30,6 @@ def required(config: Choosing) -> tuple[str, ...]:
     return collections
 
 
-def any_chosen(occasion: Occasion[Any]) -> bool:
+def any_chosen(context: OfferContext[Any]) -> bool:
     """Say whether a tool has collections to look in."""
-    return bool(chosen(occasion.config))
+    return bool(chosen(context.config))

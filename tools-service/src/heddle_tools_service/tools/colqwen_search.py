@@ -5,7 +5,8 @@ from typing import Any
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import Example, FoundPage, ToolCall, ToolError, ToolResult, tool
+from heddle_tools_service.capabilities.pages import PageMatch, Pages
+from heddle_tools_service.sdk import Example, ToolCall, ToolError, ToolResult, tool
 from heddle_tools_service.tools.fast_vector_search import failed
 from heddle_tools_service.tools.pages_seen import PAGE_KIND
 from heddle_tools_service.tools.retrieved import (
@@ -41,14 +42,16 @@ class ColqwenSearchArguments(WantedText):
         Example("Is there a drawing of the frame?", {"query": "frame drawing", "top_k": 5}),
     ],
 )
-async def colqwen_search(call: ToolCall[ManualConfig, ColqwenSearchArguments]) -> ToolResult:
+async def colqwen_search(
+    call: ToolCall[ManualConfig, ColqwenSearchArguments], pages: Pages
+) -> ToolResult:
     """Search pages with figures, best for diagrams, drawings, tables and screenshots."""
     started = time.perf_counter()
     query = wanted(call)
     if not query:
         raise ToolError("No user message found for query")
     call.status(f"Searching pages of {', '.join(call.config.collections)}...")
-    found = await call.pages.search(call.config.collections, query, top_k=call.arguments.top_k)
+    found = await pages.search(call.config.collections, query, top_k=call.arguments.top_k)
     if found.failures and not found.pages:
         raise failed(found.failures[0])
     metadata = {
@@ -74,6 +77,6 @@ async def colqwen_search(call: ToolCall[ManualConfig, ColqwenSearchArguments]) -
     )
 
 
-def _shown(page: FoundPage) -> str:
+def _shown(page: PageMatch) -> str:
     """Return a page for a prompt, under a line that tells where its picture is."""
     return f"Page {page.page} of {page.title} ({page.picture_uri}):\n{page.text}"

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from heddle_tools_service.capabilities.passages import Passages
+from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import Query, ToolCall, ToolError, ToolResult, tool
 from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig, check, look_up, told
 
@@ -27,27 +29,29 @@ Search query:"""
     category="rag",
     modes=("augment", "function"),
 )
-async def context_aware_rag(call: ToolCall[KnowledgeBaseConfig]) -> ToolResult:
+async def context_aware_rag(
+    call: ToolCall[KnowledgeBaseConfig], passages: Passages, model: SmallModel
+) -> ToolResult:
     """Retrieves context from knowledge bases for the question that the whole conversation asks."""
     check(call)
-    query = await rewritten(call)
-    findings = await look_up(call, query)
+    query = await rewritten(call, model)
+    findings = await look_up(call, passages, query)
     texts = (passage.text for passage in findings.passages)
     return told(call, findings, texts, query_rewritten=query != call.query)
 
 
-async def rewritten(call: ToolCall[Any]) -> str:
+async def rewritten(call: ToolCall[Any], model: SmallModel) -> str:
     """Return a query that makes sense without the conversation.
 
     What a model asks for does already; and the last user message stays as it is if there is no
     small model, or none that answers.
     """
-    if isinstance(call.arguments, Query) or not call.can_generate:
+    if isinstance(call.arguments, Query) or not model.configured:
         return call.query
     turns = "\n".join(map(_turn, call.request["messages"][-_MESSAGES:]))
     try:
         # Not `format`: the conversation may hold braces.
-        answer = await call.generate(_TASK.replace("{conversation}", turns), max_tokens=100)
+        answer = await model.generate(_TASK.replace("{conversation}", turns), max_tokens=100)
     except ToolError:
         return call.query
     lines = [line.strip(" \t\"'`") for line in answer.splitlines()]

@@ -6,8 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
+from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.sdk import ToolCall, ToolError, ToolResult, tool
-from heddle_tools_service.tools.workspace_options import WorkspaceConfig, workspace_of
+from heddle_tools_service.tools.workspace_options import WorkspaceConfig, open_workspace
 from heddle_tools_service.tools.workspace_pages import found, shown
 
 _FILE, _LINES = "current_file", "current_lines"
@@ -45,7 +46,7 @@ class _Open:
     slot="current_file",
     category="file",
 )
-async def current_file(call: ToolCall[CurrentFileConfig]) -> ToolResult:
+async def current_file(call: ToolCall[CurrentFileConfig], workspace: Workspace) -> ToolResult:
     """Puts the file of the workspace that the person has open into the prompt."""
     opened = _opened(call.request.get("metadata"))
     if opened is None:
@@ -53,7 +54,9 @@ async def current_file(call: ToolCall[CurrentFileConfig]) -> ToolResult:
     most = call.config.lines
     first = max(1, opened.first - int(most * _LEAD))
     call.status(f"reading {opened.path}")
-    page = await workspace_of(call).page(opened.path, first, first + max(most, 1) - 1)
+    page = await open_workspace(workspace, call.config).page(
+        opened.path, first, first + max(most, 1) - 1
+    )
     looks = f"\nThe person looks at {_spoken(opened)}." if opened.last else ""
     if not most:
         return ToolResult(f"{page.path}, {page.total} lines{looks}")

@@ -1,43 +1,24 @@
 """Looks through documents several times, each time for what is still missing."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from heddle_tools_service.capabilities.pages import Pages
+from heddle_tools_service.capabilities.passages import Passages
+from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import Query, ToolCall, ToolResult, tool
-from heddle_tools_service.tools.investigation import Investigation, Limits
-from heddle_tools_service.tools.passes import Fusion
+from heddle_tools_service.tools.investigation import (
+    DeepAnalysisConfig,
+    Investigation,
+    Limits,
+    Sources,
+)
 from heddle_tools_service.tools.retrieve_documents import format_passages
-from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig, check, source_of
+from heddle_tools_service.tools.simple_rag import check, source_of
 
-Allowed = Literal["retrieve_documents", "hybrid_search"]
 _OF_ITS_TIME = 0.8
 """What the searches and plans may take, so that what they found can be told."""
-
-
-class DeepAnalysisConfig(KnowledgeBaseConfig):
-    """Where to look, and how much work that may be."""
-
-    top_k: int = Field(
-        default=5, ge=1, le=20, description="Number of results of each pass from each collection"
-    )
-    tools: tuple[Allowed, ...] = Field(
-        default=("retrieve_documents", "hybrid_search"),
-        min_length=1,
-        description="The searches that may be made; hybrid_search looks at pages, too",
-    )
-    max_passes: int = Field(default=6, ge=1, le=16, description="Maximum number of searches")
-    max_tokens: int = Field(
-        default=1_000,
-        ge=0,
-        le=16_000,
-        description="Maximum tokens that the small model writes in all; 0: it is not asked",
-    )
-    max_passages: int = Field(default=12, ge=1, le=50, description="Maximum passages in the end")
-    fusion: Fusion = Field(
-        default="reciprocal_rank",
-        description="How the rankings of the passes become one: by places or by scores",
-    )
 
 
 class DeepAnalysisArguments(Query):
@@ -67,22 +48,25 @@ class DeepAnalysisArguments(Query):
 )
 async def deep_analysis(
     call: ToolCall[DeepAnalysisConfig, DeepAnalysisArguments | None],
+    passages: Passages,
+    pages: Pages,
+    model: SmallModel,
 ) -> ToolResult:
     """Investigate the user's documents thoroughly, in several rounds of different searches."""
     check(call)
     config, task = call.config, call.query
     limits = Limits(config.max_passes, config.max_tokens, call.seconds * _OF_ITS_TIME)
-    work = Investigation(call, task, limits)
+    work = Investigation(call, Sources(passages, pages, model), task, limits)
     areas = (area.strip() for area in (call.arguments.focus_areas if call.arguments else ()))
     await work.begin([task, *(f"{task} {area}" for area in areas if area)])
     while searches := await work.plan():
         await work.make(searches)
-    passages = work.best()[: config.max_passages]
-    formatted = format_passages(passages)
-    written = await work.write(formatted) if passages else ""
+    best = work.best()[: config.max_passages]
+    formatted = format_passages(best)
+    written = await work.write(formatted) if best else ""
     return ToolResult(
         "\n\n".join(filter(None, (work.summary(), written, formatted))),
-        [source_of(each) for each in passages],
-        {**work.facts(), "documents_retrieved": len(passages)},
+        [source_of(each) for each in best],
+        {**work.facts(), "documents_retrieved": len(best)},
         list(dict.fromkeys(work.warnings)),
     )

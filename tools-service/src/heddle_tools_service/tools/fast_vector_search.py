@@ -5,11 +5,14 @@ from typing import Any
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import (
-    Example,
+from heddle_tools_service.capabilities.passages import (
     FailedSearch,
     Passage,
+    Passages,
     SearchOptions,
+)
+from heddle_tools_service.sdk import (
+    Example,
     ToolCall,
     ToolError,
     ToolResult,
@@ -61,7 +64,7 @@ class FastVectorSearchArguments(WantedText):
     ],
 )
 async def fast_vector_search(
-    call: ToolCall[FastVectorSearchConfig, FastVectorSearchArguments],
+    call: ToolCall[FastVectorSearchConfig, FastVectorSearchArguments], passages: Passages
 ) -> ToolResult:
     """Search a collection fast, best for definitions, specifications and simple facts."""
     started = time.perf_counter()
@@ -71,7 +74,7 @@ async def fast_vector_search(
     limit = call.arguments.limit if call.called else call.config.limit
     call.status("Embedding query...")
     call.status(f"Searching {collection}...")
-    findings = await call.knowledge.search([collection], query, top_k=limit, options=_BALANCED)
+    findings = await passages.search([collection], query, top_k=limit, options=_BALANCED)
     if findings.failures:
         raise failed(findings.failures[0])
     metadata = {

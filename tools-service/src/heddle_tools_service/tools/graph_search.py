@@ -6,13 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from heddle_tools_service.capabilities.graph import Graph, GraphResults, Link, Theme
+from heddle_tools_service.capabilities.passages import Passage
+from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import (
     Example,
-    GraphFindings,
-    Link,
-    Passage,
     Source,
-    Theme,
     ToolArguments,
     ToolCall,
     ToolConfig,
@@ -95,33 +94,37 @@ class GraphQuestion(ToolArguments):
     ],
     enabled=any_chosen,
 )
-async def graph_search(call: ToolCall[GraphConfig, GraphQuestion]) -> ToolResult:
+async def graph_search(
+    call: ToolCall[GraphConfig, GraphQuestion], graph: Graph, model: SmallModel
+) -> ToolResult:
     """Finds the themes of documents, or how two names in them hang together."""
     collections = required(call.config)
     asked = call.arguments
     if asked.mode == "global":
         call.status("looking for themes")
-        found = await call.graph.themes(collections, most=call.config.themes, query=asked.query)
+        found = await graph.themes(collections, max_results=call.config.themes, query=asked.query)
         _check(found, collections)
-        return await _themes(call, found)
+        return await _themes(call, model, found)
     start, end = asked.entity_a.strip(), asked.entity_b.strip()
     if not start or not end:
         raise ToolError("relationship mode requires both entity_a and entity_b.")
     call.status(f"looking for what links {start} and {end}")
-    found = await call.graph.paths(collections, start, end, most=call.config.paths)
+    found = await graph.paths(collections, start, end, max_results=call.config.paths)
     _check(found, collections)
     return _paths(start, end, found)
 
 
-def _check(found: GraphFindings, collections: Sequence[str]) -> None:
+def _check(found: GraphResults, collections: Sequence[str]) -> None:
     if len(found.failures) == len(collections):
         raise ToolError(found.failures[0].message)
 
 
-async def _themes(call: ToolCall[GraphConfig, GraphQuestion], found: GraphFindings) -> ToolResult:
+async def _themes(
+    call: ToolCall[GraphConfig, GraphQuestion], model: SmallModel, found: GraphResults
+) -> ToolResult:
     if not found.themes:
         return _result("The graph has no themes: no two names stand in one passage.", found)
-    summaries = await _summaries(call, found.themes)
+    summaries = await _summaries(call, model, found.themes)
     lines = [_caption(found)]
     for number, theme in enumerate(found.themes, 1):
         lines += ["", f"{number}. {', '.join(theme.names[:_NAMES])}"]
@@ -135,10 +138,10 @@ async def _themes(call: ToolCall[GraphConfig, GraphQuestion], found: GraphFindin
 
 
 async def _summaries(
-    call: ToolCall[GraphConfig, GraphQuestion], themes: Sequence[Theme]
+    call: ToolCall[GraphConfig, GraphQuestion], model: SmallModel, themes: Sequence[Theme]
 ) -> dict[int, str]:
     """Return a sentence for each theme, as far as a model has one."""
-    if not call.config.summarise or not call.can_generate:
+    if not call.config.summarise or not model.configured:
         return {}
     groups = "\n\n".join(
         f"Group {number}: {', '.join(theme.names[:_NAMES])}\n"
@@ -147,7 +150,7 @@ async def _summaries(
     )
     call.status("summing up")
     try:
-        answer = await call.generate(
+        answer = await model.generate(
             _TASK.replace("{groups}", groups), max_tokens=_SUMMARY_TOKENS * len(themes)
         )
     except ToolUnavailableError:
@@ -159,7 +162,7 @@ async def _summaries(
     }
 
 
-def _paths(start: str, end: str, found: GraphFindings) -> ToolResult:
+def _paths(start: str, end: str, found: GraphResults) -> ToolResult:
     if found.unknown:
         lines = [_unknown(name, similar) for name, similar in found.unknown]
         return _result("\n".join(lines), found)
@@ -186,7 +189,7 @@ def _unknown(name: str, similar: Sequence[str]) -> str:
     return f"The graph has no name {name!r}.{others}"
 
 
-def _caption(found: GraphFindings) -> str:
+def _caption(found: GraphResults) -> str:
     return f"A graph of {found.names} names and {found.links} links, of {found.documents} documents"
 
 
@@ -212,7 +215,7 @@ def _sources(passages: Iterable[Passage]) -> list[Source]:
 
 
 def _result(
-    text: str, found: GraphFindings, sources: Sequence[Source] = (), **more: bool
+    text: str, found: GraphResults, sources: Sequence[Source] = (), **more: bool
 ) -> ToolResult:
     return ToolResult(
         text,

@@ -1,5 +1,7 @@
 """Finds small passages and brings the sections around them."""
 
+from heddle_tools_service.capabilities.passages import Passages
+from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import ToolCall, ToolResult, tool
 from heddle_tools_service.tools.context_aware_rag import rewritten
 from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig, check, look_up, told
@@ -13,11 +15,13 @@ from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig, check, lo
     category="rag",
     modes=("augment", "function"),
 )
-async def hierarchical_rag(call: ToolCall[KnowledgeBaseConfig]) -> ToolResult:
+async def hierarchical_rag(
+    call: ToolCall[KnowledgeBaseConfig], passages: Passages, model: SmallModel
+) -> ToolResult:
     """Retrieves the sections around the passages that answer what the conversation asks."""
     check(call)
-    query = await rewritten(call)
-    findings = await look_up(call, query, sections=True)
+    query = await rewritten(call, model)
+    findings = await look_up(call, passages, query, sections=True)
     # Several passages of one section bring it once.
     sections = dict.fromkeys(passage.section or passage.text for passage in findings.passages)
     return told(call, findings, sections, query_rewritten=query != call.query)

@@ -7,19 +7,15 @@ from typing import Any
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import (
-    Example,
+from heddle_tools_service.capabilities.pages import PageMatch, PageMatches, Pages
+from heddle_tools_service.capabilities.passages import (
     FailedSearch,
-    Findings,
-    FoundPage,
-    FoundPages,
     Passage,
+    PassageResults,
+    Passages,
     SearchOptions,
-    ToolCall,
-    ToolError,
-    ToolResult,
-    tool,
 )
+from heddle_tools_service.sdk import Example, ToolCall, ToolError, ToolResult, tool
 from heddle_tools_service.tools.fast_vector_search import failed
 from heddle_tools_service.tools.pages_seen import PAGE_KIND
 from heddle_tools_service.tools.passes import in_turn
@@ -61,29 +57,33 @@ class HybridSearchArguments(WantedText):
         Example("Why does the motor stop after a while?", {"query": "motor stops overheating"}),
     ],
 )
-async def hybrid_search(call: ToolCall[ManualConfig, HybridSearchArguments]) -> ToolResult:
+async def hybrid_search(
+    call: ToolCall[ManualConfig, HybridSearchArguments], passages: Passages, pages: Pages
+) -> ToolResult:
     """Search text and pages at once, best for tables, menus and questions that are not simple."""
     started = time.perf_counter()
     query = wanted(call)
     if not query:
         raise ToolError("No user message found for query")
     call.status(f"Searching {', '.join(call.config.collections)}...")
-    findings, found = await asyncio.gather(_texts(call, query), _pages(call, query))
-    failures = [*findings.failures, *found.failures]
-    if failures and not findings.passages and not found.pages:
+    text_results, page_results = await asyncio.gather(
+        _search_passages(call, passages, query), _search_pages(call, pages, query)
+    )
+    failures = [*text_results.failures, *page_results.failures]
+    if failures and not text_results.passages and not page_results.pages:
         raise failed(failures[0])
-    passages = distinct(in_turn(findings.passages))[: call.arguments.text_limit]
-    rest, visual = merged(passages, found.pages)
+    best = distinct(in_turn(text_results.passages))[: call.arguments.text_limit]
+    rest, visual = merged(best, page_results.pages)
     metadata = {
         "query": query,
         "text_count": len(rest),
         "visual_count": len(visual),
         "time_ms": round((time.perf_counter() - started) * 1000, 1),
-        "model": found.model,
-        "visual": found.visual,
+        "model": page_results.model,
+        "visual": page_results.visual,
     }
-    warnings = [*(failure.message for failure in failures), *findings.warnings]
-    told: dict[str, Any] = {
+    warnings = [*(failure.message for failure in failures), *text_results.warnings]
+    answer: dict[str, Any] = {
         "name": "hybrid_search",
         "text_results": [passage_object(each) for each in rest],
         "visual_results": visual,
@@ -91,20 +91,20 @@ async def hybrid_search(call: ToolCall[ManualConfig, HybridSearchArguments]) -> 
         "warnings": warnings,
         "llm_message": f"Found {len(rest)} text results and {len(visual)} pages for '{query}'",
     }
-    pages = (page.get("passage", page["text"]) for page in visual)
-    text = "\n\n".join([*(each.text for each in rest), *pages])
+    page_texts = (page.get("passage", page["text"]) for page in visual)
+    text = "\n\n".join([*(each.text for each in rest), *page_texts])
     return result(
         call,
-        told,
+        answer,
         text,
-        [*map(source_of, rest), *map(page_source, found.pages)],
-        objects=[*told["text_results"], *({**page, "kind": PAGE_KIND} for page in visual)],
+        [*map(source_of, rest), *map(page_source, page_results.pages)],
+        objects=[*answer["text_results"], *({**page, "kind": PAGE_KIND} for page in visual)],
         warnings=warnings,
     )
 
 
 def merged(
-    passages: Sequence[Passage], pages: Sequence[FoundPage]
+    passages: Sequence[Passage], pages: Sequence[PageMatch]
 ) -> tuple[list[Passage], list[dict[str, Any]]]:
     """Join what was found: a page that a passage is of comes once, with the passage in it.
 
@@ -122,20 +122,24 @@ def merged(
     return rest, list(visual.values())
 
 
-async def _texts(call: ToolCall[ManualConfig, HybridSearchArguments], query: str) -> Findings:
+async def _search_passages(
+    call: ToolCall[ManualConfig, HybridSearchArguments], passages: Passages, query: str
+) -> PassageResults:
     try:
-        return await call.knowledge.search(
+        return await passages.search(
             call.config.collections, query, top_k=call.arguments.text_limit, options=_BALANCED
         )
     except ToolError as error:
-        return Findings(failures=(FailedSearch("", f"The text was not searched: {error}"),))
+        return PassageResults(failures=(FailedSearch("", f"The text was not searched: {error}"),))
 
 
-async def _pages(call: ToolCall[ManualConfig, HybridSearchArguments], query: str) -> FoundPages:
+async def _search_pages(
+    call: ToolCall[ManualConfig, HybridSearchArguments], pages: Pages, query: str
+) -> PageMatches:
     most = call.arguments.visual_limit
     if not most:
-        return FoundPages()
+        return PageMatches()
     try:
-        return await call.pages.search(call.config.collections, query, top_k=most)
+        return await pages.search(call.config.collections, query, top_k=most)
     except ToolError as error:
-        return FoundPages(failures=(FailedSearch("", f"The pages were not searched: {error}"),))
+        return PageMatches(failures=(FailedSearch("", f"The pages were not searched: {error}"),))

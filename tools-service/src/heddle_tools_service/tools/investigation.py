@@ -4,28 +4,57 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
-from heddle_tools_service.sdk import (
+from pydantic import Field
+
+from heddle_tools_service.capabilities.pages import Pages
+from heddle_tools_service.capabilities.passages import (
     FailedSearch,
-    Findings,
     Passage,
-    ToolCall,
-    ToolError,
-    ToolUnavailableError,
+    PassageResults,
+    Passages,
 )
+from heddle_tools_service.capabilities.small_model import SmallModel
+from heddle_tools_service.sdk import ToolCall, ToolError, ToolUnavailableError
 from heddle_tools_service.tools.chosen_collections import chosen
-from heddle_tools_service.tools.passes import fused, in_turn
+from heddle_tools_service.tools.passes import Fusion, fused, in_turn
 from heddle_tools_service.tools.planning import Search, plan_prompt, planned, writing_prompt
 from heddle_tools_service.tools.retrieved import as_passage
-
-if TYPE_CHECKING:
-    from heddle_tools_service.tools.deep_analysis import DeepAnalysisConfig
+from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig
 
 _PLAN_TOKENS = 200
 _WRITING_TOKENS = 500
 _FEWEST_TOKENS = 50
 _LEAST_SECONDS = 0.1
+
+
+AllowedSearch = Literal["retrieve_documents", "hybrid_search"]
+
+
+class DeepAnalysisConfig(KnowledgeBaseConfig):
+    """Where to look, and how much work that may be."""
+
+    top_k: int = Field(
+        default=5, ge=1, le=20, description="Number of results of each pass from each collection"
+    )
+    tools: tuple[AllowedSearch, ...] = Field(
+        default=("retrieve_documents", "hybrid_search"),
+        min_length=1,
+        description="The searches that may be made; hybrid_search looks at pages, too",
+    )
+    max_passes: int = Field(default=6, ge=1, le=16, description="Maximum number of searches")
+    max_tokens: int = Field(
+        default=1_000,
+        ge=0,
+        le=16_000,
+        description="Maximum tokens that the small model writes in all; 0: it is not asked",
+    )
+    max_passages: int = Field(default=12, ge=1, le=50, description="Maximum passages in the end")
+    fusion: Fusion = Field(
+        default="reciprocal_rank",
+        description="How the rankings of the passes become one: by places or by scores",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +68,29 @@ class Limits:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What an investigation asks."""
+
+    passages: Passages
+    pages: Pages
+    model: SmallModel
+
+
 class Investigation:
     """One investigation: what it has made and found, and what it may still spend."""
 
     def __init__(
-        self, call: "ToolCall[DeepAnalysisConfig, Any]", task: str, limits: Limits
+        self,
+        call: ToolCall[DeepAnalysisConfig, Any],
+        sources: Sources,
+        task: str,
+        limits: Limits,
     ) -> None:
         self._call = call
+        self._passages = sources.passages
+        self._pages = sources.pages
+        self._model = sources.model
         self._task = task
         self._limits = limits
         self._ends = time.monotonic() + limits.seconds
@@ -69,7 +114,7 @@ class Investigation:
         if failures and not any(self._found):
             kind = ToolUnavailableError if failures[0].unavailable else ToolError
             raise kind(failures[0].message)
-        if not self._call.can_generate:
+        if not self._model.configured:
             self.warnings.append(
                 "No small fast model is set up: nothing but the question and its focus areas was "
                 "searched for."
@@ -127,28 +172,28 @@ class Investigation:
             "tokens_left": self._tokens,
         }
 
-    async def _search(self, search: Search) -> Findings:
+    async def _search(self, search: Search) -> PassageResults:
         try:
             async with asyncio.timeout(max(self._left(), _LEAST_SECONDS)):
                 return await self._by_tool(search)
         except TimeoutError:
             message = "A pass of the analysis was stopped: its time was over."
-            return Findings(failures=(FailedSearch("", message, unavailable=True),))
+            return PassageResults(failures=(FailedSearch("", message, unavailable=True),))
         except ToolError as error:
             down = isinstance(error, ToolUnavailableError)
-            return Findings(failures=(FailedSearch("", str(error), down),))
+            return PassageResults(failures=(FailedSearch("", str(error), down),))
 
-    async def _by_tool(self, search: Search) -> Findings:
+    async def _by_tool(self, search: Search) -> PassageResults:
         config = self._call.config
         collections = chosen(config)
-        texts = self._call.knowledge.search(
+        texts = self._passages.search(
             collections, search.query, top_k=config.top_k, threshold=config.threshold
         )
         if search.tool != "hybrid_search":
             return await texts
-        pages = self._call.pages.search(collections, search.query, top_k=config.top_k)
+        pages = self._pages.search(collections, search.query, top_k=config.top_k)
         findings, found = await asyncio.gather(texts, pages)
-        return Findings(
+        return PassageResults(
             (*findings.passages, *map(as_passage, found.pages)),
             (*findings.failures, *found.failures),
             findings.warnings,
@@ -157,13 +202,13 @@ class Investigation:
     async def _ask(self, prompt: str, most: int, doing: str) -> str:
         """Return the model's answer; empty if there is none, or no time or tokens for one."""
         tokens = min(most, self._tokens)
-        if not self._call.can_generate or tokens < _FEWEST_TOKENS or self._left() <= 0:
+        if not self._model.configured or tokens < _FEWEST_TOKENS or self._left() <= 0:
             return ""
         self._call.status(doing)
         self._tokens -= tokens  # what it may write: nobody tells what it wrote
         try:
             async with asyncio.timeout(self._left()):
-                return (await self._call.generate(prompt, max_tokens=tokens)).strip()
+                return (await self._model.generate(prompt, max_tokens=tokens)).strip()
         except ToolError as error:
             self.warnings.append(str(error))
         except TimeoutError:

@@ -2,8 +2,9 @@
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import Entry, ToolArguments, ToolCall, ToolResult, tool
-from heddle_tools_service.tools.workspace_options import WorkspaceConfig, workspace_of
+from heddle_tools_service.capabilities.workspace import Entry, Workspace
+from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolResult, tool
+from heddle_tools_service.tools.workspace_options import WorkspaceConfig, open_workspace
 
 
 class ListFiles(ToolArguments):
@@ -32,11 +33,13 @@ class ListFiles(ToolArguments):
     category="file",
     modes=("augment", "function"),
 )
-async def list_files(call: ToolCall[WorkspaceConfig, ListFiles]) -> ToolResult:
+async def list_files(
+    call: ToolCall[WorkspaceConfig, ListFiles], workspace: Workspace
+) -> ToolResult:
     """Lists the files and folders of the workspace with their sizes."""
     wanted = call.arguments
     call.status(f"listing {wanted.folder or 'files'}")
-    listing = await workspace_of(call).entries(
+    listing = await open_workspace(workspace, call.config).entries(
         wanted.folder, wanted.pattern, depth=wanted.depth, most=wanted.max_results
     )
     lines = [_line(entry) for entry in listing.entries] or ["(no files)"]

@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 
+from heddle_tools_service.capabilities.remote_servers import (
+    RemoteAnswer,
+    RemoteServers,
+    RemoteSession,
+    RemoteTool,
+)
 from heddle_tools_service.sdk import (
     CalledFunction,
     Function,
-    HeldBack,
-    Offered,
-    RemoteAnswer,
-    RemoteSession,
-    RemoteTool,
+    FunctionOffer,
+    HeldBackFunction,
     ToolCall,
     ToolError,
     ToolResult,
@@ -20,14 +23,14 @@ from heddle_tools_service.tools.mcp_arguments import check
 from heddle_tools_service.tools.mcp_options import McpConfig
 
 
-async def offered(call: ToolCall[McpConfig]) -> Offered:
+async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> FunctionOffer:
     """Return what the server has, sorted into what a model may call and what is held back."""
     config = call.config
-    found = await call.servers.use(config.server(call.seconds), _tools)
+    found = await servers.use(config.server(call.seconds), _tools)
     named = names(config.tools)
     functions: list[Function] = []
     held_back = [
-        HeldBack(name, "", {}, "", f"The MCP server has no tool {name[:80]!r}.")
+        HeldBackFunction(name, "", {}, "", f"The MCP server has no tool {name[:80]!r}.")
         for name in config.tools
         if name not in {each.name for each in found}
     ]
@@ -36,11 +39,13 @@ async def offered(call: ToolCall[McpConfig]) -> Offered:
             continue
         form, reason = judged(each, config)
         if reason:
-            held_back.append(HeldBack(each.name, each.description, each.schema, form, reason))
+            held_back.append(
+                HeldBackFunction(each.name, each.description, each.schema, form, reason)
+            )
         else:
             schema = dict(each.schema)
             functions.append(Function(named[each.name], each.description, schema, dict))
-    return Offered(functions, held_back)
+    return FunctionOffer(functions, held_back)
 
 
 @tool(
@@ -52,7 +57,7 @@ async def offered(call: ToolCall[McpConfig]) -> Offered:
     category="custom",
     modes=("function",),
 )
-async def mcp(call: ToolCall[McpConfig, CalledFunction]) -> ToolResult:
+async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers) -> ToolResult:
     """Offers the tools of an MCP server that the assistant's author has accepted."""
     config, called = call.config, call.arguments
     by_function = {function: name for name, function in names(config.tools).items()}
@@ -72,7 +77,7 @@ async def mcp(call: ToolCall[McpConfig, CalledFunction]) -> ToolResult:
                 return await session.call(name, called.arguments)
         raise ToolError(f"The MCP server has no tool {name[:80]!r}.", kind="unknown_function")
 
-    answer = await call.servers.use(config.server(call.seconds), work)
+    answer = await servers.use(config.server(call.seconds), work)
     left_out = f"[left out: {', '.join(answer.left_out)}]" if answer.left_out else ""
     text = "\n".join(filter(None, (answer.text, left_out)))
     if answer.failed:

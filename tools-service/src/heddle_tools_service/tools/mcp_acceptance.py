@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from heddle_tools_service.sdk import RemoteTool
+from heddle_tools_service.capabilities.remote_servers import RemoteTool
 from heddle_tools_service.tools.mcp_options import McpConfig
 
 _LONGEST_NAME = 64

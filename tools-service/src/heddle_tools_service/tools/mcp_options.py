@@ -5,7 +5,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from heddle_tools_service.sdk import RemoteServer, ToolConfig
+from heddle_tools_service.capabilities.remote_servers import RemoteServer
+from heddle_tools_service.sdk import ToolConfig
 
 _PIN = r"sha256:[0-9a-f]{64}"
 _OF_TIME = 0.9

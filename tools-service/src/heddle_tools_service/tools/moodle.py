@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from pydantic import Field
 
+from heddle_tools_service.capabilities.moodle import Moodle
 from heddle_tools_service.sdk import NoOptions, ToolArguments, ToolCall, ToolResult, tool
 from heddle_tools_service.tools.marking import marked
 
@@ -27,10 +28,10 @@ class MoodleArguments(ToolArguments):
     category="lms",
     modes=("augment", "function"),
 )
-async def moodle(call: ToolCall[NoOptions, MoodleArguments]) -> ToolResult:
+async def moodle(call: ToolCall[NoOptions, MoodleArguments], site: Moodle) -> ToolResult:
     """Get user's enrolled courses from Moodle LMS."""
     call.status("asking Moodle for your courses")
     with marked():
-        courses = await call.moodle.courses()
+        courses = await site.courses()
     listed = [asdict(course) for course in courses]
     return ToolResult.json({"courses": listed, "course_count": len(listed), "success": True})

@@ -5,7 +5,8 @@ from typing import Any
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import Assignment, NoOptions, ToolCall, ToolResult, tool
+from heddle_tools_service.capabilities.moodle import Assignment, Moodle
+from heddle_tools_service.sdk import NoOptions, ToolCall, ToolResult, tool
 from heddle_tools_service.tools.marking import marked
 from heddle_tools_service.tools.moodle import MoodleArguments
 
@@ -35,21 +36,23 @@ class MoodleAssignmentsArguments(MoodleArguments):
     category="lms",
     modes=("augment", "function"),
 )
-async def moodle_assignments(call: ToolCall[NoOptions, MoodleAssignmentsArguments]) -> ToolResult:
+async def moodle_assignments(
+    call: ToolCall[NoOptions, MoodleAssignmentsArguments], moodle: Moodle
+) -> ToolResult:
     """Get user's completed, due and missed assignments from Moodle LMS."""
     call.status("asking Moodle for your assignments")
-    asked = call.arguments
+    span = call.arguments
     with marked():
-        found = await call.moodle.assignments(
-            days_past=asked.days_past, days_future=asked.days_future, limit=asked.limit
+        assignments = await moodle.assignments(
+            days_past=span.days_past, days_future=span.days_future, limit=span.limit
         )
     answer: dict[str, Any] = {"completed": [], "due": [], "missed": []}
-    for assignment in found.found:
+    for assignment in assignments.items:
         answer[assignment.status].append(_shown(assignment))
     answer["counts"] = {status: len(listed) for status, listed in answer.items()}
-    if found.left_out:
-        answer["not_looked_at"] = found.left_out
-    return ToolResult.json({**answer, "success": True}, warnings=found.warnings)
+    if assignments.not_examined:
+        answer["not_looked_at"] = assignments.not_examined
+    return ToolResult.json({**answer, "success": True}, warnings=assignments.warnings)
 
 
 def _shown(assignment: Assignment) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
+from heddle_tools_service.capabilities.moodle import Moodle
 from heddle_tools_service.sdk import NoOptions, ToolCall, ToolError, ToolResult, tool
 
 NOBODY = "default"
@@ -13,20 +14,20 @@ _PATIENCE = 5.0
 
 
 @tool("moodle_user", title="Moodle user", slot="moodle_user", category="lms")
-async def moodle_user(call: ToolCall[NoOptions]) -> ToolResult:
+async def moodle_user(call: ToolCall[NoOptions], moodle: Moodle) -> ToolResult:
     """Puts the Moodle identifier of the person who asks into the prompt."""
-    email = call.identity.subject
-    if "@" in email and not call.identity.client_user:
-        return ToolResult(await _number(call) or email)
+    email = call.caller.subject
+    if "@" in email and not call.caller.client_user:
+        return ToolResult(await _number(call, moodle) or email)
     return ToolResult(next(_claimed(call), NOBODY))
 
 
-async def _number(call: ToolCall[NoOptions]) -> str:
+async def _number(call: ToolCall[NoOptions], moodle: Moodle) -> str:
     """Return Moodle's number of the person; empty if Moodle does not tell it soon."""
     call.status("looking you up in Moodle")
     try:
         async with asyncio.timeout(min(_PATIENCE, call.seconds / 2)):
-            return str(await call.moodle.user())
+            return str(await moodle.user())
     except (ToolError, TimeoutError):
         return ""
 
@@ -39,7 +40,7 @@ def _claimed(call: ToolCall[NoOptions]) -> Iterator[str]:
     """
     metadata: Any = call.request.get("metadata")
     claims = [metadata.get(name) for name in _METADATA] if isinstance(metadata, dict) else []
-    yield from filter(None, map(_text, (call.identity.client_user, *claims)))
+    yield from filter(None, map(_text, (call.caller.client_user, *claims)))
 
 
 def _text(value: object) -> str:

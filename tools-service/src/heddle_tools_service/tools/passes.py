@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Literal
 
-from heddle_tools_service.sdk import Passage
+from heddle_tools_service.capabilities.passages import Passage
 
 Fusion = Literal["reciprocal_rank", "convex"]
 _RANKS = 60  # as in the paper that introduced reciprocal rank fusion

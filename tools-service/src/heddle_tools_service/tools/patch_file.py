@@ -2,14 +2,15 @@
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import Edit, FileEdits, ToolArguments, ToolCall, ToolResult, tool
+from heddle_tools_service.capabilities.workspace import Edit, FileEdits, Workspace
+from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolResult, tool
 from heddle_tools_service.tools.workspace_options import (
     PATH,
     WorkspaceConfig,
     facts,
+    open_workspace,
     summary,
     tell_changes,
-    workspace_of,
 )
 
 
@@ -99,13 +100,17 @@ class PatchFile(File):
     category="file",
     modes=("function",),
 )
-async def patch_file(call: ToolCall[WorkspaceConfig, PatchFile]) -> ToolResult:
+async def patch_file(
+    call: ToolCall[WorkspaceConfig, PatchFile], workspace: Workspace
+) -> ToolResult:
     """Changes lines of text files in the workspace, all of them or none."""
     wanted = call.arguments
     files = [_edits(file) for file in (wanted, *wanted.other_files)]
     paths = ", ".join(file.path for file in files)
     call.status(f"checking changes of {paths}" if wanted.dry_run else f"changing {paths}")
-    found = await workspace_of(call).patch(files, dry_run=wanted.dry_run, relocate=wanted.relocate)
+    found = await open_workspace(workspace, call.config).patch(
+        files, dry_run=wanted.dry_run, relocate=wanted.relocate
+    )
     if wanted.dry_run:
         return ToolResult.json({"dry_run": True, **summary(found)}, metadata=facts(found))
     tell_changes(call, found)

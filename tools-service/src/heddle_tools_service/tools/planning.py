@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heddle_tools_service.sdk import Passage
+from heddle_tools_service.capabilities.passages import Passage
 
 MOST_SEARCHES = 3
 """Of one plan."""

@@ -6,12 +6,16 @@ from datetime import UTC, datetime
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import (
+from heddle_tools_service.capabilities.document_queries import (
     Column,
-    Example,
-    OpenCatalogue,
+    DocumentQueries,
+    DocumentTables,
     Rows,
     Table,
+)
+from heddle_tools_service.capabilities.small_model import SmallModel
+from heddle_tools_service.sdk import (
+    Example,
     ToolArguments,
     ToolCall,
     ToolConfig,
@@ -99,6 +103,8 @@ class DocumentsQuestion(ToolArguments):
 )
 async def query_documents_metadata(
     call: ToolCall[DocumentsConfig, DocumentsQuestion],
+    documents: DocumentQueries,
+    model: SmallModel,
 ) -> ToolResult:
     """Answers questions about documents as a whole by a query that can only read."""
     collections = required(call.config)
@@ -106,11 +112,11 @@ async def query_documents_metadata(
     if not question and not call.arguments.sql:
         raise ToolError("No question. Give one in query, or a SELECT statement in sql.")
     call.status("reading what is known about the documents")
-    catalogue = await call.catalogue.open(collections)
-    if len(catalogue.failures) == len(collections):
-        raise ToolError(catalogue.failures[0].message)
-    rows, author = await _answered(call, catalogue, question)
-    text = f"{_counted(rows, catalogue)}, by the query\n{rows.sql}\n\n{_table(rows)}"
+    tables = await documents.open(collections)
+    if len(tables.failures) == len(collections):
+        raise ToolError(tables.failures[0].message)
+    rows, author = await _answered(call, model, tables, question)
+    text = f"{_counted(rows, tables)}, by the query\n{rows.sql}\n\n{_table(rows)}"
     return ToolResult(
         text.rstrip(),
         metadata={
@@ -118,47 +124,53 @@ async def query_documents_metadata(
             "sql_by": author,
             "rows": len(rows.rows),
             "truncated": rows.truncated,
-            "documents": catalogue.documents,
+            "documents": tables.documents,
         },
-        warnings=[failure.message for failure in catalogue.failures],
+        warnings=[failure.message for failure in tables.failures],
         name="documents",
-        message=_counted(rows, catalogue),
+        message=_counted(rows, tables),
     )
 
 
 async def _answered(
-    call: ToolCall[DocumentsConfig, DocumentsQuestion], catalogue: OpenCatalogue, question: str
+    call: ToolCall[DocumentsConfig, DocumentsQuestion],
+    model: SmallModel,
+    tables: DocumentTables,
+    question: str,
 ) -> tuple[Rows, str]:
     """Return the answer, and who wrote its query."""
     if call.arguments.sql:
         if not call.config.allow_sql:
             raise ToolError("SQL is not accepted here. Ask in words, in query.")
         call.status("asking the documents")
-        return await catalogue.select(call.arguments.sql, most=call.config.max_rows), "caller"
-    if call.can_generate:
+        return await tables.select(call.arguments.sql, max_rows=call.config.max_rows), "caller"
+    if model.configured:
         try:
-            return await _by_model(call, catalogue, question), "model"
+            return await _by_model(call, model, tables, question), "model"
         except ToolUnavailableError:
-            if not _is_filter(catalogue, question):
+            if not _is_filter(tables, question):
                 raise
-    return await _by_filter(call, catalogue, question), "filter"
+    return await _by_filter(call, tables, question), "filter"
 
 
 async def _by_model(
-    call: ToolCall[DocumentsConfig, DocumentsQuestion], catalogue: OpenCatalogue, question: str
+    call: ToolCall[DocumentsConfig, DocumentsQuestion],
+    model: SmallModel,
+    tables: DocumentTables,
+    question: str,
 ) -> Rows:
     """Let the small model write the query, and once more if the first fails."""
     call.status("writing a query")
-    first = _sql_in(await call.generate(_prompt(catalogue, question), max_tokens=400))
+    first = _sql_in(await model.generate(_prompt(tables, question), max_tokens=400))
     call.status("asking the documents")
     try:
-        return await catalogue.select(first, most=call.config.max_rows)
+        return await tables.select(first, max_rows=call.config.max_rows)
     except ToolError as error:
         failed = _REPAIR.replace("{sql}", first).replace("{error}", str(error))
     call.status("correcting the query")
-    second = _sql_in(await call.generate(_prompt(catalogue, question, failed), max_tokens=400))
+    second = _sql_in(await model.generate(_prompt(tables, question, failed), max_tokens=400))
     try:
-        return await catalogue.select(second, most=call.config.max_rows)
+        return await tables.select(second, max_rows=call.config.max_rows)
     except ToolError as error:
         raise ToolError(
             f"No query was found for this question. The last one was {second[:500]!r}. {error}",
@@ -167,38 +179,38 @@ async def _by_model(
 
 
 async def _by_filter(
-    call: ToolCall[DocumentsConfig, DocumentsQuestion], catalogue: OpenCatalogue, question: str
+    call: ToolCall[DocumentsConfig, DocumentsQuestion], tables: DocumentTables, question: str
 ) -> Rows:
     try:
-        sql = query_of(question, _columns(catalogue))
+        sql = query_of(question, _columns(tables))
     except NotAFilterError as error:
         raise ToolError(
             f"No small fast model is there to make a query of words. Write a filter instead: "
             f"{FORM}. This is none: {error}. Or give a SELECT statement in sql, over\n"
-            f"{_described(catalogue.tables)}",
+            f"{_described(tables.tables)}",
             kind="no_filter",
         ) from error
     call.status("asking the documents")
-    return await catalogue.select(sql, most=call.config.max_rows)
+    return await tables.select(sql, max_rows=call.config.max_rows)
 
 
-def _is_filter(catalogue: OpenCatalogue, question: str) -> bool:
+def _is_filter(tables: DocumentTables, question: str) -> bool:
     try:
-        query_of(question, _columns(catalogue))
+        query_of(question, _columns(tables))
     except NotAFilterError:
         return False
     return True
 
 
-def _columns(catalogue: OpenCatalogue) -> dict[str, str]:
-    return {column.name: column.type for column in catalogue.tables[0].columns}
+def _columns(tables: DocumentTables) -> dict[str, str]:
+    return {column.name: column.type for column in tables.tables[0].columns}
 
 
-def _prompt(catalogue: OpenCatalogue, question: str, before: str = "") -> str:
+def _prompt(tables: DocumentTables, question: str, before: str = "") -> str:
     # One by one and from the start: what is put in may hold braces.
     parts = {
         "today": f"{datetime.now(UTC):%A %Y-%m-%d}",
-        "tables": _described(catalogue.tables),
+        "tables": _described(tables.tables),
         "question": question,
         "before": before,
     }
@@ -229,12 +241,12 @@ def _sql_in(answer: str) -> str:
     return (answer[begin.start() :] if begin else answer).strip()
 
 
-def _counted(rows: Rows, catalogue: OpenCatalogue) -> str:
+def _counted(rows: Rows, tables: DocumentTables) -> str:
     count = len(rows.rows)
     said = f"{count} {'row' if count == 1 else 'rows'}"
     if rows.truncated:
         said = f"The first {said}, cut short"
-    return f"{said}, of {catalogue.documents} documents"
+    return f"{said}, of {tables.documents} documents"
 
 
 def _table(rows: Rows) -> str:

@@ -2,8 +2,9 @@
 
 from pydantic import Field
 
+from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolError, ToolResult, tool
-from heddle_tools_service.tools.workspace_options import PATH, WorkspaceConfig, workspace_of
+from heddle_tools_service.tools.workspace_options import PATH, WorkspaceConfig, open_workspace
 from heddle_tools_service.tools.workspace_pages import found, shown
 
 
@@ -40,11 +41,15 @@ class ReadFile(ToolArguments):
     category="file",
     modes=("augment", "function"),
 )
-async def read_file(call: ToolCall[ReadFileConfig, ReadFile | None]) -> ToolResult:
+async def read_file(
+    call: ToolCall[ReadFileConfig, ReadFile | None], workspace: Workspace
+) -> ToolResult:
     """Shows a text file of the workspace with line numbers and its sha256."""
-    wanted = call.arguments or _configured(call.config)
-    call.status(f"reading {wanted.file_path}")
-    page = await workspace_of(call).page(wanted.file_path, wanted.line_start, wanted.line_end)
+    arguments = call.arguments or _configured(call.config)
+    call.status(f"reading {arguments.file_path}")
+    page = await open_workspace(workspace, call.config).page(
+        arguments.file_path, arguments.line_start, arguments.line_end
+    )
     seen = shown(page)
     tail = f"\n(cut here; read on with line_start {seen.last + 1})" if seen.cut else ""
     return found(page, seen, seen.text + tail)

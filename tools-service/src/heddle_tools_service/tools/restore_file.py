@@ -2,13 +2,14 @@
 
 from pydantic import Field
 
+from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolResult, tool
 from heddle_tools_service.tools.workspace_options import (
     WorkspaceConfig,
     facts,
+    open_workspace,
     summary,
     tell_changes,
-    workspace_of,
 )
 
 
@@ -41,11 +42,13 @@ class RestoreFile(ToolArguments):
     category="file",
     modes=("function",),
 )
-async def restore_file(call: ToolCall[WorkspaceConfig, RestoreFile]) -> ToolResult:
+async def restore_file(
+    call: ToolCall[WorkspaceConfig, RestoreFile], workspace: Workspace
+) -> ToolResult:
     """Puts files of the workspace back to what they were before a call of patch_file."""
     wanted = call.arguments
     call.status(f"restoring {wanted.file_path or 'files'}")
-    found = await workspace_of(call).restore(
+    found = await open_workspace(workspace, call.config).restore(
         wanted.restore_id, path=wanted.file_path, force=wanted.force
     )
     tell_changes(call, found)

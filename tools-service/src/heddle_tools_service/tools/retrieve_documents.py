@@ -6,16 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from heddle_tools_service.sdk import (
-    NO_OPTIONS,
-    Example,
-    Passage,
-    Query,
-    SearchOptions,
-    ToolCall,
-    ToolResult,
-    tool,
-)
+from heddle_tools_service.capabilities.passages import NO_OPTIONS, Passage, Passages, SearchOptions
+from heddle_tools_service.sdk import Example, Query, ToolCall, ToolResult, tool
 from heddle_tools_service.tools.retrieved import passage_object
 from heddle_tools_service.tools.simple_rag import (
     KnowledgeBaseConfig,
@@ -69,11 +61,11 @@ class RetrieveDocumentsArguments(Query):
     enabled=lambda occasion: any(occasion.config.collections),
 )
 async def retrieve_documents(
-    call: ToolCall[KnowledgeBaseConfig, RetrieveDocumentsArguments | None],
+    call: ToolCall[KnowledgeBaseConfig, RetrieveDocumentsArguments | None], passages: Passages
 ) -> ToolResult:
     """Search the user's uploaded documents for information relevant to their query."""
     check(call)
-    findings = await look_up(call, call.query, options=options_of(call.arguments))
+    findings = await look_up(call, passages, call.query, options=options_of(call.arguments))
     formatted = format_passages(findings.passages)
     made = told(call, findings, [formatted])
     if not call.called:

@@ -6,15 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import (
-    FoundPage,
-    Passage,
-    Source,
-    ToolArguments,
-    ToolCall,
-    ToolConfig,
-    ToolResult,
-)
+from heddle_tools_service.capabilities.pages import PageMatch
+from heddle_tools_service.capabilities.passages import Passage
+from heddle_tools_service.sdk import Source, ToolArguments, ToolCall, ToolConfig, ToolResult
 
 ASSET_MANUAL = "AssetManual"
 _MOST_COLLECTIONS = 64
@@ -104,7 +98,7 @@ def passage_object(passage: Passage) -> dict[str, Any]:
     return {**known, "score": passage.score}
 
 
-def page_object(page: FoundPage) -> dict[str, Any]:
+def page_object(page: PageMatch) -> dict[str, Any]:
     """Return a page as models read it."""
     return {
         "page": page.page,
@@ -118,7 +112,7 @@ def page_object(page: FoundPage) -> dict[str, Any]:
     }
 
 
-def page_source(page: FoundPage) -> Source:
+def page_source(page: PageMatch) -> Source:
     """Return what a page is for clients; its link opens the picture of it, if there is one."""
     attributes = {
         "collection": page.collection,
@@ -137,7 +131,7 @@ def page_source(page: FoundPage) -> Source:
     )
 
 
-def as_passage(page: FoundPage) -> Passage:
+def as_passage(page: PageMatch) -> Passage:
     """Return a page as a passage, to rank it among others."""
     return Passage(
         page.text,

@@ -1,13 +1,13 @@
 """Puts an assessment rubric into the prompt."""
 
 import json
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, ValidationError
 
+from heddle_tools_service.capabilities.rubrics import Rubric, Rubrics
 from heddle_tools_service.sdk import (
     NoArguments,
-    Rubric,
     Source,
     ToolCall,
     ToolConfig,
@@ -40,13 +40,13 @@ class RubricConfig(ToolConfig):
     category="rubric",
     modes=("augment", "function"),
 )
-async def rubric(call: ToolCall[RubricConfig]) -> ToolResult:
+async def rubric(call: ToolCall[RubricConfig], rubrics: Rubrics) -> ToolResult:
     """Injects a rubric for assessment-based responses."""
     rubric_id = str(call.config.rubric_id or "").strip()
     if not rubric_id:
         raise ToolError("No rubric_id configured")
     call.status(f"generating rubric {rubric_id}")
-    found = await _load(call, rubric_id)
+    found = await _load(rubrics, rubric_id)
     if found is None:
         raise ToolError(f"Rubric {rubric_id} not found or not accessible")
     content = _content(found)
@@ -58,9 +58,9 @@ async def rubric(call: ToolCall[RubricConfig]) -> ToolResult:
     return ToolResult(text, [source])
 
 
-async def _load(call: ToolCall[Any], rubric_id: str) -> Rubric | None:
+async def _load(rubrics: Rubrics, rubric_id: str) -> Rubric | None:
     try:
-        return await call.rubrics.get(rubric_id)
+        return await rubrics.get(rubric_id)
     except ToolError as error:
         raise type(error)(f"Failed to load rubric: {error}") from error
     except Exception as error:

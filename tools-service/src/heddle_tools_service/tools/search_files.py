@@ -2,8 +2,9 @@
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import FileQuery, ToolArguments, ToolCall, ToolResult, tool
-from heddle_tools_service.tools.workspace_options import WorkspaceConfig, workspace_of
+from heddle_tools_service.capabilities.workspace import FileQuery, Workspace
+from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolResult, tool
+from heddle_tools_service.tools.workspace_options import WorkspaceConfig, open_workspace
 
 
 class SearchFiles(ToolArguments):
@@ -43,11 +44,13 @@ class SearchFiles(ToolArguments):
     category="file",
     modes=("function",),
 )
-async def search_files(call: ToolCall[WorkspaceConfig, SearchFiles]) -> ToolResult:
+async def search_files(
+    call: ToolCall[WorkspaceConfig, SearchFiles], workspace: Workspace
+) -> ToolResult:
     """Finds the lines of the workspace's text files that contain a text or match a pattern."""
     wanted = call.arguments
     call.status("searching files")
-    found = await workspace_of(call).find(
+    found = await open_workspace(workspace, call.config).find(
         FileQuery(
             wanted.query,
             wanted.regex,

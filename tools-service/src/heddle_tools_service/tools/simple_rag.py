@@ -5,11 +5,14 @@ from typing import Any
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import (
+from heddle_tools_service.capabilities.passages import (
     NO_OPTIONS,
-    Findings,
     Passage,
+    PassageResults,
+    Passages,
     SearchOptions,
+)
+from heddle_tools_service.sdk import (
     Source,
     ToolCall,
     ToolConfig,
@@ -48,10 +51,10 @@ class KnowledgeBaseConfig(ToolConfig):
     category="rag",
     modes=("augment", "function"),
 )
-async def simple_rag(call: ToolCall[KnowledgeBaseConfig]) -> ToolResult:
+async def simple_rag(call: ToolCall[KnowledgeBaseConfig], passages: Passages) -> ToolResult:
     """Retrieves relevant context from knowledge base collections."""
     check(call)
-    findings = await look_up(call, call.query)
+    findings = await look_up(call, passages, call.query)
     return told(call, findings, (passage.text for passage in findings.passages))
 
 
@@ -64,11 +67,12 @@ def check(call: ToolCall[Any, Any]) -> None:
 
 async def look_up(
     call: ToolCall[KnowledgeBaseConfig],
+    passages: Passages,
     query: str,
     *,
     sections: bool = False,
     options: SearchOptions = NO_OPTIONS,
-) -> Findings:
+) -> PassageResults:
     """Search the configured collections at once.
 
     Raises:
@@ -78,7 +82,7 @@ async def look_up(
     collections = chosen(call.config)
     for collection in collections:
         call.status(f"querying knowledge base {collection}")
-    findings = await call.knowledge.search(
+    findings = await passages.search(
         collections,
         query,
         top_k=call.config.top_k,
@@ -90,7 +94,7 @@ async def look_up(
     return findings
 
 
-def refuse_failure(findings: Findings, collections: Collection[str]) -> None:
+def refuse_failure(findings: PassageResults, collections: Collection[str]) -> None:
     """Raise what all of the `collections` failed with, the first one's; else nothing."""
     if len(findings.failures) == len(collections):
         first = findings.failures[0]
@@ -99,7 +103,7 @@ def refuse_failure(findings: Findings, collections: Collection[str]) -> None:
 
 def told(
     call: ToolCall[KnowledgeBaseConfig],
-    findings: Findings,
+    findings: PassageResults,
     texts: Iterable[str],
     **more: bool,
 ) -> ToolResult:

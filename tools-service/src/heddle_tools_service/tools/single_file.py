@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from heddle_tools_service.capabilities.files import Files
 from heddle_tools_service.sdk import (
     NoArguments,
     Source,
@@ -35,13 +36,13 @@ class SingleFileConfig(ToolConfig):
     category="file",
     modes=("augment", "function"),
 )
-async def single_file(call: ToolCall[SingleFileConfig]) -> ToolResult:
+async def single_file(call: ToolCall[SingleFileConfig], files: Files) -> ToolResult:
     """Injects the contents of a file as context."""
     path = call.config.file_path
     if not path.strip():
         raise ToolError("No file_path configured")
     call.status(f"reading file {path}")
-    content = await call.files.read(path, call.config.max_chars)
+    content = await files.read(path, call.config.max_chars)
     chars = len(content.text)
     source = Source(path, kind="file", attributes={"path": path, "chars": str(chars)})
     return ToolResult(content.text, [source], {"truncated": content.truncated, "chars": chars})

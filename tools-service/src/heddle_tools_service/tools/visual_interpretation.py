@@ -5,15 +5,8 @@ from typing import Any
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import (
-    Example,
-    FoundPage,
-    ToolArguments,
-    ToolCall,
-    ToolError,
-    ToolResult,
-    tool,
-)
+from heddle_tools_service.capabilities.pages import PageMatch, Pages
+from heddle_tools_service.sdk import Example, ToolArguments, ToolCall, ToolError, ToolResult, tool
 from heddle_tools_service.tools.pages_seen import pages_in, pages_seen
 from heddle_tools_service.tools.retrieved import ManualConfig, page_source, result
 
@@ -59,16 +52,16 @@ async def _available(call: ToolCall[ManualConfig]) -> bool:
     ],
 )
 async def visual_interpretation(
-    call: ToolCall[ManualConfig, VisualInterpretationArguments],
+    call: ToolCall[ManualConfig, VisualInterpretationArguments], pages: Pages
 ) -> ToolResult:
     """Look at the picture of a page that a search found, and tell what a prompt asks of it."""
     started = time.perf_counter()
     prompt = call.arguments.prompt.strip() or call.query.strip()
     if not prompt:
         raise ToolError("No user message found for prompt")
-    page = await _page(call)
+    page = await _page(call, pages)
     call.status(f"Looking at page {page.page} of {page.title}...")
-    seen = await call.pages.interpret(page, prompt)
+    seen = await pages.interpret(page, prompt)
     metadata = {
         "prompt": prompt,
         "time_ms": round((time.perf_counter() - started) * 1000, 1),
@@ -89,7 +82,9 @@ async def visual_interpretation(
     return result(call, told, seen.text, [page_source(page)], objects=cited)
 
 
-async def _page(call: ToolCall[ManualConfig, VisualInterpretationArguments]) -> FoundPage:
+async def _page(
+    call: ToolCall[ManualConfig, VisualInterpretationArguments], pages: Pages
+) -> PageMatch:
     """Return the page that the call names, else the best one that was found.
 
     Raises:
@@ -97,12 +92,12 @@ async def _page(call: ToolCall[ManualConfig, VisualInterpretationArguments]) -> 
     """
     path = call.arguments.image_path.strip()
     if path:
-        return await call.pages.find(call.config.collections, path)
-    found = pages_in(call.environment) or pages_seen(call.earlier)
-    if not found:
+        return await pages.find(call.config.collections, path)
+    known = pages_in(call.environment) or pages_seen(call.earlier)
+    if not known:
         raise ToolError(
             "No page has been found yet. Search with colqwen_search first, and pass the "
             "preview_url of a page as image_path.",
             kind="no_pages",
         )
-    return await call.pages.find(call.config.collections, found[0].picture_uri)
+    return await pages.find(call.config.collections, known[0].picture_uri)

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from heddle_tools_service.capabilities.weather import Weather
 from heddle_tools_service.sdk import (
     NoOptions,
     Source,
@@ -35,12 +36,12 @@ class WeatherArguments(ToolArguments):
     category="utilities",
     modes=("function",),
 )
-async def weather(call: ToolCall[NoOptions, WeatherArguments]) -> ToolResult:
+async def weather(call: ToolCall[NoOptions, WeatherArguments], service: Weather) -> ToolResult:
     """Get current temperature for a city, in degrees Celsius."""
     city = call.arguments.city.strip()
     call.status(f"looking up the weather of {city}")
     with marked(city=city):
-        now = await call.weather.now(city)
+        now = await service.now(city)
         if now is None:
             raise ToolError(
                 f"No city is named {city!r}. Give its name alone, or with its region or country "

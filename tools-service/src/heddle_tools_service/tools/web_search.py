@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from heddle_tools_service.capabilities.web_search import WebAnswer, WebResult, WebSearch
 from heddle_tools_service.sdk import (
     Example,
     Source,
@@ -11,8 +12,6 @@ from heddle_tools_service.sdk import (
     ToolConfig,
     ToolError,
     ToolResult,
-    WebAnswer,
-    WebResult,
     tool,
 )
 
@@ -26,8 +25,8 @@ class WebSearchConfig(ToolConfig):
     limit: int = Field(default=5, ge=1, le=20, description="Maximum number of results")
 
 
-async def _available(call: ToolCall[WebSearchConfig]) -> bool:
-    known = await call.web.providers()
+async def _available(call: ToolCall[WebSearchConfig], web: WebSearch) -> bool:
+    known = await web.providers()
     return call.config.provider in known if call.config.provider else bool(known)
 
 
@@ -47,13 +46,13 @@ async def _available(call: ToolCall[WebSearchConfig]) -> bool:
     ],
     available=_available,
 )
-async def web_search(call: ToolCall[WebSearchConfig]) -> ToolResult:
+async def web_search(call: ToolCall[WebSearchConfig], web: WebSearch) -> ToolResult:
     """Search the web for current information, news or general knowledge."""
     query = call.query.strip()
     if not query:
         raise ToolError("No user message found for query")
     call.status("searching the web")
-    found = await call.web.search(query, most=call.config.limit, provider=call.config.provider)
+    found = await web.search(query, max_results=call.config.limit, provider=call.config.provider)
     sources = [
         Source(each.title, each.url, each.snippet, kind="web", attributes=_attributes(each))
         for each in found.results

@@ -4,14 +4,8 @@ from typing import Any
 
 from pydantic import Field
 
-from heddle_tools_service.sdk import (
-    ChangedFile,
-    FileChange,
-    Patched,
-    ToolCall,
-    ToolConfig,
-    Workspace,
-)
+from heddle_tools_service.capabilities.workspace import ChangedFile, Patched, Workspace
+from heddle_tools_service.sdk import FileChange, ToolCall, ToolConfig
 
 PATH = "Path of the file, relative to the workspace, with / between names"
 _LONGEST_DIFF = 50_000
@@ -32,14 +26,13 @@ class WorkspaceConfig(ToolConfig):
     )
 
 
-def workspace_of(call: ToolCall[Any, Any]) -> Workspace:
-    """Return the workspace that the assistant's author opens to the tool."""
-    config: WorkspaceConfig = call.config
-    return call.workspace.inside(config.folder, shared=config.shared)
+def open_workspace(workspace: Workspace, config: WorkspaceConfig) -> Workspace:
+    """Return the part of the workspace that the assistant's author opens to the tool."""
+    return workspace.inside(config.folder, shared=config.shared)
 
 
 def tell_changes(call: ToolCall[Any, Any], found: Patched) -> None:
-    """Tell the person who waits of each change that was made."""
+    """Report each change of a file to the waiting user."""
     for file in found.files:
         if not file.changes and file.status != "unchanged":
             call.status(f"{file.status} {file.path}", FileChange(file.path))

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from heddle_tools_service.sdk import Page, Source, ToolResult
+from heddle_tools_service.capabilities.workspace import Page
+from heddle_tools_service.sdk import Source, ToolResult
 
 _LONGEST = 50_000
 _LONGEST_LINE = 2_000

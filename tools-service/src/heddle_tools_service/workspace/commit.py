@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 import structlog
+from heddle_runtime.durable_files import sync
 
-from heddle_tools_service.durable import sync
 from heddle_tools_service.workspace import jail
 from heddle_tools_service.workspace.errors import WorkspaceError, about
 from heddle_tools_service.workspace.jail import Image, Jail

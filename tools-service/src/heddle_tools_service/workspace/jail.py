@@ -1,7 +1,7 @@
 """The folder that nothing leaves. Every file is reached through a descriptor of its parent.
 
 Paths are never resolved and then opened: what stands between could be swapped. See
-`heddle_tools_service.providers.confined`.
+`heddle_tools_service.providers.openat`.
 """
 
 import os
@@ -13,7 +13,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
-from heddle_tools_service.providers.confined import open_beneath, open_folder_beneath
+from heddle_tools_service.providers.openat import open_beneath, open_folder_beneath
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.limits import LARGEST_FILE
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from heddle_runtime.durable_files import sync
 
-from heddle_tools_service.durable import sync
 from heddle_tools_service.workspace import locks
 from heddle_tools_service.workspace.limits import LARGEST_BACKUPS, MOST_BACKUPS
 

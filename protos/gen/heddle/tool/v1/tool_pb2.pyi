@@ -1135,7 +1135,9 @@ class AssessToolsResponse(_message.Message):
     ASSESSMENTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def assessments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Assessment]:
-        """One for each invocation, in their order."""
+        """One for each invocation, in their order; one for each function of a tool that has several,
+        for example an MCP server.
+        """
 
     def __init__(
         self,

@@ -30,6 +30,7 @@ from heddle_connector.sdk import (
     completion_body,
     connector,
     from_thread,
+    provide_openmp,
     redact,
 )
 
@@ -221,6 +222,7 @@ def _load(settings: LocalSettings, name: str) -> Any:  # noqa: ANN401 - the engi
                     "The embedded model's file is not the published one. Install "
                     "heddle-connector[local] again."
                 )
+    provide_openmp()
     engine = import_module(_ENGINE)
     params = engine.CommonParams()
     params.model.path = str(path)

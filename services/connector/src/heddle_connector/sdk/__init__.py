@@ -47,6 +47,7 @@ from heddle_connector.sdk.connector import (
     Plugin,
     connector,
 )
+from heddle_connector.sdk.openmp import provide_openmp
 from heddle_connector.sdk.threads import from_thread
 
 __all__ = [
@@ -88,6 +89,7 @@ __all__ = [
     "connector",
     "error_in_body",
     "from_thread",
+    "provide_openmp",
     "read_completion",
     "redact",
 ]

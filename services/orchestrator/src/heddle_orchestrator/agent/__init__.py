@@ -1,9 +1,8 @@
-"""The routing agent: an assistant that decides for itself which tools to use, and always answers.
+"""The routing agent: an assistant that chooses its own tools and always answers.
 
-`state` and `environment` are what one run knows, `assessing` asks which tools can be chosen now,
-`decision` is the interface of those who decide (`rules` by the selection `matrix`, `native`,
-`label`, `dspy`), `validation` and `guard` check what they choose, `policy` is what is not left to
-them, `responses` and `summary` are the tools of every run; `loop` is the loop over all of it.
+`routing_loop` runs the loop. `availability` asks which tools are available, a router (`decision`,
+`routers`) chooses among them, `validation`, `repeat_detection` and `policy` check the choice, and
+`environment` stores the results. `responses` and `summary` are the built-in tools.
 """
 
 import secrets
@@ -12,93 +11,93 @@ from dataclasses import dataclass
 
 from heddle_runtime.call_metadata import remaining
 
-from heddle_orchestrator.agent import asking
-from heddle_orchestrator.agent.asking import Asking
-from heddle_orchestrator.agent.deciders import Deciders
-from heddle_orchestrator.agent.loop import Loop
-from heddle_orchestrator.agent.responses import Generate, Order, TextResponse
+from heddle_orchestrator.agent import model_client
+from heddle_orchestrator.agent.model_client import ModelClient
+from heddle_orchestrator.agent.responses import Generate, GenerateRequest, TextResponse
+from heddle_orchestrator.agent.routers.registry import LOCAL_CONNECTOR, Routers
+from heddle_orchestrator.agent.routing_loop import RoutingLoop
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.bindings import Bound
-from heddle_orchestrator.execution import Events, ToolRun
 from heddle_orchestrator.functions import Limits
 from heddle_orchestrator.functions.budget import Budget
+from heddle_orchestrator.tools.bindings import BoundTool
+from heddle_orchestrator.tools.execution import Events, ToolRun
 
-_LOCAL = "local"
 _CHARS_PER_TOKEN = 3
-_LOCAL_CHARS = 6_000
-"""Of what was found, for a model that reads 4,096 tokens."""
-_PART = 2
-"""The search takes at most this part of the time that a run has left."""
+_MAX_LOCAL_CHARS = 6_000
+"""Of the results in a prompt for a model with a context of 4,096 tokens."""
+_TIME_SHARE = 2
+"""The search may take half of the time that is left for the run."""
 
 __all__ = ["Agents", "Route"]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What one run chooses among, and what becomes of it."""
+    """The tools of one run, and where its outcome is collected."""
 
-    bound: Sequence[Bound]
+    bound: Sequence[BoundTool]
     """The bindings that can be chosen."""
-    called: list[Bound]
-    """Gets every tool that ran, and its outcome."""
+    called: list[BoundTool]
+    """Collects every tool that ran, with its outcome."""
     state: State
-    """Of a run that begins. Gets what is found."""
+    """The initial state. Collects the results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agents:
-    """Lets assistants choose their tools."""
+    """Runs agents."""
 
-    deciders: Deciders
+    routers: Routers
     limits: Limits
     context_tokens: int
-    """Of what was found, in the prompt of the answer."""
+    """The largest size of the results in the prompt of the answer."""
 
-    async def answering(
+    async def answer(
         self,
-        order: Order,
+        request: GenerateRequest,
         *,
-        decider: str,
-        ask: asking.Generate,
+        router: str,
+        ask: model_client.Generate,
         generate: Generate,
         run: ToolRun,
         route: Route,
     ) -> AsyncGenerator[Events]:
-        """Yield what happens until there is an answer.
+        """Yield the events of a run.
 
         Args:
-            order: What the model would be asked without an agent. Is changed.
-            decider: Who decides; empty for the default of the assistant's connector.
-            ask: Asks the assistant's model quietly, for decisions.
-            generate: Lets it answer.
+            request: The request for the answer, without the results of tools. Is changed.
+            router: The router's name; empty for the default of the assistant's connector.
+            ask: Sends requests to the assistant's model for decisions.
+            generate: Streams the answer.
             run: Runs the tools.
             route: The tools, and the state of the run.
         """
         assistant = run.request.assistant
         budget = Budget(
             rounds=assistant.max_tool_rounds or self.limits.rounds,
-            seconds=min(self.limits.seconds, remaining(run.context) / _PART),
+            seconds=min(self.limits.seconds, remaining(run.context) / _TIME_SHARE),
             tokens=self.limits.tokens,
         )
         query_id = secrets.token_hex(8)
         connector = assistant.model.connector
-        most = min(self.context_tokens * _CHARS_PER_TOKEN, self.limits.prompt_chars // 2)
-        if connector == _LOCAL:
-            most = min(most, _LOCAL_CHARS)
-        loop = Loop(
+        local = connector == LOCAL_CONNECTOR
+        max_chars = min(self.context_tokens * _CHARS_PER_TOKEN, self.limits.prompt_chars // 2)
+        if local:
+            max_chars = min(max_chars, _MAX_LOCAL_CHARS)
+        loop = RoutingLoop(
             run=run,
             bound=route.bound,
-            decider=self.deciders.of(decider, connector),
-            asking=Asking(assistant, run.context, ask, budget),
-            response=TextResponse(generate, query_id, most),
+            router=self.routers.get(router, connector),
+            model=ModelClient(assistant, run.context, ask, budget),
+            response=TextResponse(generate, query_id, max_chars),
             budget=budget,
             state=route.state,
-            most_chars=_LOCAL_CHARS if connector == _LOCAL else self.limits.prompt_chars,
+            max_prompt_chars=_MAX_LOCAL_CHARS if local else self.limits.prompt_chars,
             called=route.called,
         )
-        events = loop.events(order)
+        events = loop.events(request)
         try:
-            async for happened in events:
-                yield happened
+            async for batch in events:
+                yield batch
         finally:
             await events.aclose()

@@ -1,4 +1,4 @@
-"""What a decider is given, and what it returns."""
+"""The interface of routers: what they receive and what they return."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -8,42 +8,46 @@ from typing import Any, Protocol
 from heddle.chat.v1 import chat_pb2
 
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.bindings import Bound
+from heddle_orchestrator.tools.bindings import BoundTool
 
 TEXT_RESPONSE = "text_response"
 SUMMARIZE = "summarize"
-MOST_AT_ONCE = 4
+MAX_PARALLEL_CHOICES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A tool that can be chosen now."""
+    """A tool that is available now."""
 
     name: str
     """Unique in the run."""
     description: str
     schema: Mapping[str, Any]
-    """The JSON Schema (2020-12) of what it is called with."""
+    """The JSON Schema (2020-12) of its arguments."""
     examples: Sequence[tuple[str, str]] = ()
-    """Requests that it is right for, and the text of what it is called with then."""
-    bound: Bound | None = None
+    """Requests that suit the tool, each with the JSON text of its arguments."""
+    bound: BoundTool | None = None
     """None for `text_response` and `summarize`."""
     function: str = ""
-    """What the tool service calls it."""
+    """The name of the function in the tools service."""
     end: bool = False
     trigger: tuple[str, Mapping[str, Any]] | None = None
-    """The cause and the inputs, if it must run now."""
+    """The cause and the inputs, if the tool must run now."""
     affinity: float | None = None
-    """How near the request is to what it is for, by the tool service; None if nobody asked it."""
+    """The similarity of the request to the tool, by the tools service. None if not computed."""
+    shares_binding: bool = False
+    """Whether its binding has more functions, as that of an MCP server."""
 
     @property
     def tool(self) -> str:
-        """The tool's own name, as the selection matrix knows it."""
-        return self.bound.tool if self.bound else self.name
+        """The name in history and results: the tool's, or the function's if it shares a binding."""
+        if self.bound is None:
+            return self.name
+        return self.function if self.shares_binding else self.bound.tool
 
     @property
     def declaration(self) -> chat_pb2.FunctionDeclaration:
-        """The tool as models are told of functions."""
+        """The function declaration for a model."""
         return chat_pb2.FunctionDeclaration(
             name=self.name,
             description=self.description,
@@ -62,27 +66,27 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do next."""
+    """The next step of a run."""
 
     choices: tuple[Choice, ...]
-    """All at once. Never empty."""
+    """All run in parallel. Never empty."""
     reason: str
     """One sentence."""
-    decider: str
+    router: str
     rejected: str = ""
-    """Why the choice of the assistant's decider was not taken. Empty if it was."""
+    """Why the choice of the assistant's router was rejected. Empty if it was not."""
     idle: bool = False
-    """Whether it is to answer because no tool was chosen, which needs no tool to be there."""
+    """Whether the run answers because no tool was chosen. Such a decision is always valid."""
 
     @property
     def ends(self) -> bool:
-        """Whether it is to answer."""
+        """Whether the next step is the answer."""
         return any(choice.tool == TEXT_RESPONSE for choice in self.choices)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model said to whoever decides."""
+    """A model's answer to a router."""
 
     text: str = ""
     calls: Sequence[chat_pb2.ToolCall] = ()
@@ -91,7 +95,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a model is asked by whoever decides."""
+    """A router's question to a model."""
 
     messages: Sequence[chat_pb2.Message]
     functions: Sequence[chat_pb2.FunctionDeclaration] = ()
@@ -102,28 +106,28 @@ class Question:
     """Members of a chat completion's request beyond the contract."""
 
 
-Ask = Callable[[Question], Awaitable[Answer]]
-"""Asks the assistant's model once, and counts what that takes."""
+AskModel = Callable[[Question], Awaitable[Answer]]
+"""Sends one question to the assistant's model and counts its tokens."""
 
 
-class Decider(Protocol):
-    """A way of choosing what to do next."""
+class Router(Protocol):
+    """Chooses the next step of a run."""
 
     name: str
-    compares: bool
-    """Whether it wants to know the affinity of tools, when a run begins."""
+    uses_affinity: bool
+    """Whether the tools service shall compute affinities for the first decision of a run."""
 
-    async def decide(self, request: Ask, state: State, tools: Sequence[Candidate]) -> Decision:
+    async def decide(self, ask: AskModel, state: State, tools: Sequence[Candidate]) -> Decision:
         """Choose among `tools`, which are never empty.
 
-        What it returns is checked, and anything it raises makes the rules decide.
+        The decision is validated. If the router raises an error, the rules decide.
         """
 
 
 class UndecidedError(Exception):
-    """A decider comes to no choice that could be carried out. The message says why."""
+    """Raised by a router that reaches no valid choice. The message says why."""
 
 
 def message(role: chat_pb2.Role.ValueType, text: str) -> chat_pb2.Message:
-    """Return a turn of a conversation with a model that decides."""
+    """Return a text message."""
     return chat_pb2.Message(role=role, parts=[chat_pb2.ContentPart(text=text)])

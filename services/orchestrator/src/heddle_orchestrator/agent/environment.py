@@ -1,4 +1,4 @@
-"""What the tools of one run have found so far. One object for each run: nothing is shared."""
+"""The results of the tools of one run. Each run has its own environment."""
 
 import json
 import math
@@ -9,15 +9,15 @@ from typing import Any
 from google.protobuf.struct_pb2 import Struct
 from heddle.tool.v1 import tool_pb2
 
-_MOST_CHARS = 1_000_000
+_MAX_BYTES = 1_000_000
 _BYTES_PER_TOKEN = 4
 _RANKS = frozenset({"score", "scores", "relevance", "distance", "rank", "elapsed", "time_ms"})
-"""Members that differ between two searches that find the same thing."""
+"""Members that differ between two searches with the same result."""
 
 
 @dataclass(slots=True)
-class Found:
-    """What one run of one tool found."""
+class Finding:
+    """The result of one run of one tool."""
 
     tool: str
     name: str
@@ -28,7 +28,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class ToolError:
     """How the last run of a tool failed."""
 
     message: str
@@ -38,80 +38,80 @@ class Failed:
 
 @dataclass(slots=True)
 class Environment:
-    """Results by tool and name, and the errors that the next decision sees."""
+    """Results by tool and name, and the errors that the next decision reads."""
 
-    most_chars: int = _MOST_CHARS
-    found: list[Found] = field(default_factory=list)
-    errors: dict[str, Failed] = field(default_factory=dict)
+    max_bytes: int = _MAX_BYTES
+    findings: list[Finding] = field(default_factory=list)
+    errors: dict[str, ToolError] = field(default_factory=dict)
     """By tool."""
     left_out: int = 0
-    """Objects that had no more room."""
+    """Objects that exceeded `max_bytes`."""
     _known: set[str] = field(default_factory=set)
-    """The content of everything that was ever found, also of what a summary replaced."""
+    """The content of every object of the run, including those that a summary replaced."""
     _bytes: int = 0
 
     def add(self, tool: str, result: tool_pb2.ToolResult) -> int:
-        """Add what a tool found and forget its error.
+        """Add the result of a tool and clear its error.
 
         Returns:
-            How many of the objects nobody had found before, by content.
+            How many of the objects are new in this run, compared by content.
         """
         self.errors.pop(tool, None)
         name = result.name or tool
         own = {content(text) for text in self.find(tool, name)}
-        kept, new = [], 0
+        objects, new = [], 0
         for text in result.objects_json:
-            says = content(text)
-            if says in own:
+            key = content(text)
+            if key in own:
                 continue
-            own.add(says)
-            new += says not in self._known
-            self._known.add(says)
+            own.add(key)
+            new += key not in self._known
+            self._known.add(key)
             size = len(text.encode())
-            if self._bytes + size > self.most_chars:
+            if self._bytes + size > self.max_bytes:
                 self.left_out += 1
                 continue
             self._bytes += size
-            kept.append(text)
-        self.found.append(Found(tool, name, kept, result.metadata, result.message))
+            objects.append(text)
+        self.findings.append(Finding(tool, name, objects, result.metadata, result.message))
         return new
 
-    def fail(self, tool: str, failed: Failed) -> None:
-        """Keep the error of a tool until it succeeds."""
-        self.errors.pop(tool, None)  # the latest one last
-        self.errors[tool] = failed
+    def fail(self, tool: str, error: ToolError) -> None:
+        """Store the error of a tool until the tool succeeds."""
+        self.errors.pop(tool, None)  # the latest error is listed last
+        self.errors[tool] = error
 
     def find(self, tool: str, name: str = "") -> tuple[str, ...]:
-        """Return the objects that a tool found, under one name or under all. Empty if none."""
+        """Return the objects of a tool, of one result name or of all. Empty if there are none."""
         return tuple(
             text
-            for found in self.found
-            if found.tool == tool and name in ("", found.name)
-            for text in found.objects
+            for finding in self.findings
+            if finding.tool == tool and name in ("", finding.name)
+            for text in finding.objects
         )
 
     def objects(self) -> tuple[str, ...]:
-        """Return all objects in the order in which they were found, equal ones once."""
+        """Return all objects, oldest first, without duplicates."""
         distinct: dict[str, str] = {}
-        for found in self.found:
-            for text in found.objects:
+        for finding in self.findings:
+            for text in finding.objects:
                 distinct.setdefault(content(text), text)
         return tuple(distinct.values())
 
     def is_empty(self) -> bool:
-        """Whether nothing was found."""
-        return not any(found.objects for found in self.found)
+        """Return whether there are no objects."""
+        return not any(finding.objects for finding in self.findings)
 
     def estimate_tokens(self) -> int:
-        """Return about how many tokens a model reads for all objects: their bytes by 4."""
+        """Return about how many tokens all objects have: their bytes divided by 4."""
         return math.ceil(self._bytes / _BYTES_PER_TOKEN)
 
     def replace(self, tool: str, name: str, objects: Sequence[str]) -> None:
-        """Put a few objects in place of everything, and remember what was known."""
-        self.found = [Found(tool, name, list(objects), Struct(), "")]
+        """Replace all objects. Their content still counts as known."""
+        self.findings = [Finding(tool, name, list(objects), Struct(), "")]
         self._bytes = sum(len(text.encode()) for text in objects)
 
-    def told(self) -> tool_pb2.Environment:
+    def to_proto(self) -> tool_pb2.Environment:
         """Return a copy for tools and traces."""
         return tool_pb2.Environment(
             found=[
@@ -122,7 +122,7 @@ class Environment:
                     metadata=each.metadata,
                     message=each.message,
                 )
-                for each in self.found
+                for each in self.findings
             ],
             errors=[
                 tool_pb2.EnvironmentError(
@@ -139,46 +139,46 @@ class Environment:
 
 
 def content(text: str) -> str:
-    """Return what is the same for objects that say the same, however they were ranked."""
-    return json.dumps(_unranked(members(text)), sort_keys=True)
+    """Return a key that is equal for objects with equal content, whatever their rank."""
+    return json.dumps(_without_ranks(members(text)), sort_keys=True)
 
 
 def members(text: str) -> dict[str, Any]:
-    """Return the members of an object; none if it is not one."""
+    """Return the members of a JSON object, or none if the text is not one."""
     try:
-        read = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return read if isinstance(read, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
-def _unranked(value: object) -> object:
+def _without_ranks(value: object) -> object:
     match value:
         case dict():
             return {
-                key: _unranked(inner)
+                key: _without_ranks(inner)
                 for key, inner in value.items()
                 if key not in _RANKS and not key.startswith("_")
             }
         case list():
-            return [_unranked(inner) for inner in value]
+            return [_without_ranks(inner) for inner in value]
         case str():
             return " ".join(value.split())
         case _:
             return value
 
 
-def words_of(objects: Iterable[str]) -> str:
-    """Return everything that objects say, as one text in small letters."""
-    return "\n".join(_said(members(text)) for text in objects).casefold()
+def all_text(objects: Iterable[str]) -> str:
+    """Return the text of all values of objects, in lower case."""
+    return "\n".join(_text(members(text)) for text in objects).casefold()
 
 
-def _said(value: object) -> str:
+def _text(value: object) -> str:
     match value:
         case dict():
-            return "\n".join(map(_said, value.values()))
+            return "\n".join(map(_text, value.values()))
         case list():
-            return "\n".join(map(_said, value))
+            return "\n".join(map(_text, value))
         case str():
             return value
         case _:

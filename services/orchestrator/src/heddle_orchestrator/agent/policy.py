@@ -1,14 +1,14 @@
-"""What is not left to a model: answering a greeting, and knowing when enough was found."""
+"""Fixed rules: greetings are answered at once, and a run ends when its results suffice."""
 
 from heddle_orchestrator.agent.decision import TEXT_RESPONSE, Choice, Decision
-from heddle_orchestrator.agent.environment import words_of
-from heddle_orchestrator.agent.matrix import SEARCHES
+from heddle_orchestrator.agent.environment import all_text
+from heddle_orchestrator.agent.routers.selection_matrix import SEARCHES
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.agent.words import covered, listed, words
+from heddle_orchestrator.agent.word_matching import coverage, word_set, words
 
-_ENOUGH = 0.5
-_LONGEST_GREETING = 6
-_GREETINGS = listed(
+_MIN_COVERAGE = 0.5
+_MAX_GREETING_WORDS = 6
+_GREETINGS = word_set(
     """
     hello hi hey hiya howdy greetings welcome morning afternoon evening night good thanks thank
     thx bye goodbye cheers ok okay great cool nice perfect please sorry test ping hola buenos
@@ -17,7 +17,7 @@ _GREETINGS = listed(
     danke tschüss servus ciao grazie buongiorno olá obrigado obrigada
     """
 )
-_BESIDE = listed(
+_POLITE_FILLERS = word_set(
     """
     there you all everyone everybody team so much very a lot again to and
     """
@@ -40,37 +40,39 @@ _SMALL_TALK = frozenset(
 
 
 def is_greeting(request: str) -> bool:
-    """Return whether a request asks for nothing that could be looked up."""
-    said = tuple(words(request))
-    if not said:
+    """Return whether a request contains no question."""
+    request_words = tuple(words(request))
+    if not request_words:
         return True
-    for start in range(len(said)):
-        if said[start:] in _SMALL_TALK and all(map(_is_polite, said[:start])):
+    for start in range(len(request_words)):
+        before = request_words[:start]
+        if request_words[start:] in _SMALL_TALK and all(map(_is_polite, before)):
             return True
-    greets = any(word in _GREETINGS for word in said)
-    return greets and len(said) <= _LONGEST_GREETING and all(map(_is_polite, said))
+    if len(request_words) > _MAX_GREETING_WORDS:
+        return False
+    greets = any(word in _GREETINGS for word in request_words)
+    return greets and all(map(_is_polite, request_words))
 
 
 def enough(state: State) -> bool:
-    """Return whether what was found is likely to answer the request.
+    """Return whether the results are likely to answer the request.
 
-    A search is enough if half of the words that say what the request is about occur in what it
-    found; any other tool is if it found something. What a ranking says is not comparable
-    between searches, so it does not count.
+    The results of searches suffice if they contain half of the content words of the request. A
+    result of any other tool always suffices. Scores are not used: they are not comparable between
+    searches.
     """
     environment = state.environment
     if environment.is_empty():
         return False
-    others = [found for found in environment.found if found.tool not in SEARCHES and found.objects]
-    if others:
+    if any(each.tool not in SEARCHES and each.objects for each in environment.findings):
         return True
-    return covered(state.prompt, words_of(environment.objects())) >= _ENOUGH
+    return coverage(state.prompt, all_text(environment.objects())) >= _MIN_COVERAGE
 
 
-def respond(reason: str, decider: str = "policy") -> Decision:
+def respond(reason: str, router: str = "policy") -> Decision:
     """Return the decision to answer now."""
-    return Decision((Choice(TEXT_RESPONSE),), reason, decider, idle=True)
+    return Decision((Choice(TEXT_RESPONSE),), reason, router, idle=True)
 
 
 def _is_polite(word: str) -> bool:
-    return word in _GREETINGS or word in _BESIDE
+    return word in _GREETINGS or word in _POLITE_FILLERS

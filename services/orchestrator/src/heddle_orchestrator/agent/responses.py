@@ -1,4 +1,4 @@
-"""The end of a run: the assistant's own model answers with what was found."""
+"""The end of a run: the assistant's own model answers with the results."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -8,16 +8,16 @@ from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 
-from heddle_orchestrator.agent.asking import add
-from heddle_orchestrator.agent.brief import Cited, errors, passages, sources
+from heddle_orchestrator.agent import output_events
+from heddle_orchestrator.agent.context_builder import Citation, errors, passages, sources
 from heddle_orchestrator.agent.environment import Environment
-from heddle_orchestrator.agent.outputs import answered, event
-from heddle_orchestrator.execution import Events
+from heddle_orchestrator.agent.model_client import add_usage
+from heddle_orchestrator.tools.execution import Events
 
-Order = connector_pb2.GenerateWholeMessageRequest
-Generate = Callable[[Order], AsyncGenerator[Events]]
-_NOT_ALL = "Not everything could be found out. Say so if it matters for the answer."
-_CITE = "Name the manual and the page that the answer rests on."
+GenerateRequest = connector_pb2.GenerateWholeMessageRequest
+Generate = Callable[[GenerateRequest], AsyncGenerator[Events]]
+_INCOMPLETE = "Some information is missing. Say so if it matters for the answer."
+_CITE = "Name the manual and the page of every fact in the answer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,76 +26,82 @@ class TextResponse:
 
     generate: Generate
     query_id: str
-    most_chars: int
-    """Of what was found, in the prompt."""
+    max_chars: int
+    """Of the results in the prompt."""
 
     async def events(
         self,
-        order: Order,
+        request: GenerateRequest,
         environment: Environment,
-        used: chat_pb2.Usage,
+        usage: chat_pb2.Usage,
         *,
         include_sources: bool = True,
     ) -> AsyncGenerator[Events]:
         """Yield the answer, the one output of type `response`, and `done`.
 
         Args:
-            order: The conversation as the assistant's prompt processor made it. Is changed.
-            environment: What was found.
-            used: What the decisions took; it is part of what the run took.
-            include_sources: Whether the sources are told beside the answer.
+            request: The conversation after the assistant's prompt processor. Is changed.
+            environment: The results.
+            usage: Of the decisions. It is added to the usage of the answer.
+            include_sources: Whether the response lists its sources.
         """
-        _inform(order.generation, environment, self.most_chars)
-        cited = sources(environment.objects()) if include_sources else ()
+        _insert_results(request.generation, environment, self.max_chars)
+        citations = sources(environment.objects()) if include_sources else ()
         texts: list[str] = []
-        async with aclosing(self.generate(order)) as generated:
-            async for events in generated:
+        async with aclosing(self.generate(request)) as batches:
+            async for events in batches:
                 texts += [each.text_delta for each in events if each.HasField("text_delta")]
                 if events and events[-1].HasField("done"):
-                    yield [*events[:-1], *self.end("".join(texts), cited, events[-1].done, used)]
+                    text, done = "".join(texts), events[-1].done
+                    yield [*events[:-1], *self.end(text, citations, done, usage)]
                 else:
                     yield events
 
     def end(
-        self, text: str, cited: tuple[Cited, ...], ended: chat_pb2.Done, used: chat_pb2.Usage
+        self,
+        text: str,
+        citations: tuple[Citation, ...],
+        done: chat_pb2.Done,
+        usage: chat_pb2.Usage,
     ) -> Events:
         """Return the last two events of a run."""
-        done = chat_pb2.Done()
-        done.CopyFrom(ended)
-        if used.ByteSize():
-            add(done.usage, used)
-        return [event(answered(text, cited), self.query_id), pb.RunEvent(done=done)]
+        total = chat_pb2.Done()
+        total.CopyFrom(done)
+        if usage.ByteSize():
+            add_usage(total.usage, usage)
+        response = output_events.response(text, citations)
+        return [output_events.event(response, self.query_id), pb.RunEvent(done=total)]
 
 
-def _inform(
-    generation: connector_pb2.GenerateMessageRequest, environment: Environment, most_chars: int
+def _insert_results(
+    generation: connector_pb2.GenerateMessageRequest, environment: Environment, max_chars: int
 ) -> None:
-    """Put what was found before the last words of the person: small models forget what is far."""
+    """Insert the results before the user's last message, where small models use them best."""
     parts = []
     if not environment.is_empty():
         objects = environment.objects()
-        parts = ["What was found:", passages(objects, most_chars)]
+        parts = ["What was found:", passages(objects, max_chars)]
         if sources(objects):
             parts.append(_CITE)
     if environment.errors:
-        parts += [*errors(environment), _NOT_ALL]
+        parts += [*errors(environment), _INCOMPLETE]
     if not parts:
         return
-    told = "\n\n".join(parts)
-    for turn in reversed(generation.messages):
-        if turn.role == chat_pb2.ROLE_USER:
-            first = chat_pb2.ContentPart(text=f"{told}\n\n")
-            rest = list(turn.parts)
-            del turn.parts[:]
-            turn.parts.extend([first, *rest])
-            _join(turn)
+    text = "\n\n".join(parts)
+    for message in reversed(generation.messages):
+        if message.role == chat_pb2.ROLE_USER:
+            first = chat_pb2.ContentPart(text=f"{text}\n\n")
+            rest = list(message.parts)
+            del message.parts[:]
+            message.parts.extend([first, *rest])
+            _join_texts(message)
             return
-    text = chat_pb2.ContentPart(text=told)
-    generation.messages.add(role=chat_pb2.ROLE_USER).parts.append(text)
+    part = chat_pb2.ContentPart(text=text)
+    generation.messages.add(role=chat_pb2.ROLE_USER).parts.append(part)
 
 
-def _join(turn: chat_pb2.Message) -> None:
-    """Make one part of the texts at the beginning: some providers take one only."""
-    if len(turn.parts) > 1 and turn.parts[1].HasField("text"):
-        turn.parts[0].text += turn.parts[1].text
-        del turn.parts[1]
+def _join_texts(message: chat_pb2.Message) -> None:
+    """Join the first two texts: some providers accept only one text part."""
+    if len(message.parts) > 1 and message.parts[1].HasField("text"):
+        message.parts[0].text += message.parts[1].text
+        del message.parts[1]

@@ -1,4 +1,4 @@
-"""The state of one run: what is asked, what was tried, what was found."""
+"""The state of one agent run: the question, the tools that ran, and their results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from heddle.tool.v1 import tool_pb2
 from heddle_runtime.frontend_payloads import written
 
 from heddle_orchestrator.agent.environment import Environment
-from heddle_orchestrator.prompt_processors.simple_augment import said
+from heddle_orchestrator.prompts.simple_augment import message_text
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """A tool that ran."""
+class PastRun:
+    """A tool that ran earlier in this run."""
 
     tool: str
     inputs: Mapping[str, Any]
@@ -24,31 +24,31 @@ class Past:
 
 @dataclass(slots=True)
 class State:
-    """Made for one run and dropped with it."""
+    """Belongs to one run and is dropped with it."""
 
     prompt: str
-    """What the person asks, in the last message of the role user."""
+    """The text of the last message of the role user."""
     messages: Sequence[chat_pb2.Message] = ()
-    """The conversation, that message included."""
+    """The conversation, including that message."""
     iterations: int = 0
-    """How many decisions were carried out."""
+    """How many decisions were executed."""
     environment: Environment = field(default_factory=Environment)
-    history: list[Past] = field(default_factory=list)
+    history: list[PastRun] = field(default_factory=list)
     fired: set[tuple[str, str]] = field(default_factory=set)
-    """The triggers that have run a tool: its binding, and the cause."""
+    """The triggers that have run a tool: its binding and the cause."""
     summaries: int = 0
-    """How often the environment was shortened."""
+    """How often the environment was summarised."""
 
     def used(self, tool: str) -> bool:
-        """Whether a tool has run, whatever came of it."""
+        """Return whether a tool has run, successfully or not."""
         return any(past.tool == tool for past in self.history)
 
-    def told(self) -> tool_pb2.TreeData:
+    def to_proto(self) -> tool_pb2.TreeData:
         """Return a copy for tools."""
         return tool_pb2.TreeData(
             user_prompt=self.prompt,
             iterations=self.iterations,
-            environment=self.environment.told(),
+            environment=self.environment.to_proto(),
             history=[
                 tool_pb2.PastRun(
                     tool=past.tool,
@@ -61,7 +61,9 @@ class State:
         )
 
 
-def begun(messages: Sequence[chat_pb2.Message]) -> State:
-    """Return the state of a run that answers a conversation."""
-    asked = (said(each) for each in reversed(messages) if each.role == chat_pb2.ROLE_USER)
-    return State(next(asked, ""), messages)
+def initial_state(messages: Sequence[chat_pb2.Message]) -> State:
+    """Return the state of a new run that answers a conversation."""
+    questions = (
+        message_text(each) for each in reversed(messages) if each.role == chat_pb2.ROLE_USER
+    )
+    return State(next(questions, ""), messages)

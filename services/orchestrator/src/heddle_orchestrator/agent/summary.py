@@ -1,4 +1,4 @@
-"""Shortening what was found."""
+"""Replaces the results of a run with a summary."""
 
 import json
 
@@ -6,47 +6,47 @@ import grpc
 from heddle.chat.v1 import chat_pb2
 from heddle_runtime.errors import HeddleError
 
-from heddle_orchestrator.agent.assessing import SUMMARY_ABOVE
-from heddle_orchestrator.agent.brief import passages, sources
-from heddle_orchestrator.agent.decision import SUMMARIZE, Answer, Ask, Question, message
+from heddle_orchestrator.agent.availability import SUMMARY_THRESHOLD_TOKENS
+from heddle_orchestrator.agent.context_builder import passages, sources
+from heddle_orchestrator.agent.decision import SUMMARIZE, Answer, AskModel, Question, message
 from heddle_orchestrator.agent.state import State
 
 _TOKENS_PER_WORD = 2
-_MOST_SOURCES = 200
-_MOST_CHARS = SUMMARY_ABOVE // 2
-"""Of a summary, whatever the model writes, and of what stays where it writes none."""
+_MAX_SOURCES = 200
+_MAX_CHARS = SUMMARY_THRESHOLD_TOKENS // 2
+"""Of a summary, and of the passages that replace it if the model fails."""
 
 
-async def summarize(request: Ask, state: State, max_length: int, most_chars: int) -> str:
-    """Put a summary in place of everything in the environment, and its sources with it.
+async def summarize(ask: AskModel, state: State, max_words: int, max_prompt_chars: int) -> str:
+    """Replace everything in the environment with a summary and its sources.
 
     Args:
-        request: Asks the model.
-        state: Whose environment.
-        max_length: Of the summary, in words.
-        most_chars: The longest prompt.
+        ask: Asks the model.
+        state: The environment's run.
+        max_words: The longest summary.
+        max_prompt_chars: The longest prompt.
 
     Returns:
-        The summary. Where the model fails it is the beginning of each object.
+        The summary. If the model fails, the beginning of each object.
     """
     environment = state.environment
     objects = environment.objects()
-    cited = [source.told() for source in sources(objects)[:_MOST_SOURCES]]
+    citations = [source.to_frontend() for source in sources(objects)[:_MAX_SOURCES]]
     task = (
-        f"Summarize the passages below in at most {max_length} words. Keep what answers this "
+        f"Summarize the passages below in at most {max_words} words. Keep what answers this "
         f"question, with its numbers and names: {state.prompt}"
     )
-    text = f"{passages(objects, most_chars)}\n\n{task}"
+    text = f"{passages(objects, max_prompt_chars)}\n\n{task}"
     question = Question(
-        [message(chat_pb2.ROLE_USER, text)], max_tokens=max_length * _TOKENS_PER_WORD
+        [message(chat_pb2.ROLE_USER, text)], max_tokens=max_words * _TOKENS_PER_WORD
     )
     try:
-        answer = await request(question)
+        answer = await ask(question)
     except (HeddleError, grpc.aio.AioRpcError, TimeoutError):
         answer = Answer()
-    said = " ".join(answer.text.split()[:max_length])
-    kept = said[:_MOST_CHARS] or passages(objects, _MOST_CHARS)
-    found = json.dumps({"summary": kept, "sources": cited}, ensure_ascii=False)
-    environment.replace(SUMMARIZE, "summary", [found])
+    summary = " ".join(answer.text.split()[:max_words])[:_MAX_CHARS]
+    summary = summary or passages(objects, _MAX_CHARS)
+    document = json.dumps({"summary": summary, "sources": citations}, ensure_ascii=False)
+    environment.replace(SUMMARIZE, "summary", [document])
     state.summaries += 1
-    return kept
+    return summary

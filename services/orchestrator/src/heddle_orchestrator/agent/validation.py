@@ -1,55 +1,55 @@
-"""Checking a choice against the tools that are there: what a model chooses is never trusted."""
+"""Validates decisions: the tools must be available, and their inputs must fit their schemas."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from heddle_runtime.frontend_payloads import written
 from heddle_runtime.json_schema import UncheckableError
 
 from heddle_orchestrator.agent.decision import (
-    MOST_AT_ONCE,
+    MAX_PARALLEL_CHOICES,
     Candidate,
     Choice,
     Decision,
     UndecidedError,
 )
 from heddle_orchestrator.agent.environment import members
-from heddle_orchestrator.agent.guard import RepeatGuard
-from heddle_orchestrator.agent.schemas import compiled
+from heddle_orchestrator.agent.repeat_detection import RepeatDetector
+from heddle_orchestrator.agent.schema_cache import compiled
 
-_LONGEST = 80
+_MAX_NAME_CHARS = 80
 
 
-def checked(decision: Decision, tools: Sequence[Candidate], guard: RepeatGuard) -> Decision:
-    """Return a decision with what of it can be carried out.
+def validated(decision: Decision, tools: Sequence[Candidate], detector: RepeatDetector) -> Decision:
+    """Return a decision with its valid choices only.
 
-    One tool that ends the run goes alone, and only if nothing else was chosen beside it.
+    A tool that ends the run is chosen only if no other choice is valid.
 
     Raises:
-        UndecidedError: Nothing of it can.
+        UndecidedError: No choice is valid.
     """
     if decision.idle:
         return decision
-    known = {each.name: each for each in tools}
-    kept: list[Choice] = []
-    wrong = ""
-    for made in decision.choices:
-        choice = Choice(made.tool, members(written(dict(made.inputs))))
-        problem = _problem(choice, known, guard)
-        if not problem and choice not in kept:
-            kept.append(choice)
-        wrong = wrong or problem
-    if not kept:
-        raise UndecidedError(wrong or "Nothing was chosen.")
-    running = [choice for choice in kept if not known[choice.tool].end]
-    chosen = tuple(running[:MOST_AT_ONCE]) if running else (kept[0],)
-    return Decision(chosen, decision.reason, decision.decider, decision.rejected)
+    by_name = {each.name: each for each in tools}
+    valid: list[Choice] = []
+    first_problem = ""
+    for each in decision.choices:
+        choice = Choice(each.tool, members(written(dict(each.inputs))))
+        problem = _problem(choice, by_name, detector)
+        if not problem and choice not in valid:
+            valid.append(choice)
+        first_problem = first_problem or problem
+    if not valid:
+        raise UndecidedError(first_problem or "Nothing was chosen.")
+    continuing = [choice for choice in valid if not by_name[choice.tool].end]
+    choices = tuple(continuing[:MAX_PARALLEL_CHOICES]) if continuing else (valid[0],)
+    return Decision(choices, decision.reason, decision.router, decision.rejected)
 
 
-def _problem(choice: Choice, known: dict[str, Candidate], guard: RepeatGuard) -> str:
-    """Return what is wrong with a choice, without its values: a model made them up."""
-    tool = known.get(choice.tool)
+def _problem(choice: Choice, by_name: Mapping[str, Candidate], detector: RepeatDetector) -> str:
+    """Return what is wrong with a choice. The text does not contain the values of its inputs."""
+    tool = by_name.get(choice.tool)
     if tool is None:
-        return f"{choice.tool[:_LONGEST]!r} is not available now."
+        return f"{choice.tool[:_MAX_NAME_CHARS]!r} is not available now."
     schema = compiled(tool.schema)
     try:
         errors = schema.errors(dict(choice.inputs)) if schema else []
@@ -57,7 +57,7 @@ def _problem(choice: Choice, known: dict[str, Candidate], guard: RepeatGuard) ->
         return f"The inputs of {tool.name!r} cannot be checked."
     if errors:
         error = min(errors, key=lambda each: len(each.instance_path))
-        place = ".".join(str(step)[:_LONGEST] for step in error.instance_path)
+        place = ".".join(str(step)[:_MAX_NAME_CHARS] for step in error.instance_path)
         where = f" at {place}" if place else ""
         return f"The inputs of {tool.name!r} break the rule {error.kind.name!r}{where}."
-    return guard.refuses(tool.tool, choice.inputs) if tool.bound is not None else ""
+    return detector.refuses(tool.tool, choice.inputs) if tool.bound is not None else ""

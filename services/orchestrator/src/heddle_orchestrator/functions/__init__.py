@@ -1,8 +1,8 @@
-"""Functions: what a model may call, running what it calls, and ending in an answer.
+"""Function calls: the model calls functions of its assistant until it answers.
 
-`offers` knows the functions of an assistant, `turn` what a model did in one round, `budget` when it
-is enough, `choice` what the client wishes, `replies` what the model reads of its calls; `rounds` is
-the loop over all of it.
+`tool_declarations` lists the functions, `tool_loop` runs the loop, `model_turn` collects the calls
+of one round, `tool_results` returns their results to the model, `budget` limits the run, and
+`tool_choice` applies the client's options.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -11,21 +11,21 @@ from dataclasses import dataclass
 
 from heddle.connector.v1 import connector_pb2
 
-from heddle_orchestrator.bindings import Bound, stop_on_failure
-from heddle_orchestrator.execution import Events, ToolRun, finished
 from heddle_orchestrator.functions.budget import Budget
-from heddle_orchestrator.functions.offers import Catalog
-from heddle_orchestrator.functions.rounds import Generate, Rounds
+from heddle_orchestrator.functions.tool_declarations import ToolCatalog
+from heddle_orchestrator.functions.tool_loop import Generate, ToolLoop
+from heddle_orchestrator.tools.bindings import BoundTool, stop_on_failure
+from heddle_orchestrator.tools.execution import Events, ToolRun, finished
 
-__all__ = ["Catalog", "Functions", "Generate", "Limits"]
+__all__ = ["Functions", "Generate", "Limits", "ToolCatalog"]
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may spend on functions."""
+    """Limits of a run with function calls."""
 
     rounds: int
-    """Of calls, where the assistant says nothing else."""
+    """Of calls, unless the assistant sets a limit."""
     seconds: float
     tokens: int
     prompt_chars: int
@@ -34,40 +34,40 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """Lets models call what assistants offer them."""
+    """Lets models call the functions of their assistants."""
 
-    catalog: Catalog
+    catalog: ToolCatalog
     limits: Limits
 
-    def answering(
-        self, generate: Generate, run: ToolRun, bound: Sequence[Bound], called: list[Bound]
+    def generate_with_tools(
+        self, generate: Generate, run: ToolRun, bound: Sequence[BoundTool], called: list[BoundTool]
     ) -> Generate:
-        """Return a way of asking the model that lets it call functions.
+        """Return a function that asks the model and lets it call functions.
 
         Args:
-            generate: Asks the model once.
+            generate: Sends one request to the model.
             run: Runs the tools.
             bound: The bindings that the model may call.
-            called: Gets every call, and what became of it.
+            called: Collects every call with its outcome.
         """
 
         async def answer(
-            order: connector_pb2.GenerateWholeMessageRequest,
+            request: connector_pb2.GenerateWholeMessageRequest,
         ) -> AsyncGenerator[Events]:
             assistant = run.request.assistant
-            taken = [function.name for function in order.generation.functions]
-            offers = await self.catalog.offers(assistant, bound, taken, run.context)
-            stop_on_failure(offers.failed)
-            if told := [*offers.failed, *offers.held_back]:
-                yield [finished(each) for each in told]
+            taken = [function.name for function in request.generation.functions]
+            tools = await self.catalog.declarations(assistant, bound, taken, run.context)
+            stop_on_failure(tools.failed)
+            if incomplete := [*tools.failed, *tools.held_back]:
+                yield [finished(each) for each in incomplete]
             budget = Budget(
                 rounds=assistant.max_tool_rounds or self.limits.rounds,
                 seconds=self.limits.seconds,
                 tokens=self.limits.tokens,
             )
-            rounds = Rounds(generate, run, offers, budget, self.limits.prompt_chars, called)
-            async with aclosing(rounds.events(order)) as happened:
-                async for events in happened:
+            loop = ToolLoop(generate, run, tools, budget, self.limits.prompt_chars, called)
+            async with aclosing(loop.events(request)) as batches:
+                async for events in batches:
                     yield events
 
         return answer

@@ -1,50 +1,50 @@
-"""When a model has called enough."""
+"""Limits on the function calls of a run."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 
 from heddle.chat.v1 import chat_pb2
 
-from heddle_orchestrator.call import Call
+from heddle_orchestrator.tools.function_call import FunctionCall
 
-_MOST_ALIKE = 3
-_MOST_ERRORS = 10
+_MAX_EQUAL_CALLS = 3
+_MAX_ERRORS = 10
 
 
 @dataclass(slots=True)
 class Budget:
-    """What a run may still spend on functions."""
+    """The calls, time and tokens that a run has left."""
 
     rounds: int
     """Of calls."""
     seconds: float
-    """That its functions may take."""
+    """For functions."""
     tokens: int
-    """That its models may read and write."""
+    """For models."""
     stopped: str = ""
-    """Why it is enough, in a phrase for the person who waits. Empty while it is not."""
-    _alike: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Why the run must end, in a phrase for the user. Empty while it may go on."""
+    _equal_calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     _errors: int = 0
 
-    def refuses(self, call: Call) -> bool:
-        """Take a call into account; say whether it was made too often to be run again."""
+    def refuses(self, call: FunctionCall) -> bool:
+        """Count a call. Return whether the same call was made too often."""
         key = call.key
-        self._alike[key] += 1
-        if self._alike[key] < _MOST_ALIKE:
+        self._equal_calls[key] += 1
+        if self._equal_calls[key] < _MAX_EQUAL_CALLS:
             return False
         self.stopped = (
-            f"stopped: {call.name} was called {_MOST_ALIKE} times with the same arguments"
+            f"stopped: {call.name} was called {_MAX_EQUAL_CALLS} times with the same arguments"
         )
         return True
 
     def take_outcome(self, *, failed: bool) -> None:
-        """Take the end of a call into account."""
+        """Count the outcome of a call."""
         self._errors = self._errors + 1 if failed else 0
-        if self._errors >= _MOST_ERRORS:
-            self.stopped = f"stopped: {_MOST_ERRORS} calls in a row failed"
+        if self._errors >= _MAX_ERRORS:
+            self.stopped = f"stopped: {_MAX_ERRORS} calls in a row failed"
 
     def take_round(self, seconds: float) -> None:
-        """Take a round of calls into account."""
+        """Count a round of calls."""
         self.rounds -= 1
         self.seconds -= seconds
         if self.rounds <= 0:
@@ -53,10 +53,10 @@ class Budget:
             self._stop("stopped: the time for functions is used up")
 
     def take_tokens(self, usage: chat_pb2.Usage) -> None:
-        """Take a model's answer into account."""
+        """Count the tokens of an answer."""
         self.tokens -= usage.prompt_tokens + usage.completion_tokens
         if self.tokens <= 0:
             self._stop("stopped: the tokens of the run are used up")
 
-    def _stop(self, why: str) -> None:
-        self.stopped = self.stopped or why
+    def _stop(self, reason: str) -> None:
+        self.stopped = self.stopped or reason

@@ -1,1 +1,1 @@
-"""What answers consume: counted here, recorded by the usage service, held against quotas."""
+"""Counts the tokens of answers, records them in the usage service, and checks quotas."""

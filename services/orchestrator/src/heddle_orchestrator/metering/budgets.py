@@ -1,4 +1,4 @@
-"""Refusing to answer when a quota is used up."""
+"""Refuses to answer if a quota is used up."""
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.errors import ResourceExhaustedError
@@ -10,38 +10,38 @@ _USED_UP = "The assistant has spent what its quota allows. Its owner can raise t
 
 
 class Budget:
-    """What an assistant may still spend, as far as this process can know."""
+    """What an assistant may still spend, as far as this process knows."""
 
-    __slots__ = ("_base", "_left", "_price", "_problem", "_tally")
+    __slots__ = ("_baseline", "_counter", "_left", "_price", "_problem")
 
-    def __init__(self, assistant: str, quota: pb.Quota, meter: Meter, asked: float) -> None:
+    def __init__(self, assistant: str, quota: pb.Quota, meter: Meter, started: float) -> None:
         self._left = (quota.limit_micros - quota.spent_micros) * _MICROS
         self._price = quota.price
         self._problem = quota.problem
-        self._tally = meter.tally(assistant)
-        self._base = self._tally.told_by(asked)
+        self._counter = meter.counter(assistant)
+        self._baseline = self._counter.recorded_by(started)
 
     def check(self) -> None:
-        """Refuse to go on if nothing is left.
+        """Raise an error if nothing is left.
 
-        What this process counted and the quota does not know of yet is held against it, at the
-        price of the assistant's own model.
+        Tokens that this process counted and the quota does not contain yet are charged at the price
+        of the assistant's own model.
 
         Raises:
-            ResourceExhaustedError: Nothing is left, or nobody can tell how much.
+            ResourceExhaustedError: Nothing is left, or the quota cannot be computed.
         """
-        more = self._tally.seen.minus(self._base)
+        uncounted = self._counter.counted.minus(self._baseline)
         spent = (
-            (more.prompt - more.cached) * self._price.input_micros
-            + more.cached * self._price.cached_input_micros
-            + more.completion * self._price.output_micros
+            (uncounted.prompt - uncounted.cached) * self._price.input_micros
+            + uncounted.cached * self._price.cached_input_micros
+            + uncounted.completion * self._price.output_micros
         )
         if spent >= self._left:
             raise ResourceExhaustedError(self._problem or _USED_UP, quota="assistant")
 
 
-def budget(response: pb.GetAssistantResponse, meter: Meter, asked: float) -> Budget | None:
-    """Return the budget of an assistant that was asked for at a moment, None without a quota."""
+def budget(response: pb.GetAssistantResponse, meter: Meter, started: float) -> Budget | None:
+    """Return the budget of an assistant whose reading began at `started`; None without a quota."""
     if not response.HasField("quota"):
         return None
-    return Budget(response.assistant.id, response.quota, meter, asked)
+    return Budget(response.assistant.id, response.quota, meter, started)

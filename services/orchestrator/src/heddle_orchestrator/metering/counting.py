@@ -1,4 +1,4 @@
-"""Counting one answer, however it ends."""
+"""Counts one answer, also if it fails or is cancelled."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,30 +9,30 @@ from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 
 from heddle_orchestrator.metering.meter import Key, Meter
-from heddle_orchestrator.metering.tally import Tokens
+from heddle_orchestrator.metering.usage_counter import Tokens
 
-_MOST = 100_000_000
-"""Tokens of one answer that are believed."""
-_LEFT = (asyncio.CancelledError, GeneratorExit)
+_MAX_TOKENS = 100_000_000
+"""Of one answer. Larger numbers of a provider are ignored."""
+_CANCELLED = (asyncio.CancelledError, GeneratorExit)
 
 
 def counting(meter: Meter, request: pb.RunCompletionRequest, assistant: Assistant) -> "Counting":
-    """Return what counts the answer to a request, from before the model is asked.
+    """Return a context manager that counts the answer of one request to a model.
 
-    Use as `with counting(…) as counted:`, and keep `counted.last` up to date.
+    Use as `with counting(…) as counted:`, and store the latest events in `counted.last`.
     """
-    kept = request.HasField("assistant_reference")
-    charged = assistant.id if kept else request.charged_to
+    stored = request.HasField("assistant_reference")
+    charged = assistant.id if stored else request.charged_to
     return Counting(meter, charged, assistant)
 
 
 class Counting:
-    """An answer that is under way."""
+    """An unfinished answer."""
 
     __slots__ = ("_assistant", "_charged", "_meter", "last")
 
     last: Sequence[pb.RunEvent]
-    """What happened last."""
+    """The latest events."""
 
     def __init__(self, meter: Meter, charged: str, assistant: Assistant) -> None:
         self._meter = meter
@@ -51,8 +51,8 @@ class Counting:
             done = ending.done
             key = self._key(done.substitute)
             self._meter.add(key, _tokens(done.usage) if done.HasField("usage") else None)
-        elif ending is not None or (kind is not None and issubclass(kind, _LEFT)):
-            # Something was made, or may have been: a provider that refuses makes nothing.
+        elif ending is not None or (kind is not None and issubclass(kind, _CANCELLED)):
+            # The provider generated tokens, or may have: only a rejected request has none.
             self._meter.add(self._key(""), None)
 
     def _key(self, substitute: str) -> Key:
@@ -64,8 +64,8 @@ class Counting:
 
 
 def _tokens(usage: chat_pb2.Usage) -> Tokens | None:
-    """Return what a provider says that an answer took, None if that cannot be."""
+    """Return the provider's token counts, None if they are not plausible."""
     prompt, completion = usage.prompt_tokens, usage.completion_tokens
-    if not (0 <= prompt <= _MOST and 0 <= completion <= _MOST):
+    if not (0 <= prompt <= _MAX_TOKENS and 0 <= completion <= _MAX_TOKENS):
         return None
     return Tokens(prompt, min(max(0, usage.cached_tokens), prompt), completion)

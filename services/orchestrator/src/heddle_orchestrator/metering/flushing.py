@@ -1,4 +1,4 @@
-"""Telling the usage service what was counted, in the background."""
+"""Records counted usage in the usage service, in the background."""
 
 import asyncio
 import contextlib
@@ -13,21 +13,21 @@ from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import InvalidRequestError, from_rpc
 from heddle_runtime.service_credentials import ServiceCredentials
 
-from heddle_orchestrator.metering.meter import LARGEST_BATCH, Meter
+from heddle_orchestrator.metering.meter import MAX_BATCH, Meter
 
 if TYPE_CHECKING:
     from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
 
 log = structlog.get_logger(__name__)
-_TIMEOUT = 5.0
+_TIMEOUT_SECONDS = 5.0
 
 
 @asynccontextmanager
 async def flushing(
-    service: "UsageServiceAsyncStub", meter: Meter, acting: ServiceCredentials, seconds: float
+    service: "UsageServiceAsyncStub", meter: Meter, credentials: ServiceCredentials, seconds: float
 ) -> AsyncGenerator[None]:
-    """Record what `meter` counts every so many seconds, and what is left when the block is."""
-    flusher = _Flusher(service, meter, acting)
+    """Record the counts of `meter` every `seconds` seconds, and at the end of the block."""
+    flusher = _Flusher(service, meter, credentials)
     task = asyncio.create_task(flusher.run(seconds))
     try:
         yield
@@ -39,51 +39,52 @@ async def flushing(
 
 
 class _Flusher:
-    """Sends batches, and a failed one again."""
+    """Sends batches, and repeats a failed one."""
 
     def __init__(
-        self, service: "UsageServiceAsyncStub", meter: Meter, acting: ServiceCredentials
+        self, service: "UsageServiceAsyncStub", meter: Meter, credentials: ServiceCredentials
     ) -> None:
         self._service = service
         self._meter = meter
-        self._acting = acting
+        self._credentials = credentials
         self._failing = False
 
     async def run(self, seconds: float) -> None:
-        """Send what there is, again and again."""
+        """Send batches until cancelled."""
         while True:
             await asyncio.sleep(seconds)
             try:
                 await self.flush()
-            except Exception:  # nobody waits for this task: it must not end unnoticed
-                log.exception("usage cannot be recorded now; it is kept")
+            except Exception:  # nothing awaits this task: an error must not end it
+                log.exception("usage not recorded, will be retried")
 
     async def flush(self, *, everything: bool = False) -> None:
-        """Send all that there is, until something fails.
+        """Send all counts, until a batch fails.
 
-        Unless `everything` is asked for, what is counted meanwhile can wait.
+        Args:
+            everything: Whether counts that arrive meanwhile are sent too.
         """
         more = True
         while more and (entries := self._meter.batch()):
-            more = everything or len(entries) == LARGEST_BATCH
+            more = everything or len(entries) == MAX_BATCH
             request = pb.RecordUsageRequest(recorder=self._meter.recorder, entries=entries)
             try:
-                with self._acting.itself():
-                    await self._service.RecordUsage(request, **new_call_options(_TIMEOUT))
+                with self._credentials.as_service():
+                    await self._service.RecordUsage(request, **new_call_options(_TIMEOUT_SECONDS))
             except grpc.aio.AioRpcError as failure:
                 error = from_rpc(failure)
                 if not isinstance(error, InvalidRequestError):
-                    self._tell(error.message)
+                    self._report(error.message)
                     return
-                # It would be refused for ever, and everything behind it would wait.
-                wrong = [f"{v.field}: {v.description}" for v in error.violations]
-                log.error("usage is lost: it was refused", entries=len(entries), problems=wrong)  # noqa: TRY400 - what is wrong is told
+                # Retrying would fail again and block all later batches.
+                problems = [f"{v.field}: {v.description}" for v in error.violations]
+                log.error("usage lost: rejected", entries=len(entries), problems=problems)  # noqa: TRY400 - the problems say more than a traceback
             self._meter.recorded()
         if self._failing:
-            log.info("usage is recorded again")
+            log.info("usage recorded again")
             self._failing = False
 
-    def _tell(self, cause: str) -> None:
+    def _report(self, cause: str) -> None:
         if not self._failing:
-            log.warning("usage cannot be recorded now; it is kept", cause=cause)
+            log.warning("usage not recorded, will be retried", cause=cause)
         self._failing = True

@@ -1,13 +1,13 @@
-"""The ways of running an assistant's tools, by name."""
+"""Strategies for running an assistant's tools, by name."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
-from heddle_orchestrator.bindings import Bound
-from heddle_orchestrator.execution import Events, ToolRun
 from heddle_orchestrator.strategies.agent import ROUTING, Routing
 from heddle_orchestrator.strategies.parallel import Parallel
 from heddle_orchestrator.strategies.sequential import Sequential
+from heddle_orchestrator.tools.bindings import BoundTool
+from heddle_orchestrator.tools.execution import Events, ToolRun
 
 DEFAULT = Parallel.name
 
@@ -16,7 +16,7 @@ __all__ = ["DEFAULT", "STRATEGIES", "Routing", "Strategy"]
 
 
 class Strategy(Protocol):
-    """A way of running tools."""
+    """Runs the tools that fill slots."""
 
     @property
     def name(self) -> str:
@@ -24,10 +24,10 @@ class Strategy(Protocol):
 
     @property
     def description(self) -> str:
-        """What it does, in one sentence."""
+        """One sentence about the strategy."""
 
-    def run(self, run: ToolRun, bound: Sequence[Bound]) -> AsyncGenerator[Events]:
-        """Run the tools, leave the outcomes in `bound`, yield what happens."""
+    def run(self, run: ToolRun, bound: Sequence[BoundTool]) -> AsyncGenerator[Events]:
+        """Run the tools, store the outcomes in `bound`, and yield the events."""
 
 
 _ALL: tuple[Strategy, ...] = (*ROUTING, Parallel(), Sequential())

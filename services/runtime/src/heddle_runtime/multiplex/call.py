@@ -1,4 +1,4 @@
-"""One call through a pipe, seen from the client."""
+"""The client's end of one multiplexed call."""
 
 import asyncio
 import time
@@ -13,21 +13,21 @@ from heddle_runtime.deadlines import Deadlines
 from heddle_runtime.errors import DeadlineError, HeddleError, failed_rpc, to_rpc
 
 WINDOW = 256 * 1024
-"""Bytes of messages that may wait for the reader of one call."""
+"""Bytes of messages that the server may send before the reader of a call has read them."""
 
 
-class Pipe(Protocol):
-    """What a call needs of the pipe that it goes through."""
+class Stream(Protocol):
+    """The part of a stream that its calls use."""
 
     def grant(self, number: int, size: int) -> None:
-        """Tell the server that there is room for `size` more bytes."""
+        """Allow the server to send `size` more bytes."""
 
-    def drop(self, number: int, *, told: bool) -> None:
-        """Forget a call that is over; tell the server unless it knows."""
+    def drop(self, number: int, *, notify: bool) -> None:
+        """Remove a call that has ended. `notify` says whether to cancel it at the server."""
 
 
 class MultiplexedCall:
-    """A call that was opened: an asynchronous iterator over its responses."""
+    """An open call: an asynchronous iterator over its responses."""
 
     __slots__ = (
         "_deadline",
@@ -37,20 +37,20 @@ class MultiplexedCall:
         "_messages",
         "_number",
         "_open",
-        "_pipe",
         "_read",
+        "_stream",
         "_waiter",
     )
 
     def __init__(
         self,
-        pipe: Pipe,
+        stream: Stream,
         number: int,
         timeout: float,
         deadlines: Deadlines,
         decode: Callable[[bytes], Any],
     ) -> None:
-        self._pipe = pipe
+        self._stream = stream
         self._number = number
         self._decode = decode
         self._messages: deque[bytes] = deque()
@@ -63,7 +63,7 @@ class MultiplexedCall:
         deadlines.add(self, self._deadline)
 
     def time_remaining(self) -> float:
-        """Return the seconds that are left."""
+        """Return the seconds until the deadline."""
         return max(0.0, self._deadline - time.monotonic())
 
     def __aiter__(self) -> "MultiplexedCall":
@@ -78,7 +78,7 @@ class MultiplexedCall:
             self._waiter = asyncio.get_running_loop().create_future()
             try:
                 await self._waiter
-            except asyncio.CancelledError:  # its reader's, who will not come back
+            except asyncio.CancelledError:  # the reader was cancelled and reads no more
                 self.cancel()
                 raise
         message = self._messages.popleft()
@@ -87,48 +87,48 @@ class MultiplexedCall:
             return self._decode(message)
         except DecodeError:
             self.cancel()
-            raise to_rpc(HeddleError("The service's answer cannot be decoded.")) from None
+            raise to_rpc(HeddleError("The service's response cannot be decoded.")) from None
 
     def receive(self, frame: pb.AnswerFrame) -> None:
-        """Take what the server says about this call."""
+        """Process a frame from the server."""
         if frame.HasField("message"):
             self._messages.append(frame.message)
         if frame.end:
-            self._finish(failed_rpc(frame.error) if frame.HasField("error") else None, told=True)
+            self._finish(failed_rpc(frame.error) if frame.HasField("error") else None, notify=False)
         self._wake()
 
     def fail(self, error: HeddleError) -> None:
-        """End the call, because its pipe ended."""
-        self._finish(to_rpc(error), told=True)
+        """End the call because its stream ended."""
+        self._finish(to_rpc(error), notify=False)
         self._wake()
 
     def cancel(self) -> bool:
-        """Tell the server that nobody waits any more. Return whether anybody had."""
+        """Cancel the call at the server. Return whether it was open."""
         was_open = self._open
         if was_open:
             self._messages.clear()
-            self._finish(asyncio.CancelledError(), told=False)  # as a call of grpc's own says it
+            self._finish(asyncio.CancelledError(), notify=True)  # what a cancelled gRPC call raises
             self._wake()
         return was_open
 
     def expire(self) -> None:
-        """End the call, as its time is up."""
-        self._finish(to_rpc(DeadlineError("The time of the call ran out.")), told=False)
+        """End the call because its deadline has passed."""
+        self._finish(to_rpc(DeadlineError("The deadline of the call has passed.")), notify=True)
         self._wake()
 
-    def _finish(self, error: BaseException | None, *, told: bool) -> None:
+    def _finish(self, error: BaseException | None, *, notify: bool) -> None:
         self._open = False
         self._error = error
         self._deadlines.discard(self)
-        self._pipe.drop(self._number, told=told)
+        self._stream.drop(self._number, notify=notify)
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     def _acknowledge(self, size: int) -> None:
-        # In large portions: each is a frame.
+        # Grant credit in large portions, because each grant is a frame.
         self._read += size
         if self._open and self._read >= WINDOW // 2:
-            self._pipe.grant(self._number, self._read)
+            self._stream.grant(self._number, self._read)
             self._read = 0

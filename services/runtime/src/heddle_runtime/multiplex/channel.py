@@ -1,4 +1,4 @@
-"""A channel whose calls go through pipes, if the server has them."""
+"""A channel that sends calls over multiplexed streams if the server offers them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,41 +11,40 @@ from heddle.multiplex.v1 import multiplex_pb2_grpc as pb_grpc
 
 from heddle_runtime.errors import HeddleError, to_rpc
 from heddle_runtime.multiplex.call import MultiplexedCall
-from heddle_runtime.multiplex.client import ClientStream, Metadata, carries
+from heddle_runtime.multiplex.client import ClientStream, Metadata, can_carry
 
-LARGEST_REQUEST = 64 * 1024
-FULL = 100
-"""Calls in a pipe from which on another one is opened, perhaps to another replica."""
-MOST_PIPES = 8
-RETRY_AFTER = 1.0
-RETRY_AFTER_NO = 60.0
-"""Seconds until a server that has no pipes is asked again: it may have been replaced."""
+MAX_REQUEST_BYTES = 64 * 1024
+CALLS_PER_STREAM = 100
+"""Calls on a stream from which on another stream is opened, perhaps to another replica."""
+MAX_STREAMS = 8
+RETRY_SECONDS = 1.0
+RETRY_UNSUPPORTED_SECONDS = 60.0
+"""Seconds until a server without multiplexing is tried again, as it may have been replaced."""
 
 
 class MultiplexedChannel(grpc.aio.Channel):
-    """Sends calls through a pipe that is open; without one, as calls of their own.
+    """Sends calls over an open stream, and as plain gRPC calls if there is none.
 
-    Also large requests, calls without a deadline and those that stream requests go as calls of
-    their own.
+    Large requests, calls without a deadline and calls that stream requests are always plain.
     """
 
     def __init__(self, channel: grpc.aio.Channel, safe: AbstractSet[str] = frozenset()) -> None:
         """Use `channel` for everything.
 
         Args:
-            channel: Where the server is.
-            safe: The paths of unary methods that may be repeated when a pipe broke.
+            channel: The connection to the server.
+            safe: The paths of unary methods that may be repeated when a stream broke.
         """
         self._channel = channel
         self._safe = safe
-        self._pipes: list[ClientStream] = []
+        self._streams: list[ClientStream] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._opening = False
         self._closed = False
-        self._again_at = 0.0
-        self._tried = asyncio.Event()
+        self._retry_at = 0.0
+        self._attempted = asyncio.Event()
 
-    def unary_unary(  # type: ignore[override] # what generated code asks for, and no more
+    def unary_unary(  # type: ignore[override] # only what generated code uses
         self,
         method: str,
         request_serializer: Callable[[Any], bytes],
@@ -112,18 +111,18 @@ class MultiplexedChannel(grpc.aio.Channel):
         await self._channel.wait_for_state_change(last_observed_state)
 
     async def channel_ready(self) -> None:
-        """Wait until there is a connection, and a pipe if the server has pipes."""
+        """Wait until there is a connection, and a stream if the server offers multiplexing."""
         await self._channel.channel_ready()
-        self._again_at = 0.0  # the server is there; whether it has pipes is to be found out
-        if self._pipe() is None:
-            self._tried.clear()
-            await self._tried.wait()
+        self._retry_at = 0.0  # the server is there; try multiplexing at once
+        if self._pick_stream() is None:
+            self._attempted.clear()
+            await self._attempted.wait()
 
     async def close(self, grace: float | None = None) -> None:
         """End all calls and the connection, after `grace` seconds at the latest."""
         self._closed = True
-        for pipe in self._pipes:
-            pipe.leave()
+        for stream in self._streams:
+            stream.drain()
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=grace or 0)
             for task in late:
@@ -143,70 +142,70 @@ class MultiplexedChannel(grpc.aio.Channel):
         encode: Callable[[Any], bytes],
         decode: Callable[[bytes], Any],
     ) -> Callable[[Message, float | None, Metadata], MultiplexedCall | None]:
-        """Return what opens a call of `method` in a pipe; None if it has to go another way."""
+        """Return a function that opens a call on a stream, or returns None for a plain call."""
         ours = method.startswith("/heddle.")
 
         def open_call(
             request: Message, timeout: float | None, metadata: Metadata
         ) -> MultiplexedCall | None:
-            if timeout is None or timeout <= 0 or not ours or not carries(metadata):
+            if timeout is None or timeout <= 0 or not ours or not can_carry(metadata):
                 return None
-            pipe = self._pipe()
-            if pipe is None:
+            carrier = self._pick_stream()
+            if carrier is None:
                 return None
             encoded = encode(request)
-            if len(encoded) > LARGEST_REQUEST:
+            if len(encoded) > MAX_REQUEST_BYTES:
                 return None
-            return pipe.open(method, encoded, timeout, metadata, decode)
+            return carrier.open(method, encoded, timeout, metadata, decode)
 
         return open_call
 
-    def _pipe(self) -> ClientStream | None:
-        for pipe in self._pipes:
-            if len(pipe.calls) < FULL:
-                return pipe
-        if len(self._pipes) < MOST_PIPES and not self._opening and not self._closed:
+    def _pick_stream(self) -> ClientStream | None:
+        for stream in self._streams:
+            if len(stream.calls) < CALLS_PER_STREAM:
+                return stream
+        if len(self._streams) < MAX_STREAMS and not self._opening and not self._closed:
             loop = asyncio.get_running_loop()
-            if loop.time() >= self._again_at:
+            if loop.time() >= self._retry_at:
                 self._opening = True
                 task = loop.create_task(self._carry())
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
-        return min(self._pipes, key=lambda pipe: len(pipe.calls), default=None)
+        return min(self._streams, key=lambda stream: len(stream.calls), default=None)
 
     async def _carry(self) -> None:
-        """Open a pipe, and run it until it ends."""
-        stream = pb_grpc.MultiplexServiceStub(self._channel).Carry()
+        """Open a stream, and run it until it ends."""
+        call = pb_grpc.MultiplexServiceStub(self._channel).Carry()
         try:
-            hello = await stream.read()
+            hello = await call.read()
             if hello is grpc.aio.EOF:
-                self._pause(RETRY_AFTER)
+                self._pause(RETRY_SECONDS)
                 return
             self._opening = False
-            pipe = ClientStream(stream)
-            self._pipes.append(pipe)
-            self._tried.set()
-            await pipe.run(lambda: self._retire(pipe))
+            stream = ClientStream(call)
+            self._streams.append(stream)
+            self._attempted.set()
+            await stream.run(lambda: self._retire(stream))
         except grpc.aio.AioRpcError as error:
             absent = error.code() == grpc.StatusCode.UNIMPLEMENTED
-            self._pause(RETRY_AFTER_NO if absent else RETRY_AFTER)
+            self._pause(RETRY_UNSUPPORTED_SECONDS if absent else RETRY_SECONDS)
         finally:
             self._opening = False
-            self._tried.set()
-            stream.cancel()
+            self._attempted.set()
+            call.cancel()
 
     def _pause(self, seconds: float) -> None:
-        self._again_at = asyncio.get_running_loop().time() + seconds
+        self._retry_at = asyncio.get_running_loop().time() + seconds
 
-    def _retire(self, pipe: ClientStream) -> None:
-        if pipe in self._pipes:
-            self._pipes.remove(pipe)
+    def _retire(self, stream: ClientStream) -> None:
+        if stream in self._streams:
+            self._streams.remove(stream)
 
 
 async def _only(call: MultiplexedCall) -> Any:  # noqa: ANN401 - the method's own response
     try:
         async for response in call:
             return response
-        raise to_rpc(HeddleError("The service gave no answer."))
+        raise to_rpc(HeddleError("The service sent no response."))
     finally:
         call.cancel()

@@ -1,4 +1,4 @@
-"""The client's end of a pipe."""
+"""The client's end of a multiplexed stream."""
 
 import asyncio
 import itertools
@@ -20,20 +20,20 @@ if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
 
 Metadata = Sequence[tuple[str, str]]
 _FIELDS = {REQUEST_ID: "request_id", AUTHORIZATION: "authorization", TRACE: "traceparent"}
-_LONGEST_TIMEOUT = 4_000_000  # seconds; more milliseconds do not fit the field
-_BROKEN = "The connection to a service behind this one broke. Try again later."
+_MAX_TIMEOUT_SECONDS = 4_000_000  # seconds; more milliseconds do not fit the field
+_BROKEN = "The connection to another service was lost. Try again later."
 
 
 class ClientStream:
-    """One stream that carries calls."""
+    """A stream that carries many calls."""
 
     def __init__(self, stream: "Stream") -> None:
         self.calls: dict[int, MultiplexedCall] = {}
         self._stream = stream
-        self._outbox = SendQueue[pb.CarryRequest](pb.CarryRequest)
+        self._send_queue = SendQueue[pb.CarryRequest](pb.CarryRequest)
         self._deadlines = Deadlines()
         self._numbers = itertools.count(1)
-        self._left = False
+        self._draining = False
 
     def open(
         self,
@@ -47,38 +47,38 @@ class ClientStream:
         number = next(self._numbers)
         call = MultiplexedCall(self, number, timeout, self._deadlines, decode)
         self.calls[number] = call
-        frame = self._outbox.filling(len(request)).frames.add(call=number)
+        frame = self._send_queue.batch(len(request)).frames.add(call=number)
         opened = frame.open
         opened.method = method
         opened.request = request
-        opened.timeout_ms = max(1, int(min(timeout, _LONGEST_TIMEOUT) * 1000))
+        opened.timeout_ms = max(1, int(min(timeout, _MAX_TIMEOUT_SECONDS) * 1000))
         opened.credit = WINDOW
         for key, value in metadata:
             setattr(opened, _FIELDS[key], value)
         return call
 
     def grant(self, number: int, size: int) -> None:
-        """Tell the server that there is room for `size` more bytes."""
-        self._outbox.filling().frames.add(call=number, credit=size)
+        """Allow the server to send `size` more bytes."""
+        self._send_queue.batch().frames.add(call=number, credit=size)
 
-    def drop(self, number: int, *, told: bool) -> None:
-        """Forget a call that is over; tell the server unless it knows."""
+    def drop(self, number: int, *, notify: bool) -> None:
+        """Remove a call that has ended. `notify` says whether to cancel it at the server."""
         self.calls.pop(number, None)
-        if not told:
-            self._outbox.filling().frames.add(call=number, cancel=True)
-        if self._left:
+        if notify:
+            self._send_queue.batch().frames.add(call=number, cancel=True)
+        if self._draining:
             self._close_if_idle()
 
-    def leave(self) -> None:
-        """Close the pipe as soon as its last call is over. Nobody may open another."""
-        self._left = True
+    def drain(self) -> None:
+        """Close the stream when its last call ends. No new call may be opened."""
+        self._draining = True
         self._close_if_idle()
 
-    async def run(self, on_leaving: Callable[[], None]) -> None:
-        """Carry until the stream ends, then fail the calls that it leaves behind.
+    async def run(self, on_drain: Callable[[], None]) -> None:
+        """Carry calls until the stream ends, then fail the calls that are still open.
 
         Args:
-            on_leaving: Called when the server wants no more calls in this pipe.
+            on_drain: Called when the server accepts no new calls on this stream.
 
         Raises:
             AioRpcError: The stream broke.
@@ -90,24 +90,24 @@ class ClientStream:
                     if call := self.calls.get(frame.call):
                         call.receive(frame)
                 if response.leaving:
-                    on_leaving()
-                    self.leave()
+                    on_drain()
+                    self.drain()
         finally:
-            on_leaving()
+            on_drain()
             writing.cancel()
             for call in list(self.calls.values()):
                 call.fail(UnavailableError(_BROKEN))
             await asyncio.gather(writing, return_exceptions=True)
 
     async def _write(self) -> None:
-        await self._outbox.run(self._stream.write)
+        await self._send_queue.run(self._stream.write)
         await self._stream.done_writing()
 
     def _close_if_idle(self) -> None:
         if not self.calls:
-            self._outbox.close()
+            self._send_queue.close()
 
 
-def carries(metadata: Metadata) -> bool:
-    """Return whether a pipe has a place for all of `metadata`."""
+def can_carry(metadata: Metadata) -> bool:
+    """Return whether a multiplexed call can carry all of `metadata`."""
     return all(key in _FIELDS for key, _ in metadata)

@@ -1,4 +1,4 @@
-"""What a server offers through its pipes: the same methods, behind the same checks."""
+"""The methods that a server offers on multiplexed streams, behind the same checks as over gRPC."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Method:
     """One method of a servicer."""
 
     behavior: Any
-    """Takes a request and a context; see `heddle_runtime.server_interceptor`."""
+    """A function of a request and a context; see `heddle_runtime.server_interceptor`."""
     streaming: bool
     encode: Callable[[Any], bytes]
     _decode: Callable[[bytes], Any]
@@ -28,7 +28,7 @@ class Method:
         """Return the request.
 
         Raises:
-            InvalidRequestError: These bytes are none.
+            InvalidRequestError: The bytes cannot be decoded.
         """
         try:
             return self._decode(request)
@@ -37,18 +37,18 @@ class Method:
 
 
 class Methods(dict[str, Method]):
-    """The methods by path. Stands where generated code wants a server."""
+    """The methods by path. Generated code registers servicers here as it does at a server."""
 
     def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
-        """Ignore what `add_registered_method_handlers` is told as well."""
+        """Ignore what `add_registered_method_handlers` is notify as well."""
 
     def add_registered_method_handlers(
         self, service: str, handlers: "Mapping[str, grpc.RpcMethodHandler[Any, Any]]"
     ) -> None:
-        """Take the methods of a servicer. Called by generated code."""
+        """Add the methods of a servicer. Called by generated code."""
         for name, handler in handlers.items():
             path = f"/{service}/{name}"
-            if handler.request_streaming:  # rare, long and large: these have calls of their own
+            if handler.request_streaming:  # rare, long and large: sent as plain gRPC calls
                 continue
             behavior = (
                 guarded_streaming(path, handler.unary_stream)
@@ -56,12 +56,12 @@ class Methods(dict[str, Method]):
                 else guarded_unary(path, handler.unary_unary)
             )
             encode, decode = handler.response_serializer, handler.request_deserializer
-            assert encode and decode  # generated code names both  # noqa: S101, PT018 - for types
+            assert encode and decode  # generated code sets both  # noqa: S101, PT018 - for types
             self[path] = Method(behavior, handler.response_streaming, encode, decode)
 
 
-def absent(path: str) -> status_pb2.Status:
-    """Return the end of a call of a method that nobody offers."""
+def unimplemented(path: str) -> status_pb2.Status:
+    """Return the status of a call to a method that the server does not offer."""
     return status_pb2.Status(
         code=code_pb2.UNIMPLEMENTED, message=f"The service does not offer {path[:200]!r}."
     )

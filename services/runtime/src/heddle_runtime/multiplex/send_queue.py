@@ -1,4 +1,4 @@
-"""What waits to be written to a stream."""
+"""The queue of frames that wait to be written to a stream."""
 
 import asyncio
 from collections import deque
@@ -7,20 +7,20 @@ from typing import Generic, TypeVar
 
 from heddle.multiplex.v1.multiplex_pb2 import CarryRequest, CarryResponse
 
-LARGEST_BATCH = 1024 * 1024
-BURST = 64
-"""Frames after which whoever fills or empties a pipe without waiting has to let others run."""
+MAX_BATCH_BYTES = 1024 * 1024
+FRAMES_PER_TURN = 64
+"""Frames after which a task that fills or empties a stream must let other tasks run."""
 BatchT = TypeVar("BatchT", CarryRequest, CarryResponse)
 
 
 class SendQueue(Generic[BatchT]):
-    """Collects frames while a write is under way, so that the next write takes them all.
+    """Collects frames while a write is in progress; the next write sends all of them together.
 
-    A frame that comes when nothing is under way is written at once: nothing waits for company.
+    A frame that arrives while no write is in progress is written immediately.
     """
 
     def __init__(self, batch: Callable[[], BatchT]) -> None:
-        self._batch: Callable[[], BatchT] = batch
+        self._new_batch: Callable[[], BatchT] = batch
         self._filling: BatchT = batch()
         self._size = 0
         self._full: deque[BatchT] = deque()
@@ -29,34 +29,34 @@ class SendQueue(Generic[BatchT]):
         self._closed = False
 
     @property
-    def crowded(self) -> bool:
-        """Whether more waits than the next write takes: the other end does not keep up."""
+    def is_full(self) -> bool:
+        """Whether more frames wait than one write sends, because the reader is too slow."""
         return bool(self._full)
 
-    def filling(self, size: int = 0) -> BatchT:
-        """Return the batch to put a frame of about `size` bytes into, now."""
-        if self._size and self._size + size > LARGEST_BATCH:
+    def batch(self, size: int = 0) -> BatchT:
+        """Return the batch that a frame of about `size` bytes belongs to. Add the frame at once."""
+        if self._size and self._size + size > MAX_BATCH_BYTES:
             self._full.append(self._filling)
-            self._filling = self._batch()
+            self._filling = self._new_batch()
             self._size = 0
         self._size += size + 1
         self._wake()
         return self._filling
 
-    async def room(self) -> None:
-        """Wait while the outbox is crowded. Lets others run in any case."""
+    async def wait_for_room(self) -> None:
+        """Wait while the queue is full. Always lets other tasks run."""
         await asyncio.sleep(0)
         while self._full:
             self._drained.clear()
             await self._drained.wait()
 
     def close(self) -> None:
-        """Let `run` return once everything is written."""
+        """Let `run` return when everything is written."""
         self._closed = True
         self._wake()
 
     async def run(self, write: Callable[[BatchT], Awaitable[None]]) -> None:
-        """Write batches until the outbox is closed and empty."""
+        """Write batches until the queue is closed and empty."""
         while True:
             if self._full:
                 batch = self._full.popleft()
@@ -64,7 +64,7 @@ class SendQueue(Generic[BatchT]):
                     self._drained.set()
                 await write(batch)
             elif self._size:
-                batch, self._filling = self._filling, self._batch()
+                batch, self._filling = self._filling, self._new_batch()
                 self._size = 0
                 await write(batch)
             elif self._closed:

@@ -1,4 +1,4 @@
-"""The server's end of a pipe."""
+"""The server's end of multiplexed streams."""
 
 import asyncio
 import random
@@ -10,114 +10,118 @@ from heddle.multiplex.v1 import multiplex_pb2_grpc as pb_grpc
 
 from heddle_runtime.admission import AdmissionControl
 from heddle_runtime.deadlines import Deadlines
-from heddle_runtime.multiplex.answer import Answer
 from heddle_runtime.multiplex.methods import Methods
-from heddle_runtime.multiplex.send_queue import BURST, SendQueue
+from heddle_runtime.multiplex.send_queue import FRAMES_PER_TURN, SendQueue
+from heddle_runtime.multiplex.server_call import ServerCall
 
 if TYPE_CHECKING:
     import grpc
 
-LONGEST_LIFE = 300.0
-"""Seconds, after which a client has to open a new pipe: so that it comes to know replicas that
-were not there when it began."""
+MAX_STREAM_SECONDS = 300.0
+"""Seconds after which a client must open a new stream, so that it finds new replicas."""
 
 
 class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
-    """Answers the calls that come through pipes."""
+    """Serves multiplexed streams."""
 
-    def __init__(self, entrance: AdmissionControl, longest_life: float = LONGEST_LIFE) -> None:
+    def __init__(
+        self, admission: AdmissionControl, max_stream_seconds: float = MAX_STREAM_SECONDS
+    ) -> None:
         self.methods = Methods()
-        self._entrance = entrance
-        self._longest_life = longest_life
-        self._ends: set[_End] = set()
-        self._left = False
+        self._admission = admission
+        self._max_stream_seconds = max_stream_seconds
+        self._streams: set[_ServerStream] = set()
+        self._draining = False
 
-    def leave(self) -> None:
-        """Ask every client to take its further calls elsewhere."""
-        self._left = True
-        for end in self._ends:
-            end.leave()
+    def drain(self) -> None:
+        """Ask every client to open no new calls on its stream."""
+        self._draining = True
+        for stream in self._streams:
+            stream.drain()
 
     async def Carry(  # type: ignore[override] # noqa: N802 - generated; it writes, not yields
         self,
         request_iterator: AsyncIterator[pb.CarryRequest],
         context: "grpc.aio.ServicerContext[pb.CarryRequest, pb.CarryResponse]",
     ) -> None:
-        """Serve one pipe."""
-        end = _End(self.methods, self._entrance)
-        self._ends.add(end)
-        if self._left:  # it was about to begin when the others were told
-            end.leave()
+        """Serve one stream."""
+        stream = _ServerStream(self.methods, self._admission)
+        self._streams.add(stream)
+        if self._draining:  # it opened after the other streams were drained
+            stream.drain()
         loop = asyncio.get_running_loop()
-        # Not all at the same moment.
-        life = loop.call_later(self._longest_life * random.uniform(0.8, 1), end.leave)  # noqa: S311 - no secret
-        writing = asyncio.create_task(_write(end.outbox, context))
+        # Streams that were opened together end at different times.
+        timer = loop.call_later(self._max_stream_seconds * random.uniform(0.8, 1), stream.drain)  # noqa: S311 - not a secret
+        writing = asyncio.create_task(_write(stream.send_queue, context))
         try:
             async for request in request_iterator:
                 for count, frame in enumerate(request.frames, 1):
-                    end.receive(frame)
-                    # Who does not read is not listened to, and who says much lets others speak.
-                    if end.outbox.crowded or count % BURST == 0:
-                        await end.outbox.room()
-            await end.finish()
+                    stream.receive(frame)
+                    # A client that does not read responses is not read from, and a client that
+                    # sends many frames lets others proceed.
+                    if stream.send_queue.is_full or count % FRAMES_PER_TURN == 0:
+                        await stream.send_queue.wait_for_room()
+            await stream.finish()
             await writing
         finally:
-            life.cancel()
-            self._ends.discard(end)
+            timer.cancel()
+            self._streams.discard(stream)
             writing.cancel()
-            await end.abandon()
+            await stream.cancel_calls()
             await asyncio.gather(writing, return_exceptions=True)
 
 
 async def _write(
-    outbox: SendQueue[pb.CarryResponse],
+    send_queue: SendQueue[pb.CarryResponse],
     context: "grpc.aio.ServicerContext[pb.CarryRequest, pb.CarryResponse]",
 ) -> None:
     await context.write(pb.CarryResponse())
-    await outbox.run(context.write)
+    await send_queue.run(context.write)
 
 
-class _End:
-    """One pipe, seen from the server."""
+class _ServerStream:
+    """One multiplexed stream."""
 
-    def __init__(self, methods: Methods, entrance: AdmissionControl) -> None:
-        self.outbox = SendQueue[pb.CarryResponse](pb.CarryResponse)
-        self.answers: dict[int, Answer] = {}
+    def __init__(self, methods: Methods, admission: AdmissionControl) -> None:
+        self.send_queue = SendQueue[pb.CarryResponse](pb.CarryResponse)
+        self.calls: dict[int, ServerCall] = {}
         self._methods = methods
-        self._entrance = entrance
+        self._admission = admission
         self._deadlines = Deadlines()
         self._last = 0
 
     def receive(self, frame: pb.CallFrame) -> None:
-        """Do what the client says."""
+        """Process a frame from the client."""
         if frame.HasField("open"):
-            if frame.call > self._last:  # a lower number may be that of another call
+            if frame.call > self._last:  # a lower number may belong to another call
                 self._last = frame.call
-                self._answer(frame.call, frame.open)
-        elif answer := self.answers.get(frame.call):
+                self._open(frame.call, frame.open)
+        elif call := self.calls.get(frame.call):
             if frame.HasField("credit"):
-                answer.allow(frame.credit)
+                call.allow(frame.credit)
             elif frame.HasField("cancel"):
-                answer.cancel()
+                call.cancel()
 
-    def leave(self) -> None:
-        """Tell the client that it shall open no further calls here."""
-        self.outbox.filling().leaving = True
+    def drain(self) -> None:
+        """Tell the client to open no new calls on this stream."""
+        self.send_queue.batch().leaving = True
 
     async def finish(self) -> None:
-        """Wait for the answers that are under way, and for nothing new."""
-        if self.answers:
-            await asyncio.wait([answer.task for answer in self.answers.values()])
-        self.outbox.close()
+        """Wait until the open calls have ended, then close the queue."""
+        if self.calls:
+            await asyncio.wait([call.task for call in self.calls.values()])
+        self.send_queue.close()
 
-    async def abandon(self) -> None:
-        """End the calls that nobody can hear the answers of any more."""
-        tasks = [answer.task for answer in self.answers.values()]
+    async def cancel_calls(self) -> None:
+        """Cancel the calls whose responses cannot be delivered any more."""
+        tasks = [call.task for call in self.calls.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _answer(self, number: int, call: pb.Open) -> None:
-        answer = Answer(number, call, self.outbox, self._deadlines, self._methods, self._entrance)
-        self.answers[number] = answer
-        answer.task.add_done_callback(lambda _: self.answers.pop(number))
+    def _open(self, number: int, request: pb.Open) -> None:
+        call = ServerCall(
+            number, request, self.send_queue, self._deadlines, self._methods, self._admission
+        )
+        self.calls[number] = call
+        call.task.add_done_callback(lambda _: self.calls.pop(number))

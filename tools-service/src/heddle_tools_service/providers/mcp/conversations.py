@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from heddle_tools_service.providers.mcp.reach import Reach
+from heddle_tools_service.providers.mcp.reachability import Reach
 from heddle_tools_service.sdk import ToolError
 
 if TYPE_CHECKING:

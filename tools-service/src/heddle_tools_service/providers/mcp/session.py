@@ -19,9 +19,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
+from heddle_tools_service.capabilities.remote_servers import RemoteAnswer, RemoteTool
 from heddle_tools_service.providers.mcp.http_bridge import HttpBridge
-from heddle_tools_service.providers.mcp.reach import Reach
-from heddle_tools_service.remote_servers import RemoteAnswer, RemoteTool
+from heddle_tools_service.providers.mcp.reachability import Reach
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 log = structlog.get_logger(__name__)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from heddle_knowledge.embedders.embedding import EmbedderInfo, Kind, Vectors
+from heddle_knowledge.errors import EmbeddingError
 
-from heddle_tools_service.knowledge.embedders.embedding import EmbedderInfo, Kind, Vectors
-from heddle_tools_service.knowledge.errors import EmbeddingError
 from heddle_tools_service.providers.models.server import ModelServer
 
 Shape = Literal["openai", "jina"]

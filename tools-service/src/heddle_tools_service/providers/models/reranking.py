@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from heddle_knowledge.errors import EmbeddingError
 from numpy.typing import NDArray
 
-from heddle_tools_service.knowledge.errors import EmbeddingError
 from heddle_tools_service.providers.models.server import ModelServer
 
 

@@ -8,8 +8,8 @@ from http import HTTPStatus
 from typing import Any
 
 import httpx
+from heddle_knowledge.errors import EmbeddingError
 
-from heddle_tools_service.knowledge.errors import EmbeddingError
 from heddle_tools_service.providers.remote import BusyError, fetch, reason_in
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from heddle_runtime.ttl_cache import TTLCache
 
-from heddle_tools_service.lms import Assignments, Course
+from heddle_tools_service.capabilities.moodle import Assignments, Course
 from heddle_tools_service.providers.moodle.assignments import Span, look_at
 from heddle_tools_service.providers.moodle.rest import MoodleSite, call_function
 from heddle_tools_service.providers.moodle.sites import SiteOf

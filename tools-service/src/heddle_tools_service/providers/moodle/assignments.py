@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from heddle_tools_service.lms import Assignment, Assignments, Course, Status
+from heddle_tools_service.capabilities.moodle import Assignment, Assignments, Course, Status
 from heddle_tools_service.providers.moodle.rest import MoodleSite, call_function
 from heddle_tools_service.sdk import ToolError
 

@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heddle_tools_service.knowledge.names import document_id
+from heddle_knowledge.names import document_id
 
 if TYPE_CHECKING:
-    from heddle_tools_service.knowledge.records import Collection
+    from heddle_knowledge.records import Collection
 
 _ADDRESS = re.compile(
     r"(?:https?://[^/\s]+)?/v1/vector_stores/(vs_[0-9a-f]{32})/files/(doc_[0-9a-f]{32})"

@@ -5,14 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from heddle_tools_service.knowledge.errors import EmbeddingError
+from heddle_knowledge.errors import EmbeddingError
+
+from heddle_tools_service.capabilities.pages import Interpretation, PageMatch
 from heddle_tools_service.providers.models.server import ModelServer
-from heddle_tools_service.sdk import (
-    FoundPage,
-    Interpretation,
-    ToolError,
-    ToolUnavailableError,
-)
+from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 NO_MODEL = "ocr-text"
 """What the interpretation without a vision model is called."""
@@ -27,7 +24,7 @@ _MOST_TOKENS = 1_000
 class Interpreter(Protocol):
     """Whatever tells what is on the picture of a page."""
 
-    async def interpret(self, page: FoundPage, picture: bytes, prompt: str) -> Interpretation:
+    async def interpret(self, page: PageMatch, picture: bytes, prompt: str) -> Interpretation:
         """Answer a prompt about a page; see `heddle_tools_service.sdk.Pages`.
 
         Args:
@@ -40,7 +37,7 @@ class Interpreter(Protocol):
 class TextInterpreter:
     """Tells what is written on a page, and that nobody has looked at it."""
 
-    async def interpret(self, page: FoundPage, picture: bytes, prompt: str) -> Interpretation:
+    async def interpret(self, page: PageMatch, picture: bytes, prompt: str) -> Interpretation:
         """Return the text of the page and of its figures, under a note that it is no more."""
         note = (
             "No vision model is configured, so nobody has looked at the picture. This is the text "
@@ -59,7 +56,7 @@ class VisionModel:
 
     server: ModelServer
 
-    async def interpret(self, page: FoundPage, picture: bytes, prompt: str) -> Interpretation:
+    async def interpret(self, page: PageMatch, picture: bytes, prompt: str) -> Interpretation:
         """Show it the picture.
 
         Raises:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.errors import EmbeddingError
+from heddle_knowledge.pages.models import PageModelInfo
+from heddle_knowledge.pages.shapes import DrawnPage
+from heddle_knowledge.pages.word_vectors import unit
 from numpy.typing import NDArray
 
-from heddle_tools_service.knowledge.embedders.embedding import Vectors
-from heddle_tools_service.knowledge.errors import EmbeddingError
-from heddle_tools_service.knowledge.pages.models import PageModelInfo
-from heddle_tools_service.knowledge.pages.shapes import DrawnPage
-from heddle_tools_service.knowledge.pages.words import unit
 from heddle_tools_service.providers.models.server import ModelServer
 
 Shape = Literal["vllm", "jina"]

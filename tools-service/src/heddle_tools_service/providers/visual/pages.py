@@ -6,32 +6,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
-
-from heddle_tools_service.knowledge.access import meant, owner_of
-from heddle_tools_service.knowledge.errors import (
+from heddle_knowledge.access import meant, owner_of
+from heddle_knowledge.errors import (
     DocumentNotFoundError,
     EmbeddingError,
     KnowledgeError,
     StorageError,
 )
-from heddle_tools_service.knowledge.names import document_id
+from heddle_knowledge.names import document_id
+
+from heddle_tools_service.capabilities.pages import Interpretation, PageMatch, PageMatches
+from heddle_tools_service.capabilities.passages import FailedSearch
 from heddle_tools_service.providers.visual.addresses import Address, picture_uri, read_uri
 from heddle_tools_service.providers.visual.interpreters import Interpreter
-from heddle_tools_service.sdk import (
-    Assistant,
-    FailedSearch,
-    FoundPage,
-    FoundPages,
-    Interpretation,
-    ToolError,
-    ToolUnavailableError,
-)
+from heddle_tools_service.sdk import Assistant, ToolError, ToolUnavailableError
 
 if TYPE_CHECKING:  # loads the engine
-    from heddle_tools_service.knowledge.pages.shapes import Figure
-    from heddle_tools_service.knowledge.records import Collection
-    from heddle_tools_service.knowledge.records import FoundPage as Stored
-    from heddle_tools_service.knowledge.store import KnowledgeStore
+    from heddle_knowledge.pages.shapes import Figure
+    from heddle_knowledge.records import Collection
+    from heddle_knowledge.records import FoundPage as Stored
+    from heddle_knowledge.store import KnowledgeStore
 
 OpenStore = Callable[[], Awaitable["KnowledgeStore"]]
 NO_PAGE = "There is no such page among those that this assistant may see."
@@ -59,7 +53,7 @@ class AssistantPages:
     everywhere: PageSearch
     assistant: Assistant
 
-    async def search(self, collections: Sequence[str], query: str, *, top_k: int) -> FoundPages:
+    async def search(self, collections: Sequence[str], query: str, *, top_k: int) -> PageMatches:
         """Search the pages of all `collections` at once."""
         answers = await asyncio.gather(
             *(self._answer(name, query, top_k) for name in dict.fromkeys(collections))
@@ -67,14 +61,14 @@ class AssistantPages:
         found = [page for answer in answers for page in answer.pages]
         found.sort(key=lambda page: -page.score)
         ranked = [answer for answer in answers if answer.model]
-        return FoundPages(
+        return PageMatches(
             tuple(found[:top_k]),
             tuple(failure for answer in answers for failure in answer.failures),
             ranked[0].model if ranked else "",
             bool(ranked) and ranked[0].visual,
         )
 
-    async def find(self, collections: Sequence[str], picture_uri: str) -> FoundPage:
+    async def find(self, collections: Sequence[str], picture_uri: str) -> PageMatch:
         """Return the page of a picture."""
         address = read_uri(picture_uri)
         if address is None:
@@ -91,7 +85,7 @@ class AssistantPages:
         except KnowledgeError as error:
             raise ToolError(NO_PAGE, kind="no_such_page") from error
 
-    async def interpret(self, page: FoundPage, prompt: str) -> Interpretation:
+    async def interpret(self, page: PageMatch, prompt: str) -> Interpretation:
         """Let the vision model look at the picture of a page."""
         address = read_uri(page.picture_uri)
         if address is None:
@@ -107,7 +101,7 @@ class AssistantPages:
             raise ToolError(NO_PAGE, kind="no_such_page") from error
         return await self.everywhere.interpreter.interpret(page, picture.data, prompt)
 
-    async def _answer(self, name: str, query: str, top_k: int) -> FoundPages:
+    async def _answer(self, name: str, query: str, top_k: int) -> PageMatches:
         """Search one collection. One that fails must not cost the others."""
         try:
             async with asyncio.timeout(self.everywhere.patience):
@@ -127,8 +121,8 @@ class AssistantPages:
         else:
             model = store.pages.model
             pages = tuple(_found(collection, each) for each in found)
-            return FoundPages(pages, (), model.name, model.visual)
-        return FoundPages(failures=(failure,))
+            return PageMatches(pages, (), model.name, model.visual)
+        return PageMatches(failures=(failure,))
 
     async def _meant(self, store: "KnowledgeStore", reference: str) -> "Collection":
         """Return the collection that the assistant's owner means and may read, as of now."""
@@ -143,11 +137,11 @@ class AssistantPages:
             return ""
 
 
-async def _page(store: "KnowledgeStore", collection: "Collection", address: Address) -> FoundPage:
+async def _page(store: "KnowledgeStore", collection: "Collection", address: Address) -> PageMatch:
     name = await store.documents.name_of(collection.id, address.document)
     document = await store.documents.get(collection.id, name)
     kept = await store.pages.get(collection.id, name, address.page)
-    return FoundPage(
+    return PageMatch(
         collection.name,
         name,
         address.document,
@@ -161,9 +155,9 @@ async def _page(store: "KnowledgeStore", collection: "Collection", address: Addr
     )
 
 
-def _found(collection: "Collection", stored: "Stored") -> FoundPage:
+def _found(collection: "Collection", stored: "Stored") -> PageMatch:
     document, ranked = stored.document, stored.ranked
-    return FoundPage(
+    return PageMatch(
         collection.name,
         document.name,
         document_id(collection.id, document.name),

@@ -2,8 +2,9 @@
 
 import httpx
 
+from heddle_tools_service.capabilities.web_search import WebAnswer
 from heddle_tools_service.providers.web_search.sites import SearchSite, ask, entries, results
-from heddle_tools_service.sdk import ToolError, WebAnswer
+from heddle_tools_service.sdk import ToolError
 
 WHO = "Brave Search"
 URL = "https://api.search.brave.com/res/v1"
@@ -12,13 +13,15 @@ _MOST_WORDS = 50
 _MOST_RESULTS = 20
 
 
-async def search(http: httpx.AsyncClient, site: SearchSite, query: str, most: int) -> WebAnswer:
+async def search(
+    http: httpx.AsyncClient, site: SearchSite, query: str, max_results: int
+) -> WebAnswer:
     """Search as `SearchBy` says. Brave takes 400 characters and 50 words of a query."""
     words = " ".join(query.split()[:_MOST_WORDS])[:_LONGEST_QUERY]
     request = http.build_request(
         "GET",
         f"{site.url}/web/search",
-        params={"q": words, "count": min(most, _MOST_RESULTS)},
+        params={"q": words, "count": min(max_results, _MOST_RESULTS)},
         headers={"X-Subscription-Token": site.key, "Accept": "application/json"},
     )
     found = await ask(http, site, request, WHO)
@@ -26,6 +29,6 @@ async def search(http: httpx.AsyncClient, site: SearchSite, query: str, most: in
     if not isinstance(web, dict):
         raise ToolError(f"The answer of {WHO} cannot be read: its web is no object.")
     listed = results(
-        entries(web, "results", WHO), most, snippet="description", published="page_age"
+        entries(web, "results", WHO), max_results, snippet="description", published="page_age"
     )
     return WebAnswer("brave", "", listed, tuple(result.url for result in listed))

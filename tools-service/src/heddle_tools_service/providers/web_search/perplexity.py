@@ -2,6 +2,7 @@
 
 import httpx
 
+from heddle_tools_service.capabilities.web_search import WebAnswer, WebResult
 from heddle_tools_service.providers.web_search.sites import (
     SearchSite,
     ask,
@@ -10,14 +11,16 @@ from heddle_tools_service.providers.web_search.sites import (
     results,
     text,
 )
-from heddle_tools_service.sdk import ToolError, WebAnswer, WebResult
+from heddle_tools_service.sdk import ToolError
 
 WHO = "Perplexity"
 URL = "https://api.perplexity.ai"
 _MODEL = "sonar"
 
 
-async def search(http: httpx.AsyncClient, site: SearchSite, query: str, most: int) -> WebAnswer:
+async def search(
+    http: httpx.AsyncClient, site: SearchSite, query: str, max_results: int
+) -> WebAnswer:
     """Search as `SearchBy` says."""
     request = http.build_request(
         "POST",
@@ -31,11 +34,11 @@ async def search(http: httpx.AsyncClient, site: SearchSite, query: str, most: in
         message = choice.get("message")
         answer = answer or text(message.get("content") if isinstance(message, dict) else None)
     listed = results(
-        entries(found, "search_results", WHO), most, snippet="snippet", published="date"
+        entries(found, "search_results", WHO), max_results, snippet="snippet", published="date"
     )
     citations = tuple(links(found.get("citations")))
     if not answer and not listed and not citations:
         raise ToolError(f"The answer of {WHO} cannot be read: it has neither words nor results.")
     # Some models tell addresses alone.
-    listed = listed or tuple(WebResult(url, url) for url in citations)[:most]
+    listed = listed or tuple(WebResult(url, url) for url in citations)[:max_results]
     return WebAnswer("perplexity", answer, listed, citations)

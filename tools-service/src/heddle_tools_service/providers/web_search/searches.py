@@ -7,10 +7,11 @@ import httpx
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from heddle_runtime.organization_settings import OrganizationSettings
 
+from heddle_tools_service.capabilities.web_search import WebAnswer
 from heddle_tools_service.providers.owner_servers import server_address, settings_of
 from heddle_tools_service.providers.web_search import brave, perplexity, searxng, tavily
 from heddle_tools_service.providers.web_search.sites import SearchBy, SearchSite
-from heddle_tools_service.sdk import Assistant, ToolError, WebAnswer
+from heddle_tools_service.sdk import Assistant, ToolError
 
 CONFIGURATION_ERROR = "Web search configuration error:"
 PROVIDERS: Mapping[str, SearchBy] = {
@@ -54,7 +55,7 @@ class AssistantWeb:
         _, sites = await self._sites()
         return tuple(sites)
 
-    async def search(self, query: str, *, most: int, provider: str = "") -> WebAnswer:
+    async def search(self, query: str, *, max_results: int, provider: str = "") -> WebAnswer:
         """Search the web."""
         http, sites = await self._sites()
         name = provider or next(iter(sites), "")
@@ -66,7 +67,7 @@ class AssistantWeb:
                 "the operator's assistants, HEDDLE_TOOLS_WEB_SEARCH_KEYS.",
                 kind="not_configured",
             )
-        return await PROVIDERS[name](http, sites[name], query, most)
+        return await PROVIDERS[name](http, sites[name], query, max_results)
 
     async def _sites(self) -> tuple[httpx.AsyncClient, Mapping[str, SearchSite]]:
         """Return what is set up, and the client that may go there."""

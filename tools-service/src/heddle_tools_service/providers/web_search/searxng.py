@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 
+from heddle_tools_service.capabilities.web_search import WebAnswer
 from heddle_tools_service.providers.web_search.sites import (
     SearchSite,
     ask,
@@ -12,12 +13,13 @@ from heddle_tools_service.providers.web_search.sites import (
     plain,
     results,
 )
-from heddle_tools_service.sdk import WebAnswer
 
 WHO = "SearXNG"
 
 
-async def search(http: httpx.AsyncClient, site: SearchSite, query: str, most: int) -> WebAnswer:
+async def search(
+    http: httpx.AsyncClient, site: SearchSite, query: str, max_results: int
+) -> WebAnswer:
     """Search as `SearchBy` says. It needs no key; if one is set, a proxy in front may want it."""
     request = http.build_request(
         "GET",
@@ -27,7 +29,7 @@ async def search(http: httpx.AsyncClient, site: SearchSite, query: str, most: in
     )
     found = await ask(http, site, request, WHO)
     listed = results(
-        entries(found, "results", WHO), most, snippet="content", published="publishedDate"
+        entries(found, "results", WHO), max_results, snippet="content", published="publishedDate"
     )
     return WebAnswer("searxng", _answer(found), listed, tuple(result.url for result in listed))
 

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from heddle_tools_service.capabilities.web_search import WebAnswer, WebResult
 from heddle_tools_service.providers.remote import fetch, reason_in
-from heddle_tools_service.sdk import ToolError, WebAnswer, WebResult
+from heddle_tools_service.sdk import ToolError
 
 _LONGEST_SNIPPET = 2_000
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
@@ -68,7 +69,7 @@ def entries(found: Mapping[str, Any], name: str, who: str) -> list[Mapping[str, 
 
 
 def results(
-    listed: Iterable[Mapping[str, Any]], most: int, *, snippet: str, published: str
+    listed: Iterable[Mapping[str, Any]], max_results: int, *, snippet: str, published: str
 ) -> tuple[WebResult, ...]:
     """Return what people can open, each address once; the names are the provider's own."""
     found: dict[str, WebResult] = {}
@@ -77,7 +78,7 @@ def results(
         if is_link(url) and url not in found:
             title = plain(each.get("title")) or url
             found[url] = WebResult(title, url, plain(each.get(snippet)), text(each.get(published)))
-    return tuple(found.values())[:most]
+    return tuple(found.values())[:max_results]
 
 
 def links(values: object) -> Iterator[str]:

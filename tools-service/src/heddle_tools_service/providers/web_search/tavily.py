@@ -2,23 +2,25 @@
 
 import httpx
 
+from heddle_tools_service.capabilities.web_search import WebAnswer
 from heddle_tools_service.providers.web_search.sites import SearchSite, ask, entries, results, text
-from heddle_tools_service.sdk import WebAnswer
 
 WHO = "Tavily"
 URL = "https://api.tavily.com"
 
 
-async def search(http: httpx.AsyncClient, site: SearchSite, query: str, most: int) -> WebAnswer:
+async def search(
+    http: httpx.AsyncClient, site: SearchSite, query: str, max_results: int
+) -> WebAnswer:
     """Search as `SearchBy` says."""
     request = http.build_request(
         "POST",
         f"{site.url}/search",
         headers={"Authorization": f"Bearer {site.key}"},
-        json={"query": query, "max_results": most, "include_answer": True},
+        json={"query": query, "max_results": max_results, "include_answer": True},
     )
     found = await ask(http, site, request, WHO)
     listed = results(
-        entries(found, "results", WHO), most, snippet="content", published="published_date"
+        entries(found, "results", WHO), max_results, snippet="content", published="published_date"
     )
     return WebAnswer("tavily", text(found.get("answer")), listed, tuple(r.url for r in listed))

@@ -1,0 +1,1 @@
+"""Heddle's own interface: assistants, rubrics, usage and health."""

@@ -1,0 +1,1 @@
+"""Authentication: API keys, the principals they stand for, and impersonation."""

@@ -1,0 +1,1 @@
+"""HTTP: connections, request bodies, JSON, error responses, and the OpenAPI document."""

@@ -1,0 +1,346 @@
+"""The only module that uses the internals of uvicorn, whose version is pinned for it.
+
+uvicorn has no limit for these, so that a client could hold connections and memory without end:
+
+- how long and how large a request's head may be (408 and 431), and what follows a body,
+- how long a client may leave a response unread,
+- how long the unread rest of a request may take after its response.
+
+`Connection` also sends the head of a response together with its body, in one system call, and
+reports a disconnect without a task that waits for it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from heddle_gateway.http.headers import Headers
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGI3Application
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+MAX_HEAD_BYTES = 64 * 1024
+"""Approximate limit for bytes that neither complete a head nor belong to a body."""
+_CLOSE = (b"connection", b"close")
+_END = b"connection: close\r\ncontent-length: 0\r\n\r\n"
+_REQUEST_TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\n" + _END
+_HEAD_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + _END
+
+
+class Connection:
+    """The connection of one request, in `scope["state"]["connection"]`.
+
+    uvicorn uses it as its transport until the response has begun. The head of the response is
+    held back until the first part of the body, and both are sent together.
+    """
+
+    __slots__ = ("_cycle", "_head", "_on_disconnect", "_transport")
+
+    def __init__(self, cycle: "RequestResponseCycle") -> None:
+        self._cycle = cycle
+        self._transport = cycle.transport
+        self._head = b""
+        self._on_disconnect: Callable[[], None] | None = None
+
+    @property
+    def request_complete(self) -> bool:
+        """Whether the whole request has arrived and the client is connected."""
+        return not (self._cycle.more_body or self._cycle.disconnected)
+
+    @property
+    def response_started(self) -> bool:
+        """Whether a part of the response was sent."""
+        return self._cycle.response_started
+
+    @property
+    def response_complete(self) -> bool:
+        """Whether the whole response was sent."""
+        return self._cycle.response_complete
+
+    def take_body(self) -> bytes:
+        """Return the body of a complete request, as uvicorn's `receive` does."""
+        cycle = self._cycle
+        cycle.flow.resume_reading()
+        body, cycle.body = cycle.body, bytearray()
+        cycle.message_event.clear()
+        return bytes(body)
+
+    def respond(self, status: int, headers: Headers, more: bytes, body: bytes) -> bool:
+        """Send a whole response in one system call, and return whether that was possible.
+
+        Otherwise, for example if the client has not read its previous response, the caller uses
+        uvicorn's `send`.
+
+        Args:
+            status: The status.
+            headers: Headers that many responses share.
+            more: The other headers, each with its line end, including the content length.
+            body: The body.
+
+        Raises:
+            ValueError: A header contains a line break. Nothing was sent.
+        """
+        cycle = self._cycle
+        if (
+            cycle.response_started
+            or cycle.disconnected
+            or cycle.flow.write_paused
+            or cycle.scope["method"] == "HEAD"
+        ):
+            return False
+        common = _encoded(tuple(cycle.default_headers)) + _encoded(headers)
+        closes = not cycle.keep_alive or _CLOSE in headers
+        if closes and _CLOSE not in headers:
+            more += b"connection: close\r\n"
+        cycle.transport = self._transport
+        cycle.response_started = cycle.response_complete = True
+        self._transport.write(b"%b%b%b\r\n%b" % (STATUS_LINE[status], common, more, body))
+        cycle.message_event.set()
+        if closes:
+            self._transport.close()
+        cycle.on_response()
+        return True
+
+    def watch(self, on_disconnect: Callable[[], None]) -> None:
+        """Call `on_disconnect` if the client closes the connection."""
+        self._on_disconnect = on_disconnect
+        self._cycle.flow.resume_reading()  # a close behind unread bytes would not be noticed
+
+    def release(self) -> None:
+        """Stop watching."""
+        self._on_disconnect = None
+
+    def lost(self) -> None:
+        """Record that the connection is closed. The protocol calls this."""
+        if not self._cycle.response_complete:
+            self._cycle.disconnected = True  # uvicorn informs only the newest request
+            self._cycle.message_event.set()
+        if self._on_disconnect is not None:
+            self._on_disconnect()
+
+    def write(self, data: bytes) -> None:
+        """Send what uvicorn writes; hold back a head until the next part."""
+        if self._head:
+            self._cycle.transport = self._transport
+            self._transport.write(self._head + data)
+            self._head = b""
+        elif self._cycle.response_started:
+            self._head = data
+        else:  # 100 Continue
+            self._transport.write(data)
+
+    def flush(self) -> None:
+        """Send a head that has no body."""
+        if self._head:
+            self.write(b"")
+
+    def close(self) -> None:
+        """Close the connection after everything is sent."""
+        self.flush()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """Return whether the connection is closed or closing."""
+        return self._transport.is_closing()
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """uvicorn's HTTP protocol with limits for slow and large requests and for unread responses."""
+
+    head_timeout = 15.0
+    """Seconds from the first byte, or from the connection, to the end of the head."""
+    _in_head = False
+    _progressed = False
+    """Whether the last bytes completed a head or belonged to a body."""
+    _idle_bytes = 0
+    """Bytes since then: of a head, between the parts of a body, or after it."""
+    _head_timer: asyncio.TimerHandle | None = None
+    _unsent = 0
+    _unsent_timer: asyncio.TimerHandle | None = None
+    _connection: Connection | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn types it
+        """Start the timeout of the first request."""
+        super().connection_made(transport)
+        self._head_timer = self.loop.call_later(self.head_timeout, self._reject_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timers and inform the request that is being served."""
+        self._stop_head_timer()
+        self._stop_unsent_timer()
+        super().connection_lost(exc)
+        if self._connection is not None:
+            self._connection.lost()
+
+    def on_message_begin(self) -> None:
+        """Start counting the head of a request."""
+        self._in_head = True
+        self._progressed = False
+        self._idle_bytes = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Stop counting. Trailer fields after the body are ignored."""
+        if self.parser.should_upgrade():
+            return  # the head is parsed again
+        self._in_head = False
+        self._progressed = True
+        super().on_headers_complete()
+        self.headers = []
+
+    def on_body(self, body: bytes) -> None:
+        """Store a part of a body."""
+        self._progressed = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Report a complete request."""
+        if self.parser.should_upgrade():
+            return
+        self._progressed = True
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Send a head that no body followed."""
+        if self._connection is not None:
+            self._connection.flush()
+            self._connection = None
+        super().on_response_complete()
+
+    def _start_asgi_task(self, cycle: "RequestResponseCycle", app: "ASGI3Application") -> None:
+        self._connection = Connection(cycle)
+        cycle.transport = self._connection  # type: ignore[assignment] # has all that the cycle uses
+        cycle.scope["state"]["connection"] = self._connection
+        super()._start_asgi_task(cycle, app)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse bytes, and limit those that make no progress."""
+        self._progressed = False
+        self._unset_keepalive_if_required()
+        try:
+            self._parse(data)
+        except httptools.HttpParserError:
+            self.send_400_response("Invalid HTTP request received.")
+            return
+        if self._progressed:
+            self._idle_bytes = 0
+            self._stop_head_timer()
+            self._start_keep_alive()
+            return
+        self._idle_bytes += len(data)
+        if self._idle_bytes > MAX_HEAD_BYTES:
+            self._reject(_HEAD_TOO_LARGE)
+        elif self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.head_timeout, self._reject_slow)
+
+    def _parse(self, data: bytes) -> None:
+        """Parse bytes.
+
+        Raises:
+            HttpParserError: They are not HTTP.
+        """
+        while data:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                data = self._head_without_upgrade() + data[upgrade.args[0] :]
+            else:
+                return
+
+    def _head_without_upgrade(self) -> bytes:
+        """Return a head without its upgrade header, to be parsed again.
+
+        Java's HTTP client offers HTTP/2 with its requests. The parser would skip their bodies.
+
+        Raises:
+            HttpParserError: The request is CONNECT.
+        """
+        method, version = self.parser.get_method(), self.parser.get_http_version()
+        if method == b"CONNECT":
+            raise httptools.HttpParserError("CONNECT is not supported.")
+        fields = [b"%b: %b\r\n" % field for field in self.headers if field[0] != b"upgrade"]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+        start = b"%b %b HTTP/%b\r\n" % (method, self.url, version.encode())
+        return b"".join((start, *fields, b"\r\n"))
+
+    def pause_writing(self) -> None:
+        """Start the timeout for a client that does not read its response."""
+        super().pause_writing()
+        self._watch_unsent()
+
+    def resume_writing(self) -> None:
+        """Stop that timeout: the client has read nearly everything."""
+        self._stop_unsent_timer()
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Reject bytes that are not HTTP, unless a response is being sent."""
+        if self._connection is not None and self._connection.response_started:
+            self.transport.close()
+        else:
+            super().send_400_response(msg)
+
+    def _start_keep_alive(self) -> None:
+        """Limit the time for the rest of a request that was answered before it was complete."""
+        if self.cycle.response_complete and self.timeout_keep_alive_task is None:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    def _watch_unsent(self) -> None:
+        self._unsent = self.transport.get_write_buffer_size()
+        self._unsent_timer = self.loop.call_later(self.timeout_keep_alive, self._check_unsent)
+
+    def _check_unsent(self) -> None:
+        """Abort the connection if the client has read nothing since the last check."""
+        if self.transport.get_write_buffer_size() < self._unsent:
+            self._watch_unsent()
+        else:
+            self.transport.abort()
+
+    def _stop_unsent_timer(self) -> None:
+        if self._unsent_timer is not None:
+            self._unsent_timer.cancel()
+            self._unsent_timer = None
+
+    def _reject_slow(self) -> None:
+        if self._connection is None:
+            self._reject(_REQUEST_TIMEOUT)
+        else:  # the previous request of the connection is still being served
+            self._head_timer = self.loop.call_later(self.head_timeout, self._reject_slow)
+
+    def _reject(self, response: bytes) -> None:
+        self._stop_head_timer()
+        if not self.transport.is_closing():
+            if self._in_head and self._connection is None:
+                self.transport.write(response)
+            self.transport.close()
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+
+def limited_protocol(head_timeout: float) -> type[LimitedProtocol]:
+    """Return the protocol class with a head timeout in seconds."""
+    return type("Limited", (LimitedProtocol,), {"head_timeout": head_timeout})
+
+
+@lru_cache(maxsize=256)
+def _encoded(headers: Headers) -> bytes:
+    """Return headers in their form on the wire.
+
+    Raises:
+        ValueError: A header contains a line break or NUL.
+    """
+    for name, value in headers:
+        if not (name + value).translate(None, b"\r\n\0") == name + value:
+            raise ValueError(f"The header {name!r} contains a line break or NUL.")
+    return b"".join([b"%b: %b\r\n" % header for header in headers])

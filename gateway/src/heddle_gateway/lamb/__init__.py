@@ -1,0 +1,1 @@
+"""The interfaces of LAMB's frontend, command and knowledge-base server."""

@@ -1,0 +1,1 @@
+"""Heddle's tools for clients of the Model Context Protocol."""

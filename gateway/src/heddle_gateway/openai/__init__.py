@@ -1,0 +1,1 @@
+"""OpenAI's interface: chat completions, models, images, files and vector stores."""

@@ -1,0 +1,275 @@
+"""Run events as the server-sent events of a streamed chat completion."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
+
+from heddle_gateway.http.error_responses import ErrorResponse
+from heddle_gateway.openai.chat import open_webui_events, run_events
+from heddle_gateway.settings import EventView
+
+if TYPE_CHECKING:
+    from heddle.tool.v1.tool_pb2 import Source
+
+END = b"data: [DONE]\n\n"
+_encode = msgspec.json.encode
+# JSON needs no escapes for these, but naive clients break lines at them.
+_LINE_BREAKS = (
+    (b"\xc2\x85", b"\\u0085"),
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+)
+
+
+def escaped(text: str) -> bytes:
+    """Return `text` as a JSON string without any line break."""
+    found = _encode(text)
+    return found if text.isascii() else one_line(found)
+
+
+def one_line(json: bytes) -> bytes:
+    """Return JSON text without any line break."""
+    for character, escape in _LINE_BREAKS:
+        json = json.replace(character, escape)
+    return json
+
+
+def failure(problem: ErrorResponse) -> bytes:
+    """Return the frames that end a stream which failed."""
+    # SDKs raise at the error and read no further; clients that wait for the end get theirs.
+    return b"data: " + one_line(problem.json()) + b"\n\n" + END
+
+
+class Frames:
+    """Turns batches of events into frames.
+
+    All that the frames of one answer have in common is written once; a piece of text is put
+    between two byte strings.
+    """
+
+    def __init__(
+        self,
+        identifier: str,
+        created: int,
+        model: str,
+        view: EventView,
+        *,
+        usage: bool,
+        link: run_events.Link = run_events.here,
+    ) -> None:
+        self.finished = False
+        """Whether `done` was among the events."""
+        self.tools_ran = False
+        """Whether a repetition of the request would run tools again."""
+        self._view = view
+        self._usage = usage
+        self._link = link
+        self._envelope = (
+            b'data: {"id":%b,"object":"chat.completion.chunk","created":%d,"model":%b,"choices":['
+            % (_encode(identifier), created, escaped(model))
+        )
+        self._head = self._envelope + b'{"index":0,"delta":'
+        self._close = b',"usage":null}\n\n' if usage else b"}\n\n"
+        self._tail = b',"logprobs":null,"finish_reason":null}]' + self._close
+        self._text_head = self._head + b'{"content":'
+        self._text_tail = b"}" + self._tail
+        self._opening = self._chunk(b'{"role":"assistant","content":"","refusal":null}')
+        self._texts: list[str] = []
+        self._started: list[str] = []
+        self._names: dict[str, str] = {}
+        self._line = ""
+        self._sources: list[Source] = []
+        self._calls = 0
+
+    def batch(self, events: Iterable[RunEvent]) -> bytes:
+        """Return the frames of events that came together. Kinds that are not known are skipped."""
+        frames: list[bytes] = []
+        for event in events:
+            kind = event.WhichOneof("event")
+            if kind == "text_delta":
+                self._texts.append(event.text_delta)
+                continue
+            if kind == "tool_started":
+                if self._texts:  # they were said before
+                    self._flush(frames)
+                self._started.append(self._named(event.tool_started))
+                continue
+            if kind == "logprobs_json":
+                if self._started:
+                    frames.append(self._tell_started())
+                frames.append(self._text(event.logprobs_json))
+                continue
+            self._flush(frames)
+            if kind is not None and (write := self._WRITERS.get(kind)) is not None:
+                frames.append(write(self, getattr(event, kind)))
+        self._flush(frames)
+        found = b"".join(frames)
+        if found and self._opening:
+            found, self._opening = self._opening + found, b""
+        return found
+
+    def failure(self, problem: ErrorResponse) -> bytes:
+        """Return the frames that end a stream which failed."""
+        return self._settle() + failure(problem)
+
+    def _flush(self, frames: list[bytes]) -> None:
+        if self._started:
+            frames.append(self._tell_started())
+        if self._texts:
+            frames.append(self._text(""))
+
+    def _tell_started(self) -> bytes:
+        self.tools_ran = True
+        names = ", ".join(self._started)
+        self._started.clear()
+        return self._progress("run", f"running {names}")
+
+    def _text(self, logprobs_json: str) -> bytes:
+        """Return the text that was collected, with its probabilities if there are some."""
+        text = "".join(self._texts)
+        self._texts.clear()
+        line = self._settle() if self._line else b""
+        if not logprobs_json:
+            return line + self._text_head + escaped(text) + self._text_tail
+        logprobs = one_line(_encode(run_events.members(logprobs_json) or None))
+        return (
+            line
+            + self._text_head
+            + escaped(text)
+            + b'},"logprobs":%b,"finish_reason":null}]' % logprobs
+            + self._close
+        )
+
+    def _chunk(self, delta: bytes, more: bytes = b"") -> bytes:
+        """Return a chunk with `delta`, and `more` members beside its choices."""
+        rest = b',"logprobs":null,"finish_reason":null}]'
+        return b"".join((self._head, delta, rest, more, self._close))
+
+    def _event(self, event: bytes, more: bytes = b"") -> bytes:
+        # The role stands in each of these because some client libraries keep unknown members
+        # only of chunks that have one.
+        delta = b'{"role":"assistant","content":""}'
+        return self._chunk(delta, b',"event":' + one_line(event) + more)
+
+    def _progress(self, about: str, description: str, more: bytes = b"") -> bytes:
+        if self._view == "none":
+            return b""
+        if self._view == "reasoning":
+            return self._reasoning(f"{description}\n", more)
+        self._line = description
+        return self._event(
+            open_webui_events.status(f"heddle.{about}", description, done=False), more
+        )
+
+    def _settle(self) -> bytes:
+        """Return the frame that ends the progress, if there was some: it would shimmer for ever."""
+        if not self._line:
+            return b""
+        tools = ", ".join(dict.fromkeys(self._names.values()))
+        line, self._line = self._line, ""
+        description = f"used {tools}" if tools else line
+        return self._event(
+            open_webui_events.status("heddle.run", description, done=True, hidden=not tools)
+        )
+
+    def _reasoning(self, text: str, more: bytes = b"") -> bytes:
+        return self._settle() + self._chunk(b'{"reasoning_content":%b}' % escaped(text), more)
+
+    def _named(self, told: Any) -> str:  # noqa: ANN401 - the start or the end of a tool's run
+        """Return the name of a tool, and remember it for what its run tells."""
+        # By the call first: one binding can offer several functions.
+        name = run_events.tool_name(told)
+        for identifier in filter(None, (told.call.id, told.binding_id)):
+            self._names[identifier] = name
+        return name
+
+    def _status(self, status: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        known = self._names.get(status.call_id) or self._names.get(status.binding_id)
+        about = known or status.binding_id or "run"
+        if not status.HasField("change"):
+            return self._progress(about, status.message)
+        told = _encode(run_events.file_change(about, status))
+        return self._progress(about, status.message, b',"heddle":' + one_line(told))
+
+    def _decision(self, made: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        told = b',"heddle":' + one_line(_encode(run_events.decision(made)))
+        return self._progress("agent", run_events.decided(made), told)
+
+    def _output(self, made: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        if self._view == "none":
+            return b""
+        told = b',"heddle":' + one_line(_encode(run_events.output(made)))
+        return self._chunk(b'{"role":"assistant","content":""}', told)
+
+    def _model_replaced(self, told: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        return self._progress("model", run_events.replacement(told))
+
+    def _tool_finished(self, finished: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        self.tools_ran = True
+        name = self._named(finished)
+        lines = list(finished.warnings)
+        if finished.HasField("error"):
+            lines.insert(0, finished.error.message or "no reason given")
+        return b"".join(self._progress(name, f"{name}: {line}") for line in lines)
+
+    def _found(self, found: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        self.tools_ran = True
+        self._sources.extend(found.sources)
+        if self._view != "openwebui" or not found.sources:
+            return b""
+        name = self._names.get(found.binding_id) or found.binding_id
+        return self._event(open_webui_events.source(found.binding_id, name, found.sources))
+
+    def _call(self, call: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        delta = {"tool_calls": [{"index": self._calls, **run_events.tool_call(call)}]}
+        self._calls += 1
+        return self._settle() + self._chunk(one_line(_encode(delta)))
+
+    def _picture(self, made: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        delta = {
+            "content": run_events.picture_link(made, self._link),
+            "images": [run_events.picture(made)],
+        }
+        return self._settle() + self._chunk(_encode(delta))  # all of it ASCII: no line breaks
+
+    def _done(self, done: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        self.finished = True
+        delta = run_events.message_extra(done, self._calls)
+        if cited := open_webui_events.annotations(self._sources):
+            delta["annotations"] = cited
+        more = b"".join(
+            b",%b:%b" % (_encode(name), escaped(value))
+            for name, value in run_events.provider_metadata(done.provider_metadata_json).items()
+        )
+        frames = [
+            self._settle(),
+            self._head,
+            one_line(_encode(delta)) if delta else b"{}",
+            b',"logprobs":null,"finish_reason":"%b"}]'
+            % run_events.finish_reason(done, self._calls).encode(),
+            more,
+            self._close,
+        ]
+        if self._usage:
+            frames += [
+                self._envelope,
+                b'],"usage":',
+                _encode(run_events.usage(done.usage)),
+                b"}\n\n",
+            ]
+        return b"".join([*frames, END])
+
+    _WRITERS: ClassVar[dict[str, Callable[["Frames", Any], bytes]]] = {
+        "reasoning_delta": _reasoning,
+        "status": _status,
+        "decision": _decision,
+        "output": _output,
+        "model_replaced": _model_replaced,
+        "tool_finished": _tool_finished,
+        "sources": _found,
+        "tool_call": _call,
+        "picture": _picture,
+        "done": _done,
+    }

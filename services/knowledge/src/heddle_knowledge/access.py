@@ -1,0 +1,143 @@
+"""Who may do what with collections: the one place that says so.
+
+The owner of a collection and the administrators of its organisation may do everything with it,
+others read it as its sharing says. Names belong to organisations: the one that a person says is
+looked up in the own organisation and then among what is shared with everyone, so nothing of
+another tenant can stand before it. What a person may not read is as good as missing everywhere.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from heddle_runtime.errors import PermissionDeniedError
+from heddle_runtime.identity import ADMIN, ANONYMOUS, ORGANIZATION_ADMIN, Identity, home
+
+from heddle_knowledge.errors import no_collection
+from heddle_knowledge.records import Collection, Sharing
+
+_ID = re.compile(r"vs_[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody, as far as collections are concerned. Without a name: the operator.
+
+    Attributes:
+        name: As collections name their owner; may be empty, then the person owns nothing.
+        organization: A slug; empty for the operator.
+        administrator: May do everything within the organisation.
+        everything: May do everything.
+    """
+
+    name: str
+    organization: str
+    administrator: bool = False
+    everything: bool = False
+
+
+def caller_of(identity: Identity) -> Person:
+    """Return who a call comes from.
+
+    Whoever may do everything and is of no organisation is the operator.
+    """
+    # Without a secret, on one machine, there is nobody else.
+    if identity == ANONYMOUS or (ADMIN in identity.scopes and not identity.organization):
+        return Person("", "", everything=True)
+    administrator = ORGANIZATION_ADMIN in identity.scopes
+    everything = ADMIN in identity.scopes
+    return Person(identity.subject, home(identity), administrator, everything)
+
+
+def owner_of(owner: str, organization: str) -> Person:
+    """Return the owner of an assistant, who has no rights beyond that.
+
+    An assistant of nobody's is the operator's.
+    """
+    if not owner and not organization:
+        return Person("", "")
+    return Person(owner, home(Identity(owner, organization)))
+
+
+def may_change(person: Person, collection: Collection) -> bool:
+    """Say whether a person may do everything with a collection."""
+    if person.everything:
+        return True
+    if collection.organization != person.organization:
+        return False
+    # The operator's have no owner; elsewhere a person without a name owns nothing.
+    named = bool(person.name) or not person.organization
+    return person.administrator or (named and collection.owner == person.name)
+
+
+def may_read(person: Person, collection: Collection) -> bool:
+    """Say whether a person, and the person's assistants, may search a collection."""
+    if collection.sharing == "everyone" or may_change(person, collection):
+        return True
+    at_home = collection.organization == person.organization
+    return collection.sharing == "organization" and at_home
+
+
+def is_id(reference: str) -> bool:
+    """Say whether a reference has the form of an identifier, which no name may have."""
+    return _ID.fullmatch(reference) is not None
+
+
+def meant(known: Iterable[Collection], person: Person, reference: str) -> Collection:
+    """Return the collection that a person means by a name or an identifier.
+
+    Raises:
+        CollectionNotFoundError: There is none that the person may read.
+    """
+    readable = (it for it in known if reference in (it.name, it.public_id) and may_read(person, it))
+    if is_id(reference):
+        collection = next(readable, None)
+    else:
+        collection = min(readable, key=lambda it: _rank(person, it), default=None)
+        if collection is not None and _rank(person, collection)[0] == _ELSEWHERE:
+            collection = None
+    if collection is None:
+        raise no_collection(reference)
+    return collection
+
+
+def changeable(known: Iterable[Collection], person: Person, reference: str) -> Collection:
+    """Return the collection that a person means and may change.
+
+    Raises:
+        CollectionNotFoundError: There is none that the person may read.
+        PermissionDeniedError: The person may only read it.
+    """
+    collection = meant(known, person, reference)
+    if not may_change(person, collection):
+        raise PermissionDeniedError(
+            f"The collection {reference!r} is shared for reading. Only its owner and the "
+            "administrators of its organisation may change it."
+        )
+    return collection
+
+
+def check_sharing(person: Person, sharing: Sharing) -> None:
+    """Refuse to let a person share with everyone who may not.
+
+    Raises:
+        PermissionDeniedError: The person may not.
+    """
+    if sharing == "everyone" and not person.everything:
+        raise PermissionDeniedError(
+            "Only a caller with the scope 'admin' may share a collection with everyone. Share it "
+            "with the organisation."
+        )
+
+
+_HOME, _EVERYONES, _ELSEWHERE = range(3)
+
+
+def _rank(person: Person, collection: Collection) -> tuple[int, bool, float]:
+    """Return the order in which collections of one name are meant."""
+    made = collection.created_at.timestamp()
+    if collection.organization == person.organization:
+        return _HOME, False, made
+    if collection.sharing == "everyone":  # the operator's first, else whoever was first
+        return _EVERYONES, bool(collection.organization), made
+    return _ELSEWHERE, False, made  # an administrator of everything names these by identifier

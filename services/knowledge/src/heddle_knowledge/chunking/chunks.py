@@ -1,0 +1,99 @@
+"""From a document to the chunks that are embedded and found.
+
+A chunk never crosses a heading or a page. Whole blocks are packed together up to about the
+target; a block over the longest is cut where it hurts least. A chunk is a part of the document's
+text (`layout`), word for word; only above the later parts of a table its header is repeated.
+"""
+
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from heddle_knowledge.chunking.options import DEFAULT, Chunking
+from heddle_knowledge.chunking.parents import Passage, parent
+from heddle_knowledge.chunking.splitting import Span, cut_block, overlapping
+from heddle_knowledge.errors import UnreadableDocumentError
+from heddle_knowledge.reading.blocks import Block, ParsedDocument
+from heddle_knowledge.reading.layout import lay_out
+
+MOST_CHUNKS = 30_000
+"""Chunks that one document may have."""
+REVISION = 2
+"""Raise it when the same file would give other chunks, so that it is ingested anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One passage of a document.
+
+    Attributes:
+        text: At most `Chunking.longest` characters.
+        heading: The titles of the sections around it, the outermost first.
+        page: Its page, counted from 1, or None.
+        ordinal: Its place in the document, counted from 0.
+        parent_text: The passage with its surroundings: the largest section around it that has at
+            most `Chunking.parent` characters, or as many neighbours as fit.
+        start: Where it begins in the document's text, in characters.
+        end: Where it ends, exclusive. `text` is what stands there, in a later part of a table
+            under the table's header.
+    """
+
+    text: str
+    heading: tuple[str, ...]
+    page: int | None
+    ordinal: int
+    parent_text: str
+    start: int
+    end: int
+
+
+def chunk(document: ParsedDocument, chunking: Chunking = DEFAULT) -> list[Chunk]:
+    """Cut a document into chunks, in reading order.
+
+    Raises:
+        UnreadableDocumentError: There would be more than `MOST_CHUNKS`.
+    """
+    layout = lay_out(document.blocks)
+    placed = zip(document.blocks, layout.starts, strict=True)
+    passages = [
+        Passage(span, heading, page)
+        for (heading, page), blocks in groupby(placed, lambda at: (at[0].heading, at[0].page))
+        for span in _packed(layout.text, list(blocks), chunking)
+    ]
+    if len(passages) > MOST_CHUNKS:
+        raise UnreadableDocumentError(
+            f"{document.title!r} falls into {len(passages):,} passages; at most {MOST_CHUNKS:,} "
+            "can be kept. Split it into smaller documents."
+        )
+    return [
+        Chunk(
+            text=passage.span.of(layout.text),
+            heading=passage.heading,
+            page=passage.page,
+            ordinal=ordinal,
+            parent_text=parent(layout.text, passages, ordinal, chunking.parent),
+            start=passage.span.start,
+            end=passage.span.end,
+        )
+        for ordinal, passage in enumerate(passages)
+    ]
+
+
+def _packed(text: str, blocks: list[tuple[Block, int]], chunking: Chunking) -> list[Span]:
+    """Join small blocks of one section, cut large ones, and let them overlap."""
+    packed: list[Span] = []
+    for span in (span for block, start in blocks for span in cut_block(block, start, chunking)):
+        joined = _joined(packed[-1], span, chunking) if packed and not span.header else None
+        if joined:
+            packed[-1] = joined
+        else:
+            packed.append(span)
+    if not chunking.overlap:
+        return packed
+    later = (overlapping(text, before, span, chunking) for before, span in pairwise(packed))
+    return [*packed[:1], *later]
+
+
+def _joined(before: Span, span: Span, chunking: Chunking) -> Span | None:
+    both = Span(before.start, span.end, before.header, before.table or span.table)
+    crumb = min(before.size, span.size) < chunking.crumb
+    return both if both.size <= chunking.target + (chunking.crumb if crumb else 0) else None

@@ -1,0 +1,144 @@
+"""Where the collections are: they come into it, are opened, and go, whoever crashes when.
+
+A collection exists when the catalogue has it. Its table is made before that and dropped after, so
+a crash in between leaves at worst a table without a record, which the next opening drops.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from heddle_knowledge import tables
+from heddle_knowledge.collection_handle import Shelf
+from heddle_knowledge.collection_registry import Catalogue
+from heddle_knowledge.engines.interface import Engine, Layout, Table
+from heddle_knowledge.errors import CollectionNotFoundError, StorageError
+from heddle_knowledge.records import EMBEDDED, Collection
+
+_STORE = "store"
+
+
+@asynccontextmanager
+async def open_shelves(engine: Engine) -> AsyncGenerator["Shelves"]:
+    """Open the collections of an engine, and sweep it.
+
+    Raises:
+        StorageError: It cannot be read or written.
+    """
+    try:
+        async with engine.locked(_STORE):
+            shelves = Shelves(engine, await Catalogue.opened(engine))
+            await shelves.sweep()
+    except engine.failures as error:
+        raise StorageError(
+            "The knowledge store cannot be opened. Check where it is kept: its address, its "
+            "permissions, and the log of the tools service."
+        ) from error
+    try:
+        yield shelves
+    finally:
+        shelves.close()
+
+
+class Shelves:
+    """The open store. Made by `open_shelves`."""
+
+    def __init__(self, engine: Engine, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self._engine = engine
+        self._tables: dict[str, Table] = {}
+
+    async def add(self, collection: Collection) -> None:
+        """Make room for a collection.
+
+        Raises:
+            CollectionExistsError: The name is taken.
+        """
+        async with self._engine.locked(_STORE):
+            taken = await self.catalogue.taken(collection)
+            if collection.backend == EMBEDDED and not taken:
+                layout = tables.layout(collection.dim, collection.language)
+                name = _table(collection, layout)
+                self._tables[name] = await self._engine.make(name, layout)
+            await self.catalogue.add(collection)
+
+    async def open(self, collection: Collection) -> Shelf:
+        """Open an embedded collection.
+
+        Raises:
+            CollectionNotFoundError: It was deleted meanwhile.
+        """
+        layout = tables.layout(collection.dim, collection.language)
+        name = _table(collection, layout)
+        if name not in self._tables:
+            known = await self.catalogue.all()
+            for gone in [each for each in self._tables if each.partition("_")[2] not in known]:
+                del self._tables[gone]  # deleted by another process
+            try:
+                opened = await self._engine.open(name, layout)
+                await tables.complete(opened, collection.id)
+            except self._engine.failures as error:
+                raise CollectionNotFoundError(
+                    f"The collection {collection.name!r} was just deleted. Create it again first."
+                ) from error
+            self._tables[name] = opened
+        beside = partial(self._beside, collection)
+        return Shelf(collection, self._tables[name], self._engine, self.catalogue, beside)
+
+    async def change(self, collection: Collection) -> None:
+        """Keep a collection's record as it is now.
+
+        Raises:
+            CollectionNotFoundError: It was deleted meanwhile.
+        """
+        async with self._engine.locked(_STORE):
+            await self.catalogue.change(collection)
+
+    async def remove(self, collection: Collection) -> None:
+        """Delete a collection with all that it holds.
+
+        Raises:
+            CollectionNotFoundError: It was deleted meanwhile.
+        """
+        if collection.backend != EMBEDDED:
+            async with self._engine.locked(_STORE):
+                await self.catalogue.remove(collection)
+            return
+        shelf = await self.open(collection)
+        # In this order, for a commit under way ends first.
+        async with shelf.writing(), self._engine.locked(_STORE):
+            await self.catalogue.remove(collection)
+            for name in await self._engine.names():
+                if name.partition("_")[2] == collection.id:
+                    self._tables.pop(name, None)
+                    await self._engine.drop(name)
+            await self._engine.forget_locks(list(await self.catalogue.all()))
+
+    async def sweep(self) -> None:
+        """Drop tables and locks without a record. The store's lock must be held."""
+        ids = list(await self.catalogue.all())
+        await self._engine.forget_locks(ids)
+        for name in await self._engine.names():
+            id_ = name.partition("_")[2]
+            if id_ and id_ not in ids and await self._engine.left_over(name):
+                await self._engine.drop(name)
+
+    def close(self) -> None:
+        """Close every table."""
+        for table in self._tables.values():
+            table.close()
+        self._tables.clear()
+
+    async def _beside(self, collection: Collection, layout: Layout) -> Table:
+        """Open a further table of a collection, or make it."""
+        name = _table(collection, layout)
+        if name not in self._tables:
+            async with self._engine.locked(_STORE):
+                there = name in await self._engine.names()
+                opening = self._engine.open if there else self._engine.make
+                self._tables[name] = await opening(name, layout)
+        return self._tables[name]
+
+
+def _table(collection: Collection, layout: Layout) -> str:
+    return f"{layout.kind}_{collection.id}"

@@ -1,0 +1,86 @@
+"""The process that puts tables in order: `python -m heddle_knowledge.compaction.worker`.
+
+It has the lowest priority and one thread for computing: searches go first.
+"""
+
+import asyncio
+import os
+import time
+
+import msgspec
+
+from heddle_knowledge.compaction.client import UpkeepReply, UpkeepRequest
+from heddle_knowledge.engines.interface import Snapshot
+from heddle_knowledge.errors import CollectionNotFoundError, KnowledgeError
+from heddle_knowledge.workers.frames import serve
+
+_NICER = 9  # on top of what `serve` does: 19, as low as it gets
+_PRUNED_EVERY = 60.0  # seconds; it reads a file for each version that is kept
+
+
+def main() -> None:
+    """Do what the service asks for, until it goes."""
+    os.nice(_NICER)
+    serve(Work().handle)
+
+
+class Work:
+    """What the process does, and when it did some of it."""
+
+    def __init__(self) -> None:
+        self._pruned: dict[str, float] = {}
+
+    def handle(self, payload: bytes) -> bytes:
+        """Do what a request asks for."""
+        request = msgspec.msgpack.decode(payload, type=UpkeepRequest)
+        try:
+            due = asyncio.run(self._done(request))
+            reply = UpkeepReply(due)
+        except CollectionNotFoundError:  # deleted meanwhile
+            reply = UpkeepReply()
+        except KnowledgeError as error:
+            reply = UpkeepReply(error=f"{error} {error.__cause__ or ''}")
+        return msgspec.msgpack.encode(reply)
+
+    async def _done(self, request: UpkeepRequest) -> Snapshot | None:
+        # Loading the engine takes seconds, in which the process already goes when its parent does.
+        from heddle_knowledge.collection_handle import index_vectors, tidy  # noqa: PLC0415
+        from heddle_knowledge.collection_store import open_shelves  # noqa: PLC0415
+        from heddle_knowledge.engines.address import open_engine  # noqa: PLC0415
+
+        async with (
+            open_engine(request.place, request.options) as engine,
+            open_shelves(engine) as shelves,
+        ):
+            shelf = await shelves.open(await shelves.catalogue.get(request.collection))
+            if request.build is not None:
+                _give_way()
+                await index_vectors(shelf, request.build)
+                return None
+            return await tidy(
+                shelf,
+                ann_rows=request.ann_rows,
+                building=request.building,
+                prune=self._prunes(request.collection),
+            )
+
+    def _prunes(self, collection: str) -> bool:
+        """Say whether it is time again to look for what earlier versions left."""
+        now = time.monotonic()
+        if now - self._pruned.get(collection, -_PRUNED_EVERY) < _PRUNED_EVERY:
+            return False
+        self._pruned[collection] = now
+        return True
+
+
+def _give_way() -> None:
+    """Let every other process go first, at once: the lowest priority still takes its turns.
+
+    Only for work that holds no lock which others wait for.
+    """
+    if hasattr(os, "SCHED_IDLE"):  # Linux
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+if __name__ == "__main__":
+    main()

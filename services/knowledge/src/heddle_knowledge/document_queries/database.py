@@ -1,0 +1,164 @@
+"""A database in memory that holds what may be asked about, and can only be asked.
+
+Whatever a query does, there is nothing else in here: no other tenant's rows, no file, no way to
+write. `guard` is the other layer; each must hold without the other.
+"""
+
+import time
+from collections.abc import Sequence
+
+import apsw
+
+from heddle_knowledge.document_queries.errors import RefusedQueryError
+from heddle_knowledge.document_queries.records import Fact, Rows, Table, Value
+from heddle_knowledge.document_queries.schema import FIXED, number_of
+
+_STEPS = 100
+"""Instructions of SQLite between two looks at the clock."""
+_LONGEST_VALUE = 1_000
+_MOST_CHARACTERS = 100_000
+_LIMITS = {
+    apsw.SQLITE_LIMIT_LENGTH: 300_000,
+    apsw.SQLITE_LIMIT_SQL_LENGTH: 20_000,
+    apsw.SQLITE_LIMIT_COLUMN: 100,
+    apsw.SQLITE_LIMIT_EXPR_DEPTH: 60,
+    apsw.SQLITE_LIMIT_COMPOUND_SELECT: 10,
+    apsw.SQLITE_LIMIT_VDBE_OP: 20_000,
+    apsw.SQLITE_LIMIT_FUNCTION_ARG: 16,
+    apsw.SQLITE_LIMIT_ATTACHED: 0,
+    # Longer ones take seconds for a single text, in which nobody looks at the clock.
+    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 60,
+    apsw.SQLITE_LIMIT_VARIABLE_NUMBER: 0,
+    apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 0,
+    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+_FUNCTIONS = frozenset({
+    "abs", "avg", "coalesce", "count", "current_date", "current_time", "current_timestamp", "date",
+    "datetime", "dense_rank", "glob", "group_concat", "ifnull", "iif", "instr", "julianday",
+    "length", "like", "lower", "ltrim", "max", "min", "nullif", "rank", "round", "row_number",
+    "rtrim", "strftime", "substr", "substring", "sum", "time", "total", "trim", "typeof",
+    "unixepoch", "upper",
+})  # fmt: skip
+
+
+def opened(facts: Sequence[Fact], tables: Sequence[Table]) -> apsw.Connection:
+    """Return a locked database with the rows of `facts`.
+
+    Args:
+        facts: The documents.
+        tables: What `schema.tables_of` makes of them.
+    """
+    connection = apsw.Connection(":memory:")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    for table in tables:
+        columns = ", ".join(f'"{column.name}" {column.type}' for column in table.columns)
+        connection.execute(f"CREATE TABLE {table.name} ({columns})")
+    documents, metadata = tables
+    more = documents.columns[len(FIXED) :]
+    places = ", ".join("?" * len(documents.columns))
+    with connection:
+        connection.executemany(
+            f"INSERT INTO documents VALUES ({places})",  # noqa: S608 - question marks alone
+            (
+                [getattr(fact, name) for name in FIXED]
+                + [_stored(fact.metadata.get(column.name), column.type) for column in more]
+                for fact in facts
+            ),
+        )
+        connection.executemany(
+            f"INSERT INTO {metadata.name} VALUES (?, ?, ?)",  # noqa: S608 - our own name
+            ((fact.document_id, *pair) for fact in facts for pair in fact.metadata.items()),
+        )
+    _lock(connection, {table.name for table in tables})
+    return connection
+
+
+def select(connection: apsw.Connection, sql: str, most: int, seconds: float) -> Rows:
+    """Return what a query finds.
+
+    Args:
+        connection: A database of `opened`.
+        sql: The query.
+        most: Rows at most.
+        seconds: How long it may run.
+
+    Raises:
+        RefusedQueryError: It is wrong, not allowed, or takes too long or too much.
+    """
+    until = time.monotonic() + seconds
+    connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+    columns: tuple[str, ...] = ()
+
+    def begun(cursor: apsw.Cursor, *_: object) -> bool:
+        nonlocal columns  # known now, and no more once a query without rows has ended
+        columns = tuple(name for name, *_ in cursor.get_description())
+        return True
+
+    cursor = connection.cursor()
+    cursor.exec_trace = begun
+    try:
+        rows, truncated = _collected(cursor.execute(sql), most)
+        return Rows(sql, columns, rows, truncated)
+    except apsw.InterruptError as error:
+        raise RefusedQueryError(
+            f"The query took more than {seconds:g} s and was stopped. Ask for less."
+        ) from error
+    except (apsw.NoMemError, apsw.TooBigError, MemoryError) as error:
+        raise RefusedQueryError("The query makes too much. Ask for less.") from error
+    except apsw.AuthError as error:
+        raise RefusedQueryError("The query is not allowed: it can only select.") from error
+    except (apsw.Error, ValueError) as error:  # a zero byte, a half of a letter
+        raise RefusedQueryError(f"SQLite refuses the query: {error}.") from error
+    finally:
+        connection.set_progress_handler(None)
+
+
+def _collected(cursor: apsw.Cursor, most: int) -> tuple[tuple[tuple[Value, ...], ...], bool]:
+    """Return the rows, as far as they may be shown, and whether there is more."""
+    rows: list[tuple[Value, ...]] = []
+    truncated, characters = False, 0
+    for row in cursor:
+        if len(rows) == most or characters > _MOST_CHARACTERS:
+            truncated = True
+            break
+        shown = tuple(map(_shown, row))
+        truncated = truncated or any(
+            isinstance(value, str) and len(value) > _LONGEST_VALUE for value in row
+        )
+        characters += sum(len(str(value)) for value in shown)
+        rows.append(shown)
+    return tuple(rows), truncated
+
+
+def _lock(connection: apsw.Connection, tables: set[str]) -> None:
+    def allowed(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        if (
+            action == apsw.SQLITE_SELECT
+            or (action == apsw.SQLITE_READ and first in tables)
+            or (action == apsw.SQLITE_FUNCTION and (second or "").lower() in _FUNCTIONS)
+        ):
+            return apsw.SQLITE_OK
+        return apsw.SQLITE_DENY
+
+    connection.execute("PRAGMA query_only = ON")
+    for setting, value in (
+        (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
+        (apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
+        (apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0),
+        (apsw.SQLITE_DBCONFIG_DQS_DML, 0),  # "x" is a column and never a text
+        (apsw.SQLITE_DBCONFIG_DQS_DDL, 0),
+    ):
+        connection.config(setting, value)
+    for limit, most in _LIMITS.items():
+        connection.limit(limit, most)
+    connection.authorizer = allowed
+
+
+def _stored(value: str | None, kind: str) -> Value:
+    return value if value is None or kind == "TEXT" else number_of(value)
+
+
+def _shown(value: object) -> Value:
+    if isinstance(value, str):
+        return value[:_LONGEST_VALUE]
+    return value if isinstance(value, int | float | None) else str(value)

@@ -1,0 +1,80 @@
+"""The workers that run queries, seen from the service."""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from heddle_knowledge.document_queries.errors import RefusedQueryError
+from heddle_knowledge.document_queries.records import Describe, Fact, Reply, Rows, Select, Table
+from heddle_knowledge.workers.worker import WorkerFailedError, WorkerProcess
+
+_WORKER = "heddle_knowledge.document_queries.worker"
+_WORKERS = 2
+"""So that one who asks what takes long does not hold up everybody."""
+_SECONDS = 10.0
+"""For reading, filling and asking together; the worker is killed then."""
+_QUERY_SECONDS = 2.0
+
+
+class Asking:
+    """Asks SQL about documents, in processes that start with the first question."""
+
+    def __init__(self, *, seconds: float = _SECONDS, query_seconds: float = _QUERY_SECONDS) -> None:
+        """Prepare, without starting anything.
+
+        Args:
+            seconds: How long a question may take before its process is ended.
+            query_seconds: How long its query may run before it is stopped.
+        """
+        self._query_seconds = query_seconds
+        self._workers = [WorkerProcess(_WORKER, seconds=seconds) for _ in range(_WORKERS)]
+        self._free: asyncio.LifoQueue[WorkerProcess] = asyncio.LifoQueue()
+        for worker in self._workers:
+            self._free.put_nowait(worker)
+
+    async def describe(self, facts: Sequence[Fact]) -> tuple[Table, ...]:
+        """Return the tables that documents make.
+
+        Raises:
+            RefusedQueryError: There are too many.
+        """
+        found = await self._call(Describe(list(facts)))
+        if found.tables is None:
+            raise RefusedQueryError(found.refused)
+        return found.tables
+
+    async def select(self, facts: Sequence[Fact], sql: str, most: int) -> Rows:
+        """Return the answer to a query.
+
+        Args:
+            facts: All that it can see.
+            sql: One SELECT statement of SQLite's dialect.
+            most: Rows at most.
+
+        Raises:
+            RefusedQueryError: It is wrong, not allowed, or takes too long or too much.
+        """
+        if sql != sql.encode(errors="replace").decode():
+            raise RefusedQueryError("The query is not valid Unicode. Encode it properly.")
+        found = await self._call(Select(list(facts), sql, most, self._query_seconds))
+        if found.rows is None:
+            raise RefusedQueryError(found.refused)
+        return found.rows
+
+    async def aclose(self) -> None:
+        """End the processes."""
+        await asyncio.gather(*(worker.aclose() for worker in self._workers))
+
+    async def _call(self, request: Describe | Select) -> Reply:
+        payload = await asyncio.to_thread(msgspec.msgpack.encode, request)
+        worker = await self._free.get()
+        try:
+            reply = await worker.call(payload)
+        except WorkerFailedError as error:
+            raise RefusedQueryError(
+                "The query took too long or too much and was ended. Ask for less."
+            ) from error
+        finally:
+            self._free.put_nowait(worker)
+        return msgspec.msgpack.decode(reply, type=Reply)

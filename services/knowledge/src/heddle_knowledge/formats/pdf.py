@@ -1,0 +1,119 @@
+"""PDF: the text layer, page by page, under the titles of the document's bookmarks."""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
+
+from heddle_knowledge.errors import UnreadableDocumentError
+from heddle_knowledge.formats.bookmarks import Bookmark, bookmarks_by_page
+from heddle_knowledge.formats.dates import first_date
+from heddle_knowledge.reading.blocks import Outline, ParsedDocument
+
+MOST_PAGES = 5_000
+_PASSWORD = 4  # FPDF_ERR_PASSWORD
+# PDFium marks a word that is broken at the end of a line with one of these in place of the hyphen.
+_BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
+_SIGNS = re.compile(r"[\W_]+")
+_NUMBERING = 12
+"""Letters and digits that may stand before a title, as the number of its section does."""
+
+
+def read_pdf(
+    data: bytes, name: str, scanned: Mapping[int, str] = MappingProxyType({})
+) -> ParsedDocument:
+    """Read the text layer of a PDF.
+
+    Args:
+        data: The file.
+        name: The document's name, for messages.
+        scanned: What was read off pages that are pictures, by their numbers from 1.
+
+    Returns:
+        Its text, a block for each part of a page that is of one section; title and time are those
+        of its properties.
+
+    Raises:
+        UnreadableDocumentError: It is damaged, needs a password, or has too many pages.
+    """
+    try:
+        with pypdfium2.PdfDocument(data) as document:
+            if len(document) > MOST_PAGES:
+                raise UnreadableDocumentError(
+                    f"{name!r} has {len(document):,} pages; at most {MOST_PAGES:,} can be read. "
+                    "Split it into smaller documents."
+                )
+            return _read(document, scanned)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code == _PASSWORD:
+            raise UnreadableDocumentError(
+                f"{name!r} is encrypted. Remove its password and ingest it again."
+            ) from error
+        raise UnreadableDocumentError(
+            f"{name!r} is damaged or no PDF. Open it in a viewer and save it again as PDF."
+        ) from error
+
+
+def _read(document: pypdfium2.PdfDocument, scanned: Mapping[int, str]) -> ParsedDocument:
+    told = document.get_metadata_dict()
+    sections = bookmarks_by_page(document)
+    outline = Outline(titled_text=True)
+    for number in range(len(document)):
+        text = scanned.get(number + 1) or page_text(document, number)
+        _add_page(outline, text, number + 1, sections.get(number, []))
+    return ParsedDocument(
+        title=" ".join(str(told.get("Title", "")).split()),
+        blocks=outline.finish(),
+        time=first_date(str(told.get("ModDate", "")), str(told.get("CreationDate", ""))),
+        pages=len(document),
+    )
+
+
+def page_text(document: pypdfium2.PdfDocument, number: int) -> str:
+    """Return the text layer of a page, counted from 0."""
+    page = document[number]
+    try:
+        layer = page.get_textpage()
+        try:
+            text = str(layer.get_text_bounded())
+        finally:
+            layer.close()
+    finally:
+        page.close()
+    return _BROKEN_WORD.sub("", text.replace("\r\n", "\n").replace("\0", ""))
+
+
+def _add_page(outline: Outline, text: str, page: int, sections: list[Bookmark]) -> None:
+    """Add a page; a section begins at the line of its title, or where the one before it does."""
+    lines = text.split("\n")
+    bare = [_bare(line) for line in lines] if sections else []
+    done = 0
+    for section in sections:
+        at = _line_of(_bare(section.title), bare, done)
+        if at is not None:
+            outline.add("\n".join(lines[done:at]), page)
+            done = at
+        outline.enter(section.level, section.title)
+    outline.add("\n".join(lines[done:]), page)
+
+
+def _line_of(title: str, bare: list[str], start: int) -> int | None:
+    """Return the first line that shows a title, with its number or without, or begins it."""
+    if not title:
+        return None
+    for at in range(start, len(bare)):
+        below = bare[at + 1] if at + 1 < len(bare) else ""
+        if _shows(bare[at], title):
+            return at
+        if len(below) < len(title) and bare[at] and _shows(bare[at] + below, title):
+            return at  # a long title that goes on in the next line
+    return None
+
+
+def _shows(line: str, title: str) -> bool:
+    return line.endswith(title) and len(line) - len(title) <= _NUMBERING
+
+
+def _bare(text: str) -> str:
+    return _SIGNS.sub("", text).casefold()

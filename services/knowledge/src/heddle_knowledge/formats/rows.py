@@ -1,0 +1,31 @@
+"""CSV and TSV: one table, a line for each row."""
+
+import csv
+from io import StringIO
+from itertools import islice
+
+from heddle_knowledge.formats.tables import table_lines
+from heddle_knowledge.reading.blocks import Block, ParsedDocument
+
+_SEPARATORS = ",;\t|"
+_LOOKED_AT = 20
+# Documents are limited as a whole: a cell that an odd quotation mark makes large is text, too.
+_LONGEST_CELL = 2**31 - 1
+
+
+def read_rows(text: str, separator: str = "") -> ParsedDocument:
+    """Read values in rows, the first of which names the columns.
+
+    Args:
+        text: The rows; cells in double quotes may have line breaks in them.
+        separator: What stands between cells; empty: what most of the first lines have.
+    """
+    csv.field_size_limit(_LONGEST_CELL)
+    rows = csv.reader(StringIO(text), delimiter=separator or _separator(text))
+    lines, header = table_lines(rows)
+    return ParsedDocument("", (Block(lines, header=header),) if lines else ())
+
+
+def _separator(text: str) -> str:
+    first = list(islice(StringIO(text), _LOOKED_AT))
+    return max(_SEPARATORS, key=lambda mark: sum(mark in line for line in first))

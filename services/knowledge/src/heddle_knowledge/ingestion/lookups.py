@@ -1,0 +1,41 @@
+"""Documents looked up by name: a query of the engine for all who ask at the same time."""
+
+from collections.abc import Sequence
+
+from heddle_knowledge.collection_handle import Shelf
+from heddle_knowledge.ingestion.batching import Groups, Together
+from heddle_knowledge.tables import Version, find_documents
+
+_MOST = 128
+
+
+class Lookups:
+    """Finds documents as they stand when they are asked for."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._groups: Groups[str, Version | None] = Groups()
+
+    async def find(self, shelf: Shelf, name: str) -> Version | None:
+        """Return a document of a collection, or None.
+
+        Raises:
+            CollectionNotFoundError: The collection was deleted meanwhile.
+            StorageError: The engine failed.
+        """
+
+        async def found(names: Sequence[str]) -> list[Version | None]:
+            known = await find_documents(shelf.table, names)
+            return [known.get(each) for each in names]
+
+        return await self._groups.ask(
+            shelf.collection.id, lambda: Together(found, _fitting, turn=shelf.using), name
+        )
+
+    async def aclose(self) -> None:
+        """End; whoever still waits fails."""
+        await self._groups.aclose()
+
+
+def _fitting(waiting: Sequence[str]) -> int:
+    return min(len(waiting), _MOST)

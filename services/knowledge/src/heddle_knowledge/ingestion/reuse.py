@@ -1,0 +1,45 @@
+"""What a collection has embedded already, so that only what changed is embedded."""
+
+from dataclasses import dataclass
+
+from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.engines.conditions import Compare
+from heddle_knowledge.engines.interface import Table
+
+TOKENS = "tokens"
+"""The column of the vectors of words, see `late_interaction.packed`; null where none are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedText:
+    """What a model made of a text."""
+
+    vector: Vectors
+    """Float32 of shape [dim]."""
+    words: bytes | None = None
+    """The vectors of its words, as `late_interaction.packed`, where these are kept."""
+
+
+async def known_texts(table: Table, document: str, *, words: bool) -> dict[str, EmbeddedText]:
+    """Return what was made of the texts of a document's passages.
+
+    All of a collection's vectors come from one model, so the same text has the same vector.
+
+    Args:
+        table: Of the collection.
+        document: Its name.
+        words: Whether a text counts only if the vectors of its words are there as well.
+    """
+    wanted = ["indexed", "vector", *([TOKENS] if words else [])]
+    rows = await table.rows(wanted, Compare("document", "=", document))
+    if not rows.num_rows:
+        return {}
+    flat = rows.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    vectors = flat.reshape(rows.num_rows, -1)
+    packed = rows.column(TOKENS).to_pylist() if words else [None] * rows.num_rows
+    found = zip(rows.column("indexed").to_pylist(), vectors, packed, strict=True)
+    return {
+        text: EmbeddedText(vector, of_words)
+        for text, vector, of_words in found
+        if of_words is not None or not words
+    }

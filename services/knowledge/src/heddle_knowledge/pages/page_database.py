@@ -1,0 +1,352 @@
+"""The file that keeps the pages of one collection: an SQLite database beside the tables.
+
+A page is kept under the SHA-256 of the document that it is of, so it is right as long as it is
+there, whichever version of a document is current. A document's pages come before the document and
+go after it: a crash in between leaves pages that nobody asks for, and the next ingestion goes on
+from them.
+"""
+
+import hashlib
+import json
+import re
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from heddle_runtime.durable_files import sync
+from numpy.typing import NDArray
+
+from heddle_knowledge.pages.shapes import DrawnPage, Figure, Picture
+
+_WAIT_SECONDS = 30.0
+_AT_ONCE = 500  # SQLite's own limit of parameters is higher
+_MOST_WORDS = 64
+_WORD = re.compile(r"\w+")
+# `summary` stands before what is large, so that reading all of them touches little else.
+_TABLES = """
+CREATE TABLE IF NOT EXISTS documents (
+  sha256 TEXT PRIMARY KEY, maker TEXT NOT NULL, pages INTEGER NOT NULL, whole INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pages (
+  id INTEGER PRIMARY KEY, sha256 TEXT NOT NULL, page INTEGER NOT NULL, summary BLOB NOT NULL,
+  text TEXT NOT NULL, figures TEXT NOT NULL, scanned INTEGER NOT NULL, picture_sha256 TEXT NOT NULL,
+  words BLOB NOT NULL, picture BLOB NOT NULL, UNIQUE (sha256, page)
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5 (
+  text, content = 'pages', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
+);
+CREATE TRIGGER IF NOT EXISTS page_comes AFTER INSERT ON pages BEGIN
+  INSERT INTO texts (rowid, text) VALUES (new.id, new.text);
+END;
+CREATE TRIGGER IF NOT EXISTS page_goes AFTER DELETE ON pages BEGIN
+  INSERT INTO texts (texts, rowid, text) VALUES ('delete', old.id, old.text);
+END;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPage:
+    """A page with what ranks it."""
+
+    id: int
+    sha256: str
+    page: int
+    text: str
+    figures: tuple[Figure, ...]
+    words: NDArray[np.float16]
+
+
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """The mean vector of every page: ids of shape [pages], vectors of shape [pages, dim]."""
+
+    ids: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+
+
+class PageShelf:
+    """The pages of one collection. Plain and synchronous; several processes may use one file.
+
+    Every method raises `sqlite3.Error` or `OSError` if the disk fails.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Name the file, which is made by the first page that comes."""
+        self._path = path
+        self._summaries: tuple[int, Summaries] | None = None
+
+    def expect(self, sha256: str, maker: str, pages: int) -> list[int]:
+        """Return the pages of a document that are not there yet, counted from 1.
+
+        Args:
+            sha256: The document.
+            maker: What its pages depend on besides. Pages of another maker go.
+            pages: How many it has.
+        """
+        with self._writing() as database:
+            known = database.execute(
+                "SELECT maker FROM documents WHERE sha256 = ?", (sha256,)
+            ).fetchone()
+            if known != (maker,):
+                _forget(database, [sha256])
+                database.execute(
+                    "INSERT INTO documents VALUES (?, ?, ?, 0)", (sha256, maker, pages)
+                )
+            there = {
+                page
+                for (page,) in database.execute(
+                    "SELECT page FROM pages WHERE sha256 = ?", (sha256,)
+                )
+            }
+        return [page for page in range(1, pages + 1) if page not in there]
+
+    def add(
+        self, sha256: str, pages: Sequence[DrawnPage], words: Sequence[NDArray[np.float16]]
+    ) -> None:
+        """Keep pages of a document, on disk."""
+        rows = [
+            (
+                *(sha256, page.page, _summary(vectors).tobytes(), page.text),
+                json.dumps([asdict(figure) for figure in page.figures], ensure_ascii=False),
+                page.scanned,
+                hashlib.sha256(page.picture).hexdigest() if page.picture else "",
+                np.ascontiguousarray(vectors, dtype=np.float16).tobytes(),
+                page.picture,
+            )
+            for page, vectors in zip(pages, words, strict=True)
+        ]
+        with self._writing() as database:
+            database.executemany(
+                "INSERT OR IGNORE INTO pages (sha256, page, summary, text, figures, scanned, "
+                "picture_sha256, words, picture) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                rows,
+            )
+
+    def finish(self, sha256: str) -> bool:
+        """Note that a document needs no more work; say whether it is still there."""
+        with self._writing() as database:
+            changed = database.execute("UPDATE documents SET whole = 1 WHERE sha256 = ?", (sha256,))
+            return bool(changed.rowcount)
+
+    def is_whole(self, sha256: str, maker: str) -> bool:
+        """Say whether all pages of a document are there, made by this maker."""
+        with self._reading() as database:
+            found = (
+                database
+                and database.execute(
+                    "SELECT 1 FROM documents WHERE sha256 = ? AND maker = ? AND whole",
+                    (sha256, maker),
+                ).fetchone()
+            )
+        return bool(found)
+
+    def pictured(self, documents: Collection[str]) -> frozenset[tuple[str, int]]:
+        """Return which pages of some documents have a picture."""
+        found = self._among(
+            "SELECT sha256, page FROM pages WHERE picture_sha256 != '' AND sha256", documents
+        )
+        return frozenset(found)
+
+    def count_pictures(self) -> int:
+        """Return how many pages have a picture."""
+        with self._reading() as database:
+            found = (
+                database
+                and database.execute(
+                    "SELECT count(*) FROM pages WHERE picture_sha256 != ''"
+                ).fetchone()
+            )
+        return int(found[0]) if found else 0
+
+    def scanned(self, sha256: str) -> Mapping[int, str]:
+        """Return the texts of the pages of a document that were read off their pictures."""
+        query = "SELECT page, text FROM pages WHERE scanned AND sha256"
+        return dict(self._among(query, [sha256]))
+
+    def picture(self, sha256: str, page: int) -> Picture | None:
+        """Return the picture of a page, if there is one."""
+        with self._reading() as database:
+            found = (
+                database
+                and database.execute(
+                    "SELECT picture, picture_sha256 FROM pages "
+                    "WHERE sha256 = ? AND page = ? AND picture_sha256 != ''",
+                    (sha256, page),
+                ).fetchone()
+            )
+        return Picture(*found) if found else None
+
+    def page(self, sha256: str, page: int) -> DrawnPage | None:
+        """Return what is known of a page, without its picture."""
+        with self._reading() as database:
+            found = (
+                database
+                and database.execute(
+                    "SELECT text, figures FROM pages WHERE sha256 = ? AND page = ?", (sha256, page)
+                ).fetchone()
+            )
+        return DrawnPage(page, text=found[0], figures=_figures(found[1])) if found else None
+
+    def makers(self) -> set[str]:
+        """Return what made the pages that there are."""
+        with self._reading() as database:
+            if database is None:
+                return set()
+            return {it for (it,) in database.execute("SELECT DISTINCT maker FROM documents")}
+
+    def ids_of(self, documents: Collection[str]) -> list[int]:
+        """Return the ids of the pages of documents."""
+        return [id_ for (id_,) in self._among("SELECT id FROM pages WHERE sha256", documents)]
+
+    def matching(
+        self, query: str, most: int, only: Collection[str] | None = None
+    ) -> dict[int, float]:
+        """Return pages with a word of the question: by id their BM25, the best first.
+
+        Args:
+            query: The question.
+            most: How many pages.
+            only: Of which documents; None for all.
+        """
+        words = dict.fromkeys(_WORD.findall(query.lower()))
+        if not words:
+            return {}
+        wanted = " OR ".join(f'"{word}"' for word in list(words)[:_MOST_WORDS])
+        listed = None if only is None else json.dumps(list(only))
+        with self._reading() as database:
+            if database is None:
+                return {}
+            found = database.execute(
+                "SELECT rowid, -rank FROM texts WHERE texts MATCH ? AND (? IS NULL OR rowid IN "
+                "(SELECT id FROM pages WHERE sha256 IN (SELECT value FROM json_each(?)))) "
+                "ORDER BY rank LIMIT ?",
+                (wanted, listed, listed, most),
+            ).fetchall()
+        return dict(found)
+
+    def summaries(self) -> Summaries:
+        """Return the mean vectors of all pages, from memory unless pages came or went."""
+        with self._reading() as database:
+            if database is None:
+                return Summaries(np.empty(0, np.int64), np.empty((0, 0), np.float32))
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            if self._summaries is None or self._summaries[0] != version:
+                rows = database.execute(
+                    "SELECT id, summary FROM pages WHERE summary != x'' ORDER BY id"
+                ).fetchall()
+                vectors = np.array([np.frombuffer(it, np.float16) for _, it in rows], np.float32)
+                ids = np.array([id_ for id_, _ in rows], np.int64)
+                self._summaries = version, Summaries(ids, vectors.reshape(len(rows), -1))
+            return self._summaries[1]
+
+    def read(self, ids: Collection[int], dim: int) -> list[KeptPage]:
+        """Return pages by their ids, of those that are still there."""
+        found = self._among(
+            "SELECT id, sha256, page, text, figures, words FROM pages WHERE id", ids
+        )
+        return [
+            KeptPage(
+                id=row[0],
+                sha256=row[1],
+                page=row[2],
+                text=row[3],
+                figures=_figures(row[4]),
+                words=np.frombuffer(row[5], np.float16).reshape(-1, dim),
+            )
+            for row in found
+        ]
+
+    def documents(self) -> list[str]:
+        """Return the documents that there are pages of, or were to be."""
+        with self._reading() as database:
+            return (
+                [it for (it,) in database.execute("SELECT sha256 FROM documents")]
+                if database
+                else []
+            )
+
+    def forget(self, documents: Sequence[str]) -> None:
+        """Drop the pages of documents."""
+        if documents:
+            with self._writing() as database:
+                _forget(database, documents)
+
+    def remove(self) -> None:
+        """Delete the file."""
+        for ending in ("", "-wal", "-shm"):
+            self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
+
+    def _among(self, query: str, values: Collection[str] | Collection[int]) -> list[tuple]:  # type: ignore[type-arg] # rows of many shapes
+        """Run a query whose last word is a column that is among some values."""
+        listed = list(dict.fromkeys(values))
+        found = []
+        with self._reading() as database:
+            if database is None:
+                return []
+            for start in range(0, len(listed), _AT_ONCE):
+                part = listed[start : start + _AT_ONCE]
+                marks = ", ".join("?" * len(part))
+                found += database.execute(f"{query} IN ({marks})", part).fetchall()
+        return found
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        """Yield a connection, or nothing if no page has come yet."""
+        try:
+            opened = _connect(f"{self._path.as_uri()}?mode=rw")
+        except sqlite3.OperationalError:
+            if self._path.exists():
+                raise
+            yield None
+            return
+        with closing(opened) as database:
+            yield database
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection within a transaction, which is on disk afterwards."""
+        new = not self._path.exists()
+        with closing(_connect(f"{self._path.as_uri()}?mode=rwc")) as database:
+            if new:
+                database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                database.execute("PRAGMA journal_mode = WAL")
+                database.executescript(_TABLES)
+                sync(self._path.parent)
+            database.execute("PRAGMA synchronous = FULL")
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+                (version,) = database.execute("PRAGMA user_version").fetchone()
+                database.execute(f"PRAGMA user_version = {(version + 1) % 2**31}")
+                database.execute("COMMIT")
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
+
+
+def _connect(address: str) -> sqlite3.Connection:
+    return sqlite3.connect(address, timeout=_WAIT_SECONDS, isolation_level=None, uri=True)
+
+
+def _figures(text: str) -> tuple[Figure, ...]:
+    known = json.loads(text)
+    return tuple(Figure(it["caption"], it["text"], tuple(it["box"])) for it in known)
+
+
+def _forget(database: sqlite3.Connection, documents: Sequence[str]) -> None:
+    for sha256 in documents:
+        database.execute("DELETE FROM pages WHERE sha256 = ?", (sha256,))
+        database.execute("DELETE FROM documents WHERE sha256 = ?", (sha256,))
+    database.execute("PRAGMA incremental_vacuum").fetchall()
+
+
+def _summary(words: NDArray[np.float16]) -> NDArray[np.float16]:
+    """Return the mean of a page's vectors at length 1; nothing for a page without."""
+    if not len(words):
+        return np.empty(0, np.float16)
+    mean = words.astype(np.float32).mean(axis=0)
+    scaled: NDArray[np.float16] = (mean / max(np.linalg.norm(mean), 1e-12)).astype(np.float16)
+    return scaled

@@ -1,0 +1,92 @@
+"""Ranks pages for a question: a few by their words and by their mean, then all of these exactly.
+
+Models that do not see rank better together with BM25 over what was read: on the outlines of three
+manuals nDCG@10 is 0.80 by words alone, 0.82 by late interaction and 0.85 by seven tenths of the one
+and three of the other (`benchmarks/pages`).
+"""
+
+import re
+from collections.abc import Collection
+
+import numpy as np
+
+from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.pages.models import PageModelInfo
+from heddle_knowledge.pages.page_database import PageShelf
+from heddle_knowledge.pages.shapes import RankedPage
+from heddle_knowledge.pages.word_vectors import unit
+from heddle_knowledge.searching.maxsim import maxsim
+from heddle_knowledge.searching.ranking import spread
+
+_BY_WORDS = 50
+_BY_MEANING = 50
+_SEEN = 200  # whose BM25 counts, if they were found by their mean
+_INTERACTION = 0.7
+_CONTENTS = 0.5
+"""What a page of contents counts: it has every title and answers nothing."""
+_LEADER = re.compile(r"(?:\. ?){4,}\s*[0-9ivxlc]+\s*$", re.MULTILINE)
+
+
+def rank(
+    shelf: PageShelf,
+    query: str,
+    words: Vectors,
+    model: PageModelInfo,
+    only: Collection[str] | None = None,
+) -> list[RankedPage]:
+    """Return at most 100 pages, the best first.
+
+    Args:
+        shelf: Where to look.
+        query: The question.
+        words: Its vectors, shape [any, dim].
+        model: What made them, and those of the pages.
+        only: Of which documents, each a SHA-256; None for all.
+    """
+    matching = shelf.matching(query, _SEEN, only)
+    wanted = {*list(matching)[:_BY_WORDS], *_nearest(shelf, words, only)}
+    pages = shelf.read(wanted, model.dim)
+    if not pages:
+        return []
+    scores = maxsim(words, [page.words for page in pages])
+    relevance = scores
+    if not model.visual:
+        said = np.array([matching.get(page.id, 0.0) for page in pages], dtype=np.float32)
+        blended = _INTERACTION * spread(scores) + (1 - _INTERACTION) * spread(said, floor=0.0)
+        relevance = blended * np.array([_worth(page.text) for page in pages], dtype=np.float32)
+    best = sorted(
+        range(len(pages)), key=lambda at: (-relevance[at], pages[at].sha256, pages[at].page)
+    )
+    return [
+        RankedPage(
+            pages[at].sha256,
+            pages[at].page,
+            float(scores[at]),
+            float(relevance[at]),
+            pages[at].text,
+            pages[at].figures,
+        )
+        for at in best
+    ]
+
+
+def _nearest(shelf: PageShelf, words: Vectors, only: Collection[str] | None) -> list[int]:
+    """Return the pages whose mean is nearest to the question's."""
+    summaries = shelf.summaries()
+    if not len(summaries.ids) or not len(words):
+        return []
+    near = summaries.vectors @ unit(words.mean(axis=0))
+    count = min(_BY_MEANING, len(near))
+    if only is not None:
+        allowed = np.isin(summaries.ids, shelf.ids_of(only))
+        near, count = np.where(allowed, near, -np.inf), min(count, int(allowed.sum()))
+    if not count:
+        return []
+    best = np.argpartition(-near, count - 1)[:count]
+    return [int(id_) for id_ in summaries.ids[best]]
+
+
+def _worth(text: str) -> float:
+    lines = [line for line in text.splitlines() if line.strip()]
+    leaders = len(_LEADER.findall(text))
+    return _CONTENTS if lines and leaders > 0.3 * len(lines) else 1.0

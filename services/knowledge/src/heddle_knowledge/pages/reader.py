@@ -1,0 +1,129 @@
+"""The processes that draw and read pages, seen from the service."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from heddle_knowledge.embedders.embedding import DIMENSION
+from heddle_knowledge.errors import EmbeddingError, StorageError
+from heddle_knowledge.pages.requests import (
+    CountReply,
+    CountRequest,
+    PagesReply,
+    PagesRequest,
+    Request,
+    WordsReply,
+    WordsRequest,
+)
+from heddle_knowledge.pages.shapes import DrawnPage
+from heddle_knowledge.workers.requests import ReplyT, asked
+from heddle_knowledge.workers.worker import WorkerFailedError, WorkerProcess
+
+_DRAWING = "heddle_knowledge.pages.rendering_worker"
+_READING = "heddle_knowledge.pages.reading_worker"
+_DRAWING_SECONDS = 60.0  # for a few pages, each of which takes a tenth of one
+_READING_SECONDS = 180.0  # for one page, which takes twelve at most on a quiet core
+log = structlog.get_logger(__name__)
+
+
+class PageReader:
+    """Draws and reads pages at low priority. Its processes start when they are needed first."""
+
+    def __init__(
+        self,
+        *,
+        drawing_seconds: float = _DRAWING_SECONDS,
+        reading_seconds: float = _READING_SECONDS,
+    ) -> None:
+        """Prepare, without starting anything; the seconds bound one request each."""
+        self._drawing = WorkerProcess(_DRAWING, seconds=drawing_seconds)
+        self._reading = WorkerProcess(
+            _READING, seconds=reading_seconds, environment={"OPENBLAS_NUM_THREADS": "1"}
+        )
+
+    @property
+    def drawing_pid(self) -> int | None:
+        """The process that draws, once it runs."""
+        return self._drawing.pid
+
+    async def count(self, data: bytes) -> int:
+        """Return the number of pages of a PDF; 0 of what cannot be opened.
+
+        Raises:
+            StorageError: The store is being closed.
+        """
+        try:
+            return (await _asked(self._drawing, CountRequest(data), CountReply)).count
+        except WorkerFailedError:
+            return 0  # whoever takes its text will say what is wrong with it
+
+    async def draw(self, data: bytes, numbers: Sequence[int]) -> list[DrawnPage]:
+        """Draw pages of a PDF, counted from 1.
+
+        Raises:
+            StorageError: The store is being closed.
+        """
+        return await self._pages(self._drawing, data, numbers)
+
+    async def read(self, data: bytes, numbers: Sequence[int]) -> list[DrawnPage]:
+        """Draw pages of a PDF, counted from 1, and read all that stands on them.
+
+        Raises:
+            EmbeddingError: A model file is not the expected one.
+            StorageError: The store is being closed.
+        """
+        return await self._pages(self._reading, data, numbers)
+
+    async def words(self, texts: Sequence[str]) -> list[NDArray[np.float16]]:
+        """Embed the words of pages: of each text at most 512 vectors of length 1.
+
+        Raises:
+            EmbeddingError: A model file is not the expected one, or the process keeps dying.
+            StorageError: The store is being closed.
+        """
+        reply = await _asked(
+            self._reading,
+            WordsRequest(list(texts)),
+            WordsReply,
+            failed=EmbeddingError(
+                "The process that reads pages failed twice. Check the memory that is free, and "
+                "the log of the tools service."
+            ),
+        )
+        if reply.error:
+            raise EmbeddingError(reply.error)
+        return [np.frombuffer(it, dtype=np.float16).reshape(-1, DIMENSION) for it in reply.vectors]
+
+    async def aclose(self) -> None:
+        """End the processes."""
+        await self._drawing.aclose()
+        await self._reading.aclose()
+
+    async def _pages(
+        self, worker: WorkerProcess, data: bytes, numbers: Sequence[int]
+    ) -> list[DrawnPage]:
+        try:
+            reply = await _asked(worker, PagesRequest(data, list(numbers)), PagesReply)
+        except WorkerFailedError:
+            if len(numbers) > 1:  # one of them did it; the others shall have their pictures
+                return [page for it in numbers for page in await self._pages(worker, data, [it])]
+            log.warning("page not drawn: it makes its reader hang or crash", page=numbers[0])
+            return [DrawnPage(numbers[0])]
+        if reply.error:
+            raise EmbeddingError(reply.error)
+        return reply.pages
+
+
+async def _asked(
+    worker: WorkerProcess,
+    request: Request,
+    reply: type[ReplyT],
+    failed: EmbeddingError | None = None,
+) -> ReplyT:
+    closed = StorageError(
+        "The store was closed before the pages were in. Ingest the document again."
+    )
+    return await asked(worker, msgspec.msgpack.encode(request), reply, failed=failed, closed=closed)

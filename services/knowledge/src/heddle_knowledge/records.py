@@ -1,0 +1,282 @@
+"""What the store tells its callers: collections, documents, passages, progress."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Literal
+
+from heddle_knowledge.chunking.options import Chunking
+from heddle_knowledge.languages import ENGLISH
+from heddle_knowledge.pages.shapes import RankedPage
+
+EMBEDDED = "embedded"
+"""The backend of the collections whose documents are kept here."""
+
+Mode = Literal["hybrid", "vector", "text"]
+Stage = Literal["parsing", "drawing", "recognising", "embedding", "relating", "saving"]
+Fusion = Literal["convex", "reciprocal_rank"]
+Reranking = Literal["none", "late_interaction", "model"]
+Sharing = Literal["private", "organization", "everyone"]
+PageHandling = Literal["text", "pictures", "search"]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A named set of documents.
+
+    Attributes:
+        name: Unique among those of its organisation.
+        title: For people; may be empty.
+        backend: `embedded`, or the name of another backend that holds the documents; then the
+            store keeps this record and nothing else.
+        settings: What that backend needs to find them; never a secret.
+        model: The embedder that fills the collection; empty for another backend.
+        dim: The embedder's dimension; 0 for another backend.
+        revision: The embedder's revision; empty for another backend.
+        created_at: In UTC.
+        id: Tells a collection from an earlier one of the same name; 32 hexadecimal digits.
+        organization: The slug of the organisation that it belongs to; empty for the operator's.
+        owner: The e-mail address of whoever made it; empty for the operator's.
+        sharing: Who else may read it.
+        chunking: How its documents are cut.
+        page_handling: What is done with the pages of documents that have pages.
+        late_interaction: Whether the vectors of single words are kept too.
+        graph: Whether a graph of the names in its documents is drawn.
+        metadata: What clients note about it.
+        language: What its words are cut as, see `languages`.
+    """
+
+    name: str
+    title: str
+    backend: str
+    settings: Mapping[str, str]
+    model: str
+    dim: int
+    revision: str
+    created_at: datetime
+    id: str
+    organization: str = ""
+    owner: str = ""
+    sharing: Sharing = "private"
+    chunking: Chunking = field(default_factory=Chunking)
+    page_handling: PageHandling = "pictures"
+    late_interaction: bool = False
+    graph: bool = False
+    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    language: str = ENGLISH
+
+    @property
+    def public_id(self) -> str:
+        """The identifier that callers know it by: `vs_` and `id`."""
+        return f"vs_{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionSize:
+    """How much a collection holds."""
+
+    documents: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a collection holds.
+
+    Attributes:
+        documents: How many documents.
+        chunks: How many passages.
+        document_bytes: The documents as they came.
+        stored_bytes: What they take on disk; 0 if that cannot be told.
+        by_media_type: Documents by their media type.
+        last_ingested_at: In UTC; None in an empty collection.
+        graph_names: Names in its graph; 0 without one.
+    """
+
+    documents: int
+    chunks: int
+    document_bytes: int
+    stored_bytes: int
+    by_media_type: Mapping[str, int]
+    last_ingested_at: datetime | None
+    graph_names: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as it was last ingested.
+
+    Attributes:
+        name: Unique in its collection.
+        title: From the document, or its name.
+        uri: Where it can be found; may be empty.
+        media_type: As it was ingested.
+        sha256: Of its bytes, in hexadecimal.
+        size: In bytes.
+        chunks: How many passages it was cut into.
+        ingested_at: In UTC.
+        metadata: What came with it.
+        pages: How many it has; 0 if it has none.
+        document_time: The time that it is of, in UTC: as it came, else as it says, else that of
+            the ingestion; None before it was read.
+    """
+
+    name: str
+    title: str
+    uri: str
+    media_type: str
+    sha256: str
+    size: int
+    chunks: int
+    ingested_at: datetime
+    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    pages: int = 0
+    document_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk that a search found.
+
+    Attributes:
+        text: The chunk.
+        score: The cosine similarity of query and passage, in every mode: -1 to 1, comparable
+            between queries of one collection; about 0.3 and more is related with the default
+            model. Thresholds compare this.
+        relevance: What the passages of one search are ordered by, comparable only among them:
+            in `hybrid` the fused score of 0 to 1, in `vector` the cosine, in `text` BM25; all
+            after ageing and reranking, if these were asked for.
+        document: The name of its document.
+        title: The title of its document.
+        uri: Where its document can be found; may be empty.
+        heading: The titles of the sections around it, the outermost first.
+        page: Its page, counted from 1, or None.
+        ordinal: Its place in the document, counted from 0.
+        parent_text: The passage with its surroundings.
+        metadata: What came with its document.
+        start: Where it begins in the text that was taken from the document, in characters.
+        end: Where it ends, exclusive. `text` is what stands there; a later part of a table has
+            the table's header above it. Both are 0 in what an older version ingested.
+        document_time: The time that its document is of, in UTC.
+        sha256: Of its document's bytes, in hexadecimal.
+        has_picture: Whether there is a picture of its page.
+    """
+
+    text: str
+    score: float
+    relevance: float
+    document: str
+    title: str
+    uri: str
+    heading: tuple[str, ...]
+    page: int | None
+    ordinal: int
+    parent_text: str
+    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    start: int = 0
+    end: int = 0
+    document_time: datetime | None = None
+    sha256: str = ""
+    has_picture: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page that a search found: of which document, and how it was ranked."""
+
+    document: Document
+    ranked: RankedPage
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How the passages of a search are ordered.
+
+    Attributes:
+        recency_weight: How much the age of documents counts, 0 to 1: relevance is multiplied by
+            1 - weight + weight * 0.5 ^ (age in days / 180).
+        vector_weight: How much meaning counts in `hybrid`, 0 to 1; words count the rest. None:
+            what suits the question; for `reciprocal_rank`, half.
+        fusion: How the two become one in `hybrid`: by scores, or by places alone.
+        reranking: What orders the best 50 anew: nothing; the late interaction of the question's
+            words with theirs, blended in; or the store's reranking model.
+    """
+
+    recency_weight: float = 0.0
+    vector_weight: float | None = None
+    fusion: Fusion = "convex"
+    reranking: Reranking = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class IngestProgress:
+    """How far an ingestion has come: `done` of `total` steps of a stage, chunks when embedding."""
+
+    stage: Stage
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """The acknowledgement: the document is on disk, whole, and searches find it.
+
+    Attributes:
+        document: Its name.
+        chunks: How many passages it has.
+        replaced: An earlier version, or earlier metadata, gave way to this one.
+        unchanged: The same content was there already; nothing was done.
+    """
+
+    document: str
+    chunks: int
+    replaced: bool
+    unchanged: bool
+
+
+Operator = Literal[
+    "equal",
+    "not_equal",
+    "less",
+    "less_or_equal",
+    "greater",
+    "greater_or_equal",
+    "in",
+    "not_in",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A condition on one attribute of a document.
+
+    Attributes:
+        key: A key of its metadata, or `document`, `document_id`, `title`, `media_type`, `uri`.
+            A document without the key matches nothing but `not_equal` and `not_in`.
+        operator: For an order both sides are read as numbers if both can be, else compared as
+            text.
+        values: One, or several for `in` and `not_in`.
+    """
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """All of these hold."""
+
+    filters: "tuple[Filter, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one of these holds."""
+
+    filters: "tuple[Filter, ...]"
+
+
+Filter = Comparison | AllOf | AnyOf
+"""A condition on documents."""

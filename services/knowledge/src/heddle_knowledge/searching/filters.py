@@ -1,0 +1,73 @@
+"""From what callers ask of documents to conditions on rows."""
+
+from datetime import datetime
+
+from heddle_knowledge.engines.conditions import (
+    EVERYTHING,
+    LABELS,
+    Among,
+    Compare,
+    Condition,
+    Every,
+    How,
+    Labelled,
+    Not,
+    Ordered,
+    Some,
+    both,
+)
+from heddle_knowledge.records import AllOf, AnyOf, Comparison, Filter, Operator
+
+OWN = frozenset({"document", "document_id", "title", "media_type", "uri"})
+"""Keys that mean what the document itself has, not its metadata."""
+TIME = "document_time"
+_ORDERS: dict[Operator, How] = {
+    "less": "<",
+    "less_or_equal": "<=",
+    "greater": ">",
+    "greater_or_equal": ">=",
+}
+
+
+def matching(
+    wanted: Filter | None,
+    time_from: datetime | None = None,
+    time_to: datetime | None = None,
+) -> Condition:
+    """Return the condition on rows.
+
+    Args:
+        wanted: What the documents must be like, or None.
+        time_from: Only documents of this time or later.
+        time_to: Only documents of before this time.
+    """
+    found = EVERYTHING if wanted is None else _condition(wanted)
+    if time_from is not None:
+        found = both(found, Compare(TIME, ">=", _microseconds(time_from)))
+    if time_to is not None:
+        found = both(found, Compare(TIME, "<", _microseconds(time_to)))
+    return found
+
+
+def _condition(wanted: Filter) -> Condition:
+    match wanted:
+        case AllOf(filters):
+            return Every(tuple(map(_condition, filters)))
+        case AnyOf(filters):
+            return Some(tuple(map(_condition, filters)))
+        case Comparison():
+            return _comparison(wanted)
+
+
+def _comparison(wanted: Comparison) -> Condition:
+    key, values = wanted.key, wanted.values
+    own = key in OWN
+    if wanted.operator in _ORDERS:
+        how = _ORDERS[wanted.operator]
+        return Ordered(key, "", how, values[0]) if own else Ordered(LABELS, key, how, values[0])
+    same: Condition = Among(key, values) if own else Labelled(key, values)
+    return Not(same) if wanted.operator in {"not_equal", "not_in"} else same
+
+
+def _microseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000)

@@ -1,0 +1,192 @@
+"""Finds passages: by meaning, by words, or by both.
+
+Cosine is computed here for every candidate, so that one found by its words alone is judged by its
+meaning too, and an approximate index below changes no score. `ranking` makes one order of the two.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.engines.conditions import Condition
+from heddle_knowledge.engines.interface import Table
+from heddle_knowledge.ingestion.reuse import TOKENS
+from heddle_knowledge.passages import COLUMNS, passage
+from heddle_knowledge.records import Mode, Passage, SearchOptions
+from heddle_knowledge.searching.candidates import Candidates, find_candidates, read
+from heddle_knowledge.searching.late_interaction import BLEND, interaction
+from heddle_knowledge.searching.ranking import (
+    LOOKED_AT,
+    Scores,
+    adaptive,
+    aged,
+    convex,
+    quotation,
+    reciprocal_rank,
+    reranked,
+)
+from heddle_knowledge.searching.reranking import BEST, Reranker
+
+_FEWEST_CANDIDATES = 50
+_CANDIDATES_PER_RESULT = 4
+_TIME = "document_time"
+_TEXT = "indexed"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is searched for, and how.
+
+    Attributes:
+        text: What was asked.
+        vector: The same as a vector of length 1, shape [dim].
+        words: The vectors of its words, shape [n, dim]; only for late interaction.
+        mode: How candidates are found and ordered.
+        options: How they are ordered besides.
+        reranker: What `reranking="model"` asks.
+        where: Which passages may be found.
+    """
+
+    text: str
+    vector: Vectors
+    words: Vectors | None
+    mode: Mode
+    options: SearchOptions
+    reranker: Reranker | None
+    where: Condition
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the weights of meaning and words are left to what suits the question."""
+        free = self.options.vector_weight is None and self.options.fusion == "convex"
+        return self.mode == "hybrid" and free
+
+    @property
+    def ranked_by(self) -> tuple[str, ...]:
+        """What is read of every candidate, besides vectors and scores."""
+        ages = (_TIME,) if self.options.recency_weight else ()
+        texts = (_TEXT,) if self.is_adaptive or self.options.reranking == "model" else ()
+        return ages + texts
+
+
+class _ChangedError(Exception):
+    """A document has changed since its passages were found."""
+
+
+async def find(table: Table, question: Question, *, top_k: int, threshold: float) -> list[Passage]:
+    """Search one table.
+
+    Args:
+        table: Of a collection.
+        question: What to look for.
+        top_k: At most so many passages.
+        threshold: Leave out passages whose cosine similarity is lower; 0 leaves out none, and so
+            does any in the mode `text`.
+
+    Returns:
+        Passages, the most relevant first.
+    """
+    count = max(_FEWEST_CANDIDATES, top_k * _CANDIDATES_PER_RESULT)
+    try:
+        return await _found(table, question, count, top_k, threshold, ())
+    except _ChangedError:  # now with all columns at once
+        kept = (TOKENS,) if question.words is not None else ()
+        columns = (*COLUMNS, *kept)
+        return await _found(table, question, count, top_k, threshold, columns)
+
+
+async def _found(
+    table: Table,
+    question: Question,
+    count: int,
+    top_k: int,
+    threshold: float,
+    columns: tuple[str, ...],
+) -> list[Passage]:
+    """Find passages, with some columns read at once and the others when they are needed."""
+    found = await find_candidates(
+        table,
+        question.text,
+        question.vector,
+        count=count,
+        mode=question.mode,
+        where=question.where,
+        columns=(*question.ranked_by, *columns),
+    )
+    if not len(found):
+        return []
+    relevance = await _relevance(table, found, question, early=bool(columns))
+    shown = [
+        at
+        for at in _best_first(found, relevance)
+        if not threshold or question.mode == "text" or found.cosine[at] >= threshold
+    ][:top_k]
+    rows = await _read(table, found, shown, COLUMNS, early=bool(columns))
+    return [
+        passage(row, found.cosine[at], relevance[at]) for row, at in zip(rows, shown, strict=True)
+    ]
+
+
+async def _relevance(table: Table, found: Candidates, question: Question, *, early: bool) -> Scores:
+    options = question.options
+    if question.mode == "vector":
+        relevance = found.cosine
+    elif question.mode == "text":
+        relevance = found.words
+    elif question.is_adaptive:
+        quoted = _quoted(found, question.text)
+        relevance = adaptive(question.text, found.cosine, found.words, quoted)
+    else:
+        fuse = convex if options.fusion == "convex" else reciprocal_rank
+        weight = 0.5 if options.vector_weight is None else options.vector_weight
+        relevance = fuse(found.cosine, found.words, weight)
+    if options.reranking != "none":
+        relevance = await _reranked(table, found, relevance, question, early=early)
+    if options.recency_weight:
+        times = [row[_TIME] for row in found.columns]
+        relevance = aged(relevance, times, options.recency_weight, datetime.now(UTC))
+    return relevance
+
+
+def _quoted(found: Candidates, query: str) -> Scores:
+    """Say how much of the question the best passages by words quote."""
+    quoted = np.zeros(len(found), dtype=np.float32)
+    for at in np.argsort(-found.words, kind="stable")[:LOOKED_AT]:
+        if found.words[at] > 0:
+            quoted[at] = quotation(query, found.columns[at][_TEXT])
+    return quoted
+
+
+async def _reranked(
+    table: Table, found: Candidates, relevance: Scores, question: Question, *, early: bool
+) -> Scores:
+    best = _best_first(found, relevance)[:BEST]
+    if question.options.reranking == "late_interaction" and question.words is not None:
+        rows = await _read(table, found, best, (TOKENS,), early=early)
+        anew = interaction(question.words, [row[TOKENS] for row in rows])
+        return reranked(relevance, anew, best, BLEND)
+    if question.reranker is None:
+        return relevance
+    texts = [found.columns[at][_TEXT] for at in best]
+    scores = await question.reranker.rerank(question.text, texts)
+    return reranked(relevance, scores, best, 1.0)
+
+
+async def _read(
+    table: Table, found: Candidates, chosen: list[int], columns: tuple[str, ...], *, early: bool
+) -> list[dict[str, Any]]:
+    """Read columns of some candidates, unless they were read early, with the candidates."""
+    if early:
+        return [found.columns[at] for at in chosen]
+    rows = await read(table, found, chosen, columns)
+    if rows is None:
+        raise _ChangedError
+    return rows
+
+
+def _best_first(found: Candidates, relevance: NDArray[np.float32]) -> list[int]:
+    return sorted(range(len(found)), key=lambda at: (-relevance[at], found.identities[at]))

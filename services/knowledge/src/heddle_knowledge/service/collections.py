@@ -1,0 +1,137 @@
+"""Calls about collections."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.paging import page_size, read_token, write_token
+from heddle_runtime.server_interceptor import Context
+
+from heddle_knowledge.access import caller_of, check_sharing, may_read
+from heddle_knowledge.errors import CollectionNotFoundError
+from heddle_knowledge.records import EMBEDDED, Collection
+from heddle_knowledge.service.calls import Calls
+from heddle_knowledge.service.failures import known_failures
+from heddle_knowledge.service.limits import check_collection, check_update
+from heddle_knowledge.service.messages import collection_message, statistics_message
+from heddle_knowledge.service.requests import SHARINGS, changes, treatment
+
+if TYPE_CHECKING:  # loads the engine
+    from heddle_knowledge.store import KnowledgeStore
+
+_MOST_COLLECTIONS = 200
+
+
+class CollectionCalls(Calls):
+    """The part of the contract about collections."""
+
+    def __init__(
+        self,
+        store: "Callable[[], Awaitable[KnowledgeStore]]",
+        deleted: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
+        """Take the way to the store, and who wants to know the id of a deleted collection."""
+        super().__init__(store)
+        self._deleted = deleted
+
+    async def CreateCollection(
+        self, request: pb.CreateCollectionRequest, context: Context
+    ) -> pb.CreateCollectionResponse:
+        """Make a collection of the caller's, or register one of a knowledge-base server."""
+        asked, person = request.collection, caller_of(caller().identity)
+        check_collection(asked)
+        check_sharing(person, SHARINGS[asked.sharing])
+        with known_failures():
+            store = await self._store()
+            made = await store.collections.create(
+                asked.name,
+                title=asked.title,
+                backend=asked.backend or EMBEDDED,
+                settings=dict(asked.settings),
+                owner=person.name,
+                organization=person.organization,
+                embedding_model=asked.embedding_model,
+                **treatment(asked),
+            )
+            return pb.CreateCollectionResponse(collection=await _counted(store, made))
+
+    async def GetCollection(
+        self, request: pb.GetCollectionRequest, context: Context
+    ) -> pb.GetCollectionResponse:
+        """Get one collection that the caller may read."""
+        with known_failures():
+            store, collection = await self._readable(request.name)
+            return pb.GetCollectionResponse(collection=await _counted(store, collection))
+
+    async def ListCollections(
+        self, request: pb.ListCollectionsRequest, context: Context
+    ) -> pb.ListCollectionsResponse:
+        """List one page of the collections that the caller may read."""
+        size = page_size(request.page_size, 50, _MOST_COLLECTIONS)
+        name, _, number = read_token(request.page_token).partition("/")
+        with known_failures():
+            store = await self._store()
+            person = caller_of(caller().identity)
+            known = (await store.collections.all()).values()
+            later = (it for it in known if (it.name, it.id) > (name, number))
+            readable = (it for it in later if may_read(person, it))
+            found = sorted(readable, key=lambda it: (it.name, it.id))[: size + 1]
+            counted = await asyncio.gather(*(_if_there(store, item) for item in found[:size]))
+            last = found[size - 1] if len(found) > size else None
+            return pb.ListCollectionsResponse(
+                collections=[each for each in counted if each is not None],
+                next_page_token=write_token(f"{last.name}/{last.id}") if last else "",
+            )
+
+    async def UpdateCollection(
+        self, request: pb.UpdateCollectionRequest, context: Context
+    ) -> pb.UpdateCollectionResponse:
+        """Change what a collection is called, who may read it, or what is noted about it."""
+        check_update(request)
+        person = caller_of(caller().identity)
+        with known_failures():
+            store, collection = await self._changeable(request.name)
+            if request.sharing:
+                check_sharing(person, SHARINGS[request.sharing])
+            changed = replace(collection, **changes(request))
+            await store.collections.change(changed)
+            return pb.UpdateCollectionResponse(collection=await _counted(store, changed))
+
+    async def GetCollectionStatistics(
+        self, request: pb.GetCollectionStatisticsRequest, context: Context
+    ) -> pb.GetCollectionStatisticsResponse:
+        """Count what a collection holds."""
+        with known_failures():
+            store, collection = await self._readable(request.collection)
+            if collection.backend != EMBEDDED:
+                return pb.GetCollectionStatisticsResponse()
+            told = statistics_message(await store.collections.statistics(collection.id))
+            told.page_count = await store.pages.count_pictures(collection.id)
+            return told
+
+    async def DeleteCollection(
+        self, request: pb.DeleteCollectionRequest, context: Context
+    ) -> pb.DeleteCollectionResponse:
+        """Delete a collection with everything in it."""
+        with known_failures():
+            store, collection = await self._changeable(request.name)
+            await store.collections.delete(collection.id)
+            if self._deleted is not None:
+                await self._deleted(collection.id)
+            return pb.DeleteCollectionResponse()
+
+
+async def _if_there(store: "KnowledgeStore", collection: Collection) -> pb.Collection | None:
+    try:
+        return await _counted(store, collection)
+    except CollectionNotFoundError:  # deleted since it was found
+        return None
+
+
+async def _counted(store: "KnowledgeStore", collection: Collection) -> pb.Collection:
+    here = collection.backend == EMBEDDED
+    size = await store.collections.size(collection.id) if here else None
+    return collection_message(collection, size)

@@ -1,0 +1,119 @@
+"""Collections as records and as messages of the contract."""
+
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+
+from heddle_knowledge.names import document_id
+from heddle_knowledge.records import (
+    Collection,
+    CollectionSize,
+    Document,
+    FoundPage,
+    Passage,
+    Statistics,
+)
+from heddle_knowledge.service.requests import PAGES, SHARINGS
+
+_TOLD_SHARINGS = {name: number for number, name in SHARINGS.items()}
+_TOLD_PAGES = {name: number for number, name in PAGES.items()}
+
+
+def collection_message(collection: Collection, size: CollectionSize | None) -> pb.Collection:
+    """Return a collection as callers see it; `size` is None if another backend holds it."""
+    told = pb.Collection(
+        name=collection.name,
+        title=collection.title,
+        backend=collection.backend,
+        settings=collection.settings,
+        embedding_model=collection.model,
+        document_count=size.documents if size else 0,
+        id=collection.public_id,
+        organization=collection.organization,
+        owner=collection.owner,
+        sharing=_TOLD_SHARINGS[collection.sharing],
+        page_handling=_TOLD_PAGES[collection.page_handling],
+        late_interaction=collection.late_interaction,
+        graph=collection.graph,
+        metadata=collection.metadata,
+        language=collection.language,
+    )
+    told.chunking.target_characters = collection.chunking.target
+    told.chunking.overlap_characters = collection.chunking.overlap
+    told.chunking.parent_characters = collection.chunking.parent
+    told.create_time.FromDatetime(collection.created_at)
+    return told
+
+
+def page_message(collection: Collection, found: FoundPage) -> pb.PageMatch:
+    """Return a page that was found as callers see it."""
+    document, ranked = found.document, found.ranked
+    return pb.PageMatch(
+        document=document.name,
+        document_id=document_id(collection.id, document.name),
+        title=document.title,
+        uri=document.uri,
+        page=ranked.page,
+        score=ranked.score,
+        relevance=ranked.relevance,
+        text=ranked.text,
+        figures=[pb.Figure(caption=it.caption, text=it.text, box=it.box) for it in ranked.figures],
+    )
+
+
+def statistics_message(counted: Statistics) -> pb.GetCollectionStatisticsResponse:
+    """Return what a collection holds as callers see it."""
+    told = pb.GetCollectionStatisticsResponse(
+        document_count=counted.documents,
+        passage_count=counted.chunks,
+        document_bytes=counted.document_bytes,
+        stored_bytes=counted.stored_bytes,
+        documents_by_media_type=counted.by_media_type,
+        graph_node_count=counted.graph_names,
+    )
+    if counted.last_ingested_at is not None:
+        told.last_ingest_time.FromDatetime(counted.last_ingested_at)
+    return told
+
+
+def document_message(collection: Collection, document: Document) -> pb.Document:
+    """Return a document as callers see it."""
+    told = pb.Document(
+        id=document_id(collection.id, document.name),
+        name=document.name,
+        title=document.title,
+        uri=document.uri,
+        media_type=document.media_type,
+        sha256=document.sha256,
+        passage_count=document.chunks,
+        page_count=document.pages,
+        size=document.size,
+        metadata=document.metadata,
+    )
+    told.ingest_time.FromDatetime(document.ingested_at)
+    told.document_time.FromDatetime(document.document_time or document.ingested_at)
+    return told
+
+
+def passage_message(collection: Collection, passage: Passage) -> pb.Passage:
+    """Return a passage as callers see it."""
+    document = document_id(collection.id, passage.document)
+    told = pb.Passage(
+        id=f"{document}:{passage.ordinal}",
+        document_id=document,
+        text=passage.text,
+        similarity=passage.score,
+        relevance=passage.relevance,
+        document=passage.document,
+        title=passage.title,
+        uri=passage.uri,
+        headings=passage.heading,
+        page=passage.page or 0,
+        ordinal=passage.ordinal,
+        parent_text=passage.parent_text,
+        start_offset=passage.start,
+        end_offset=passage.end,
+        metadata=passage.metadata,
+        has_picture=passage.has_picture,
+    )
+    if passage.document_time is not None:
+        told.document_time.FromDatetime(passage.document_time)
+    return told

@@ -1,0 +1,155 @@
+"""The collections of a store: made, listed, counted, deleted."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from heddle_knowledge.collection_registry import new_collection
+from heddle_knowledge.embedders.embedding import WordEmbedder
+from heddle_knowledge.engines.conditions import Compare
+from heddle_knowledge.errors import InvalidInputError
+from heddle_knowledge.languages import language_of
+from heddle_knowledge.names import check_collection_name
+from heddle_knowledge.records import EMBEDDED, Collection, CollectionSize, Statistics
+from heddle_knowledge.statistics import counted
+from heddle_knowledge.store.context import Workings, check_count
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class Collections:
+    """The collections of everybody."""
+
+    def __init__(self, workings: Workings, changed: Callable[[str, int], None]) -> None:
+        """Use what the store works with.
+
+        Args:
+            workings: What that is.
+            changed: Takes the id of a collection that has to be put in order, and the number of
+                rows that were written to it.
+        """
+        self._workings = workings
+        self._changed = changed
+
+    async def create(
+        self,
+        name: str,
+        *,
+        title: str = "",
+        backend: str = EMBEDDED,
+        settings: Mapping[str, str] = _NOTHING,
+        embedding_model: str = "",
+        language: str = "",
+        **more: Any,  # noqa: ANN401 - the fields of the record
+    ) -> Collection:
+        """Make an empty collection, or register one that another backend holds.
+
+        Args:
+            name: 1 to 63 of `A-Za-z0-9_.-`, the first a letter or digit.
+            title: For people.
+            backend: `embedded`, or the name of another backend.
+            settings: What that backend needs to find it; never a secret.
+            embedding_model: Whose vectors it gets; empty: the store's default.
+            language: What its words are cut as, a BCP 47 tag; empty: English.
+            more: Whose it is and how its documents are treated, as fields of `Collection`.
+
+        Raises:
+            InvalidInputError: The name or the backend's name breaks the rule, the store does not
+                offer the model or the language, late interaction is wanted of one that cannot do
+                it, or a graph of a service that draws none.
+            CollectionExistsError: The organisation has a collection of this name.
+        """
+        check_collection_name(name)
+        check_collection_name(backend)
+        if more.get("graph"):
+            self._workings.graphs.check_possible()
+        self._workings.pages.check(more.get("page_handling", "pictures"))
+        embedder = self._workings.offered(embedding_model)
+        more["language"] = language_of(language)
+        made = new_collection(name, title, backend, settings, embedder.info(), **more)
+        made.chunking.check()
+        if made.late_interaction and not isinstance(embedder, WordEmbedder):
+            raise InvalidInputError(
+                f"The embedding model {made.model!r} knows no vectors of single words. Choose "
+                "another, or do without late interaction."
+            )
+        await self._workings.shelves.add(made)
+        return made
+
+    async def get(self, name: str) -> Collection:
+        """Return a collection by its id, or one of the operator's by its name.
+
+        Wherever the store asks for a collection, it takes either. Whoever acts for somebody finds
+        the id with `access.meant`.
+
+        Raises:
+            CollectionNotFoundError: There is none.
+        """
+        return await self._workings.shelves.catalogue.get(name)
+
+    async def all(self) -> Mapping[str, Collection]:
+        """Return the collections of everybody, by id."""
+        return await self._workings.shelves.catalogue.all()
+
+    async def listed(self, after: str = "", limit: int = 100) -> list[Collection]:
+        """Return the operator's collections whose names sort after a name, in that order.
+
+        Raises:
+            InvalidInputError: The limit is not 1 to 1,000.
+        """
+        check_count("limit", limit)
+        every = (await self._workings.shelves.catalogue.all()).values()
+        wanted = [it for it in every if not it.organization and it.name > after]
+        return sorted(wanted, key=lambda it: it.name)[:limit]
+
+    async def change(self, changed: Collection) -> None:
+        """Keep a collection's title, sharing, metadata and language as they are now.
+
+        The words of another language are cut in the background.
+
+        Raises:
+            CollectionNotFoundError: It was deleted meanwhile.
+        """
+        await self._workings.shelves.change(changed)
+        if changed.backend == EMBEDDED:
+            shelf = await self._workings.open(changed.id)
+            async with shelf.using():
+                if not await shelf.table.has_words_of(changed.language):
+                    self._changed(changed.id, 0)
+
+    async def size(self, name: str) -> CollectionSize:
+        """Return how much an embedded collection holds.
+
+        Raises:
+            CollectionNotFoundError: There is none of this name.
+            ForeignBackendError: Another backend holds it.
+        """
+        shelf = await self._workings.open(name)
+        async with shelf.using():
+            documents = await shelf.table.count(Compare("ordinal", "=", 0))
+            return CollectionSize(documents, await shelf.table.count())
+
+    async def statistics(self, name: str) -> Statistics:
+        """Return what an embedded collection holds.
+
+        Raises:
+            CollectionNotFoundError: There is none of this name.
+            ForeignBackendError: Another backend holds it.
+        """
+        shelf = await self._workings.open(name)
+        found = await counted(shelf)
+        graph = self._workings.graphs.of(shelf.collection)
+        return replace(found, graph_names=await graph.count()) if graph else found
+
+    async def delete(self, name: str) -> None:
+        """Delete a collection with all of its documents, or only the record of a foreign one.
+
+        Raises:
+            CollectionNotFoundError: There is none of this name.
+        """
+        collection = await self._workings.shelves.catalogue.get(name)
+        await self._workings.shelves.remove(collection)
+        await self._workings.pages.drop(collection.id)
+        if graph := self._workings.graphs.of(collection):
+            await graph.remove()

@@ -1,0 +1,102 @@
+"""What an open store works with, and what its parts share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from heddle_knowledge.collection_handle import Shelf
+from heddle_knowledge.collection_store import Shelves
+from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.errors import (
+    EmbedderMismatchError,
+    ForeignBackendError,
+    InvalidInputError,
+)
+from heddle_knowledge.graph.graphs import Graphs
+from heddle_knowledge.pages.page_store import PageKeeper
+from heddle_knowledge.reading.parsing import Parser
+from heddle_knowledge.records import EMBEDDED
+from heddle_knowledge.searching.reranking import Reranker
+
+MOST_RESULTS = 1_000
+"""Entries that one page of a list, or one search, may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workings:
+    """What an open store works with.
+
+    Attributes:
+        shelves: The collections.
+        embedders: What makes vectors, by the names of their models.
+        default: The model of collections that name none.
+        parser: Reads documents and cuts them.
+        graphs: The graphs of the collections that have one.
+        pages: The pages of documents.
+        reranker: The model of searches that ask for one.
+    """
+
+    shelves: Shelves
+    embedders: Mapping[str, Embedder]
+    default: str
+    parser: Parser
+    graphs: Graphs
+    pages: PageKeeper
+    reranker: Reranker | None
+
+    async def open(self, name: str) -> Shelf:
+        """Open an embedded collection.
+
+        Raises:
+            CollectionNotFoundError: There is none.
+            ForeignBackendError: Another backend holds it.
+        """
+        collection = await self.shelves.catalogue.get(name)
+        if collection.backend != EMBEDDED:
+            raise ForeignBackendError(
+                f"The collection {name!r} lives in the backend {collection.backend!r}. Use it "
+                "through that backend."
+            )
+        return await self.shelves.open(collection)
+
+    def offered(self, model: str) -> Embedder:
+        """Return the embedder of a model; empty: the default one.
+
+        Raises:
+            InvalidInputError: There is none.
+        """
+        model = model or self.default
+        if model not in self.embedders:
+            names = ", ".join(map(repr, self.embedders))
+            raise InvalidInputError(f"There is no embedding model {model!r}. Use one of {names}.")
+        return self.embedders[model]
+
+    async def searchable(self, name: str) -> tuple[Shelf, Embedder]:
+        """Open a collection, and find the embedder that its vectors come from.
+
+        Raises:
+            CollectionNotFoundError: There is none.
+            ForeignBackendError: Another backend holds it.
+            EmbedderMismatchError: The store has not the embedder that filled it.
+        """
+        shelf = await self.open(name)
+        theirs = shelf.collection
+        embedder = self.embedders.get(theirs.model, self.embedders[self.default])
+        ours = embedder.info()
+        if (ours.model, ours.dim, ours.revision) != (theirs.model, theirs.dim, theirs.revision):
+            raise EmbedderMismatchError(
+                f"The collection {name!r} was made with the embedder {theirs.model!r} "
+                f"(revision {theirs.revision!r}, {theirs.dim} dimensions), but {ours.model!r} "
+                f"(revision {ours.revision!r}, {ours.dim} dimensions) is configured. Configure "
+                "the former, or delete the collection and ingest its documents again."
+            )
+        return shelf, embedder
+
+
+def check_count(what: str, count: int) -> None:
+    """Refuse a count that is not 1 to 1,000.
+
+    Raises:
+        InvalidInputError: Names it and says the range.
+    """
+    if not 1 <= count <= MOST_RESULTS:
+        raise InvalidInputError(f"{what} must be 1 to {MOST_RESULTS:,}, not {count}.")

@@ -1,0 +1,199 @@
+"""The documents of a store: brought in, listed, deleted."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
+from datetime import datetime
+from types import MappingProxyType
+
+from heddle_knowledge.collection_handle import Shelf
+from heddle_knowledge.engines.conditions import Compare
+from heddle_knowledge.errors import DocumentNotFoundError
+from heddle_knowledge.ingestion import ingestion
+from heddle_knowledge.ingestion.commits import Commits
+from heddle_knowledge.ingestion.embedding_batches import Batches
+from heddle_knowledge.ingestion.lookups import Lookups
+from heddle_knowledge.names import check_document_name, is_document_id
+from heddle_knowledge.records import Collection, Document, Ingested, IngestProgress
+from heddle_knowledge.store.context import Workings, check_count
+from heddle_knowledge.tables import (
+    find_document,
+    find_documents,
+    list_documents,
+    name_of_document,
+)
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_NO_SCANS: Mapping[int, str] = MappingProxyType({})
+
+
+class Documents:
+    """The documents of all embedded collections."""
+
+    def __init__(self, workings: Workings, committed: Callable[[str, int], None]) -> None:
+        """Use what the store works with.
+
+        `committed` is told of every commit: the collection's id, and how many rows it wrote.
+        """
+        self._workings = workings
+        self._committed = committed
+        self._shared = ingestion.Shared(Lookups(), Batches(), Commits(committed))
+
+    async def ingest(
+        self,
+        collection: str,
+        name: str,
+        data: bytes,
+        *,
+        media_type: str = "",
+        uri: str = "",
+        metadata: Mapping[str, str] = _NOTHING,
+        document_time: datetime | None = None,
+    ) -> AsyncGenerator[IngestProgress | Ingested]:
+        """Bring a document in, new or in place of the one of its name.
+
+        Args:
+            collection: Where to.
+            name: What it is called there; ingesting the same name again replaces it.
+            data: The file, at most 32 MiB.
+            media_type: Its type, with or without a charset; empty: by the name.
+            uri: Where it can be found, for sources.
+            metadata: Whatever belongs to it; comes back with every passage.
+            document_time: The time that it is of, with a zone; None: as the document says, else
+                that of the ingestion.
+
+        Yields:
+            Progress, and last, exactly once, the acknowledgement. Until that nothing has changed,
+            whoever crashes; from then on the document is on disk and found. The same content
+            again is acknowledged as unchanged and costs nothing; of a document that changed only
+            what changed is embedded.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection, or it was deleted meanwhile.
+            ForeignBackendError: Another backend holds it.
+            EmbedderMismatchError: Another embedder filled it.
+            InvalidInputError: The name, the URI or the metadata breaks a rule.
+            UnreadableDocumentError: No text can be taken from the document.
+            EmbeddingError: The embedder failed.
+            StorageError: The commit failed.
+        """
+        shelf, embedder = await self._workings.searchable(collection)
+        source = ingestion.Source(name, data, media_type, uri, metadata, document_time)
+        source.check()
+        async with AsyncExitStack() as held:
+            scanned = _NO_SCANS
+            if source.is_pdf:
+                sha256 = await asyncio.to_thread(lambda: source.sha256)
+                await held.enter_async_context(
+                    self._workings.pages.holding(shelf.collection, sha256)
+                )
+                drawing = self._workings.pages.bring(shelf.collection, data, sha256)
+                async for progress in await held.enter_async_context(aclosing(drawing)):
+                    yield progress
+                scanned = await self._workings.pages.scanned(shelf.collection, sha256)
+            events = ingestion.ingest(
+                shelf,
+                source,
+                parser=self._workings.parser,
+                embedder=embedder,
+                shared=self._shared,
+                graph=self._workings.graphs.of(shelf.collection),
+                scanned=scanned,
+            )
+            async for event in await held.enter_async_context(aclosing(events)):
+                yield event
+
+    async def get(self, collection: str, name: str) -> Document:
+        """Return a document as it was last ingested.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            DocumentNotFoundError: There is no such document.
+        """
+        check_document_name(name)
+        shelf = await self._workings.open(collection)
+        async with shelf.using():
+            return await _present(shelf, name)
+
+    async def present(self, collection: str, names: Sequence[str]) -> set[str]:
+        """Return those of some names that documents have.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            InvalidInputError: One of them can be no name.
+        """
+        for name in names:
+            check_document_name(name)
+        shelf = await self._workings.open(collection)
+        if not names:
+            return set()
+        async with shelf.using():
+            return set(await find_documents(shelf.table, names))
+
+    async def name_of(self, collection: str, reference: str) -> str:
+        """Return the name of a document from its identifier; a name stands for itself.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            DocumentNotFoundError: No document has the identifier.
+        """
+        if not is_document_id(reference):
+            return reference
+        shelf = await self._workings.open(collection)
+        async with shelf.using():
+            name = await name_of_document(shelf.table, reference)
+        if name is None:
+            raise _no_document(shelf.collection, reference)
+        return name
+
+    async def listed(self, collection: str, after: str = "", limit: int = 100) -> list[Document]:
+        """Return the documents whose names sort after a name, in the order of their UTF-8 bytes.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            InvalidInputError: The limit is not 1 to 1,000, or `after` cannot be a name.
+        """
+        check_count("limit", limit)
+        if after:
+            check_document_name(after)
+        shelf = await self._workings.open(collection)
+        async with shelf.using():
+            return await list_documents(shelf.table, after, limit)
+
+    async def delete(self, collection: str, name: str) -> None:
+        """Delete a document.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            DocumentNotFoundError: There is no such document.
+        """
+        check_document_name(name)
+        shelf = await self._workings.open(collection)
+        async with shelf.writing():
+            gone = await _present(shelf, name)
+            await shelf.table.delete(Compare("document", "=", name))
+        if graph := self._workings.graphs.of(shelf.collection):
+            await graph.settle(name, gone.sha256)
+        self._committed(shelf.collection.id, 0)
+
+    async def aclose(self) -> None:
+        """End; documents whose commit is not through fail."""
+        await self._shared.aclose()
+
+
+async def _present(shelf: Shelf, name: str) -> Document:
+    found = await find_document(shelf.table, name)
+    if found is None:
+        raise _no_document(shelf.collection, name)
+    return found.document
+
+
+def _no_document(collection: Collection, reference: str) -> DocumentNotFoundError:
+    return DocumentNotFoundError(
+        f"The collection {collection.name!r} has no document {reference!r}. List its documents."
+    )

@@ -1,0 +1,46 @@
+"""The graphs of a store: what they say of the names in documents."""
+
+from heddle_knowledge.errors import InvalidInputError
+from heddle_knowledge.graph.records import Answer, AskPaths, AskThemes, Held, Part
+from heddle_knowledge.store.context import MOST_RESULTS, Workings
+from heddle_knowledge.store.documents import Documents
+
+
+class CollectionGraphs:
+    """The graphs of the collections that have one."""
+
+    def __init__(self, workings: Workings, documents: Documents) -> None:
+        """Use what the store works with, and its documents."""
+        self._workings = workings
+        self._documents = documents
+
+    async def held(self, collection: str) -> Held:
+        """Return what of a collection's graph counts now, for questions to it.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            InvalidInputError: It has no graph.
+        """
+        shelf = await self._workings.open(collection)
+        found = shelf.collection
+        graph = self._workings.graphs.of(found)
+        if graph is None:
+            raise InvalidInputError(
+                f"The collection {found.name!r} has no graph. Make one with graph, and ingest its "
+                "documents there."
+            )
+        parts: list[Part] = []
+        after = ""
+        while page := await self._documents.listed(found.id, after, MOST_RESULTS):
+            parts += [Part(document.name, document.sha256) for document in page]
+            after = page[-1].name
+        return Held(found.id, str(graph.file), parts)
+
+    async def ask(self, question: AskThemes | AskPaths) -> Answer:
+        """Return what the graphs of collections say.
+
+        Raises:
+            StorageError: They cannot be read, or are too large to answer in a minute.
+        """
+        return await self._workings.graphs.ask(question)

@@ -1,0 +1,174 @@
+"""How the store is opened, and what an open store offers."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+
+from heddle_knowledge.collection_store import open_shelves
+from heddle_knowledge.compaction.client import Upkeep
+from heddle_knowledge.compaction.scheduling import Maintenance
+from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.engines.address import open_engine
+from heddle_knowledge.errors import CollectionNotFoundError
+from heddle_knowledge.graph.graphs import Graphs
+from heddle_knowledge.pages.models import OcrPageModel, PageModel
+from heddle_knowledge.pages.page_store import PageKeeper
+from heddle_knowledge.pages.reader import PageReader
+from heddle_knowledge.reading.parsing import Parser
+from heddle_knowledge.searching.reranking import Reranker
+from heddle_knowledge.store.collections import Collections
+from heddle_knowledge.store.context import Workings
+from heddle_knowledge.store.documents import Documents
+from heddle_knowledge.store.graphs import CollectionGraphs
+from heddle_knowledge.store.pages import Pages
+from heddle_knowledge.store.passages import Passages
+from heddle_knowledge.tables import all_contents
+
+_ANN_ROWS = 20_000
+_QUIET_SECONDS = 2.0
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@asynccontextmanager
+async def open_store(  # noqa: PLR0913 - what a store is made of, each by its name
+    place: Path | str,
+    embedder: Embedder,
+    *,
+    others: Sequence[Embedder] = (),
+    reranker: Reranker | None = None,
+    options: Mapping[str, str] = _NOTHING,
+    graphs: Path | None = None,
+    ann_rows: int = _ANN_ROWS,
+    quiet_seconds: float = _QUIET_SECONDS,
+    page_model: Callable[[PageReader], PageModel] = OcrPageModel,
+    pages: Path | None = None,
+) -> AsyncGenerator["KnowledgeStore"]:
+    """Open the store at a place; a directory is made if it is missing.
+
+    Args:
+        place: A directory, on a local file system, for it holds locks; `s3://BUCKET/PREFIX`; or
+            `postgresql://…`.
+        embedder: Makes the vectors of collections that name no other. It stays the caller's to
+            close.
+        others: Embedders that a collection may name instead, by their models; likewise.
+        reranker: The model of searches that ask for one; likewise.
+        options: What an object store needs besides.
+        graphs: The directory of graphs, on a local file system. Without it they are beside the
+            collections if these are in a directory, and otherwise none are drawn.
+        ann_rows: From how many chunks on a collection gets an approximate vector index.
+        quiet_seconds: How long a collection rests after a commit before it is put in order.
+        page_model: Makes what ranks pages.
+        pages: The folder for pages, on a local file system, of this store alone. Without: beside
+            the collections; of a store on a server they last as long as it is open.
+
+    Yields:
+        The store; leaving the block closes it, and ends ingestions that still run.
+
+    Raises:
+        StorageError: The place cannot be used.
+    """
+    parser = Parser()
+    if graphs is None and "://" not in str(place):
+        graphs = Path(place) / "graphs"
+    drawn = Graphs(graphs.resolve() if graphs else None)
+    reader = PageReader()
+    model = page_model(reader)
+    try:
+        async with AsyncExitStack() as opened:
+            engine = await opened.enter_async_context(open_engine(str(place), options))
+            shelves = await opened.enter_async_context(open_shelves(engine))
+            await drawn.sweep(await shelves.catalogue.all())
+            folder = _pages_folder(pages, place, opened)
+            keeper = PageKeeper(folder, reader, model)
+            upkeep = Upkeep(str(place), options, ann_rows)
+            workings = Workings(
+                shelves=shelves,
+                embedders={each.info().model: each for each in (embedder, *others)},
+                default=embedder.info().model,
+                parser=parser,
+                graphs=drawn,
+                pages=keeper,
+                reranker=reranker,
+            )
+            store = KnowledgeStore(workings, upkeep, quiet_seconds)
+            await keeper.sweep_collections(store.collections.all)
+            try:
+                yield store
+            finally:
+                await store.aclose()
+    finally:
+        await drawn.aclose()
+        await parser.aclose()
+        await reader.aclose()
+        await model.aclose()
+
+
+def _pages_folder(pages: Path | None, place: Path | str, opened: AsyncExitStack) -> Path:
+    if pages is not None:
+        return pages.resolve()
+    if "://" not in str(place):
+        return Path(place).resolve() / "pages"
+    return Path(opened.enter_context(TemporaryDirectory(prefix="heddle-pages-")))
+
+
+class KnowledgeStore:
+    """An open store, its parts by subject. Made by `open_store`.
+
+    Attributes:
+        collections: Made, listed, counted, deleted.
+        documents: Brought in, listed, deleted.
+        passages: Listed, found.
+        pages: Found, shown.
+        graphs: Asked.
+    """
+
+    def __init__(self, workings: Workings, upkeep: Upkeep, quiet_seconds: float) -> None:
+        """Take what it works with; collections are put in order when they were quiet so long."""
+        self._workings = workings
+        self._upkeep = upkeep
+        self._maintenance = Maintenance(self._tend, quiet_seconds=quiet_seconds)
+        self.collections = Collections(workings, self._maintenance.committed)
+        self.documents = Documents(workings, self._maintenance.committed)
+        self.passages = Passages(workings)
+        self.pages = Pages(workings, self.documents)
+        self.graphs = CollectionGraphs(workings, self.documents)
+
+    async def tidy(self, collection: str) -> None:
+        """Put a collection's files in order now; otherwise this happens in the background.
+
+        Raises:
+            ForeignBackendError: Another backend holds it.
+            StorageError: It failed; nothing is lost.
+        """
+        await self._tend(collection)
+        await self._upkeep.built(collection)
+
+    async def _tend(self, collection: str) -> None:
+        """Put a collection's files in order; its vectors may still be indexed after that."""
+        with suppress(CollectionNotFoundError):
+            shelf = await self._workings.open(collection)
+            await self._upkeep.tidy(collection)
+            async with shelf.using():
+                await self._workings.pages.sweep(
+                    shelf.collection, partial(all_contents, shelf.table)
+                )
+
+    async def has_vector_index(self, collection: str) -> bool:
+        """Say whether a collection's vectors are searched through an approximate index.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+        """
+        shelf = await self._workings.open(collection)
+        async with shelf.using():
+            return await shelf.table.has_vector_index()
+
+    async def aclose(self) -> None:
+        """Stop background work. `open_store` calls this."""
+        await self._maintenance.aclose()
+        await self._upkeep.aclose()
+        await self.documents.aclose()

@@ -1,0 +1,139 @@
+"""The passages of a store: listed, found by meaning and words."""
+
+from dataclasses import replace
+
+from heddle_knowledge.collection_handle import Shelf
+from heddle_knowledge.embedders.embedding import WordEmbedder
+from heddle_knowledge.engines.conditions import EVERYTHING, Condition
+from heddle_knowledge.errors import InvalidInputError, RerankingError
+from heddle_knowledge.passages import list_passages
+from heddle_knowledge.records import (
+    Collection,
+    Document,
+    Mode,
+    Passage,
+    SearchOptions,
+)
+from heddle_knowledge.searching.search import Question, find
+from heddle_knowledge.store.context import Workings, check_count
+
+_AS_USUAL = SearchOptions()
+
+
+class Passages:
+    """The passages of all embedded collections."""
+
+    def __init__(self, workings: Workings) -> None:
+        """Use what the store works with."""
+        self._workings = workings
+
+    async def search(
+        self,
+        collection: str,
+        query: str,
+        *,
+        top_k: int,
+        threshold: float = 0.0,
+        mode: Mode = "hybrid",
+        where: Condition = EVERYTHING,
+        options: SearchOptions = _AS_USUAL,
+    ) -> list[Passage]:
+        """Find passages for a question.
+
+        Args:
+            collection: Where to look.
+            query: The question; as many of its tokens count for the meaning as the model reads.
+            top_k: At most so many passages, 1 to 1,000.
+            threshold: Leave out passages whose `score`, the cosine similarity, is lower. 0 leaves
+                out none, so that a match by words alone is not lost unasked, and in the mode
+                `text` no number does.
+            mode: `hybrid` by meaning and words, `vector` by meaning, `text` by words (BM25).
+            where: Which passages may be found, see `filters.matching`.
+            options: How they are ordered.
+
+        Returns:
+            Passages of documents as they are now, the most relevant first; none for a blank query.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            EmbedderMismatchError: Another embedder filled it.
+            InvalidInputError: `top_k`, `mode` or a weight is not one of those allowed.
+            RerankingError: The collection keeps no vectors of words, or there is no reranking
+                model, and the options ask for it.
+            EmbeddingError: The embedder or the reranking model failed.
+        """
+        check_count("top_k", top_k)
+        if mode not in {"hybrid", "vector", "text"}:
+            raise InvalidInputError(
+                f"There is no search mode {mode!r}. Use 'hybrid', 'vector' or 'text'."
+            )
+        _check_weights(options)
+        shelf, embedder = await self._workings.searchable(collection)
+        self._check_reranking(shelf.collection, options)
+        query = query.encode(errors="replace").decode().strip()
+        if not query:
+            return []
+        (vector,) = await embedder.embed([query], "query")
+        words = None
+        if options.reranking == "late_interaction" and isinstance(embedder, WordEmbedder):
+            words = await embedder.embed_words(query)
+        question = Question(query, vector, words, mode, options, self._workings.reranker, where)
+        async with shelf.using():
+            found = await find(shelf.table, question, top_k=top_k, threshold=threshold)
+        return await self._with_pictures(shelf, found)
+
+    async def listed(
+        self, collection: str, document: Document, first: int = 0, limit: int = 100
+    ) -> list[Passage]:
+        """Return the passages of a document from an ordinal on; their scores are 0.
+
+        Args:
+            collection: Where it is.
+            document: As `Documents.get` returned it; of another version there are none.
+            first: The ordinal of the first passage.
+            limit: At most so many, 1 to 1,000.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+            InvalidInputError: The limit is another.
+        """
+        check_count("limit", limit)
+        shelf = await self._workings.open(collection)
+        async with shelf.using():
+            return await list_passages(shelf.table, document, first, limit)
+
+    def _check_reranking(self, collection: Collection, options: SearchOptions) -> None:
+        """Refuse a reranking that cannot be had.
+
+        Raises:
+            RerankingError: Says what is missing.
+        """
+        if options.reranking == "late_interaction" and not collection.late_interaction:
+            raise RerankingError(
+                f"The collection {collection.name!r} keeps no vectors of words. Make one with "
+                "late_interaction, and ingest its documents there."
+            )
+        if options.reranking == "model" and self._workings.reranker is None:
+            raise RerankingError(
+                "No reranking model is configured. Configure one, or search without."
+            )
+
+    async def _with_pictures(self, shelf: Shelf, found: list[Passage]) -> list[Passage]:
+        """Tell of which passages there are pictures."""
+        contents = {passage.sha256 for passage in found if passage.page}
+        if not contents:
+            return found
+        drawn = await self._workings.pages.pictured(shelf.collection, contents)
+        return [
+            replace(each, has_picture=(each.sha256, each.page) in drawn) if each.page else each
+            for each in found
+        ]
+
+
+def _check_weights(options: SearchOptions) -> None:
+    for name in ("recency_weight", "vector_weight"):
+        weight = getattr(options, name)
+        if weight is not None and not 0 <= weight <= 1:
+            raise InvalidInputError(f"{name} must be 0 to 1, not {weight}.")

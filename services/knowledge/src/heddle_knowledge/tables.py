@@ -1,0 +1,244 @@
+"""The table of a collection: a row per chunk, and a document's replacement in one commit.
+
+Every commit shows a reader all of its rows or none. `replace_documents` puts the rows of documents
+in with one commit that also takes the old ones out, so there is no moment, and no crash, at which a
+document is missing, mixed or partly there.
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from heddle_knowledge.chunking.chunks import Chunk
+from heddle_knowledge.engines.conditions import (
+    EVERYTHING,
+    LABELS,
+    Among,
+    Compare,
+    Condition,
+    Every,
+    Missing,
+    both,
+    labels,
+)
+from heddle_knowledge.engines.interface import Layout, Table
+from heddle_knowledge.ingestion.reuse import TOKENS, EmbeddedText
+from heddle_knowledge.languages import ENGLISH
+from heddle_knowledge.names import document_id
+from heddle_knowledge.reading.timestamps import microseconds, moment
+from heddle_knowledge.records import Document
+
+KIND = "chunks"
+"""Before a collection's id, the name of its table."""
+
+MOST_ROWS = 10_000
+"""Documents that are read in one query."""
+
+DOCUMENT_COLUMNS = [
+    "document", "title", "uri", "media_type", "sha256", "size", "chunks", "ingested_at",
+    "metadata", "fingerprint", "document_time", "pages",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A document together with the fingerprint of all that its chunks and vectors depend on."""
+
+    document: Document
+    fingerprint: str
+
+
+async def complete(table: Table, collection: str) -> None:
+    """Fill in what conditions need in the rows of a collection that are older than its columns."""
+    older = Every((Missing(LABELS), Compare("ordinal", "=", 0)))
+    heads = await table.rows(["document", "metadata", "ingested_at"], older)
+    for head in heads.to_pylist():
+        filled = {
+            LABELS: labels(json.loads(head["metadata"])),
+            "document_id": document_id(collection, head["document"]),
+            "document_time": head["ingested_at"],
+        }
+        await table.update(filled, Compare("document", "=", head["document"]))
+
+
+def indexed_text(chunk: Chunk) -> str:
+    """Return what is embedded and indexed of a chunk: its text under its nearest title."""
+    return f"{chunk.heading[-1]}\n{chunk.text}" if chunk.heading else chunk.text
+
+
+def document_rows(
+    version: Version, chunks: list[Chunk], embedded: Sequence[EmbeddedText], collection: str
+) -> pa.Table:
+    """Lay out a document's chunks as rows; the what a model made of them, in the same order."""
+    document, count = version.document, len(chunks)
+    ingested_at = microseconds(document.ingested_at)
+    time = document.document_time
+    vectors = np.stack([each.vector for each in embedded])
+    dim = vectors.shape[1]
+    same = {
+        "document": document.name,
+        "title": document.title,
+        "uri": document.uri,
+        "media_type": document.media_type,
+        "sha256": document.sha256,
+        "size": document.size,
+        "chunks": count,
+        "ingested_at": ingested_at,
+        "metadata": json.dumps(dict(document.metadata), ensure_ascii=False),
+        "fingerprint": version.fingerprint,
+        LABELS: labels(document.metadata),
+        "document_id": document_id(collection, document.name),
+        "document_time": ingested_at if time is None else microseconds(time),
+        "pages": document.pages,
+    }
+    flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
+    columns = {key: [value] * count for key, value in same.items()} | {
+        "ordinal": [chunk.ordinal for chunk in chunks],
+        "text": [chunk.text for chunk in chunks],
+        "indexed": [indexed_text(chunk) for chunk in chunks],
+        "heading": [list(chunk.heading) for chunk in chunks],
+        "page": [chunk.page for chunk in chunks],
+        "start_offset": [chunk.start for chunk in chunks],
+        "end_offset": [chunk.end for chunk in chunks],
+        "parent_text": [chunk.parent_text for chunk in chunks],
+        "vector": pa.FixedSizeListArray.from_arrays(flat, dim),
+        TOKENS: [each.words for each in embedded],
+    }
+    return pa.table(columns, schema=layout(dim).schema)
+
+
+async def replace_documents(table: Table, names: Sequence[str], rows: pa.Table) -> set[str]:
+    """Put documents in, in one commit; return which took the place of an earlier version."""
+    where = Among("document", tuple(names))
+    first = Every((Compare("ordinal", "=", 0), where))
+    present = (await table.rows(["document"], first)).column("document").to_pylist()
+    await table.replace(where, rows)
+    return set(present)
+
+
+async def find_document(table: Table, name: str) -> Version | None:
+    """Return a document as it stands, or None."""
+    return (await find_documents(table, [name])).get(name)
+
+
+async def find_documents(table: Table, names: Sequence[str]) -> dict[str, Version]:
+    """Return documents as they stand, those that there are, by name."""
+    found = await _heads(table, Among("document", tuple(names)))
+    return {version.document.name: version for version in found}
+
+
+async def name_of_document(table: Table, identifier: str) -> str | None:
+    """Return the name of the document with an identifier, or None."""
+    first = Every((Compare("ordinal", "=", 0), Compare("document_id", "=", identifier)))
+    found = (await table.rows(["document"], first, limit=1)).column("document").to_pylist()
+    return found[0] if found else None
+
+
+async def list_documents(table: Table, after: str, limit: int) -> list[Document]:
+    """Return the documents whose names sort after a name, in that order."""
+    later = Compare("document", ">", after)
+    found = await _heads(table, later, order_by=["document"], limit=limit)
+    return [version.document for version in found]
+
+
+async def documents_of(
+    table: Table, contents: Collection[str], where: Condition = EVERYTHING
+) -> list[Document]:
+    """Return the documents with one of some contents, each a SHA-256, that match, by name."""
+    if not contents:
+        return []
+    among = both(Among("sha256", tuple(sorted(contents))), where)
+    found = await _heads(table, among, order_by=["document"], limit=MOST_ROWS)
+    return [version.document for version in found]
+
+
+async def all_contents(table: Table, where: Condition = EVERYTHING) -> set[str]:
+    """Return the SHA-256 of every document that matches."""
+    rows = await table.rows(["sha256"], both(Compare("ordinal", "=", 0), where))
+    return set(rows.column("sha256").to_pylist())
+
+
+async def update_labels(table: Table, version: Version) -> int:
+    """Change a document's URI and metadata in one commit, if it is still of this version.
+
+    Returns:
+        Its rows; 0 if it is not.
+    """
+    document = version.document
+    unchanged = Compare("fingerprint", "=", version.fingerprint)
+    values = {
+        "uri": document.uri,
+        "metadata": json.dumps(dict(document.metadata), ensure_ascii=False),
+        LABELS: labels(document.metadata),
+    }
+    where = Every((Compare("document", "=", document.name), unchanged))
+    return await table.update(values, where)
+
+
+async def _heads(
+    table: Table, where: Condition, *, order_by: Sequence[str] = (), limit: int | None = None
+) -> list[Version]:
+    """Read the first rows of documents; each carries all that is known of its document."""
+    first = Every((Compare("ordinal", "=", 0), where))
+    rows = await table.rows(DOCUMENT_COLUMNS, first, order_by=order_by, limit=limit)
+    return [_version(row) for row in rows.to_pylist()]
+
+
+def _version(row: dict[str, Any]) -> Version:
+    time = row["document_time"]
+    document = Document(
+        name=row["document"],
+        title=row["title"],
+        uri=row["uri"],
+        media_type=row["media_type"],
+        sha256=row["sha256"],
+        size=row["size"],
+        chunks=row["chunks"],
+        ingested_at=moment(row["ingested_at"]),
+        metadata=MappingProxyType(json.loads(row["metadata"])),
+        pages=row["pages"] or 0,
+        document_time=moment(row["ingested_at"] if time is None else time),
+    )
+    return Version(document, row["fingerprint"])
+
+
+def layout(dim: int, language: str = ENGLISH) -> Layout:
+    """Describe the table of chunks whose vectors have so many numbers, of a language.
+
+    Whoever adds a column makes it nullable and adds it at the end: tables made before have nulls
+    in it.
+    """
+    chosen = (LABELS, "document_id", "document_time")
+    keys = ("document", "ordinal")
+    return Layout(KIND, _schema(dim), keys, "indexed", "vector", chosen, language)
+
+
+def _schema(dim: int) -> pa.Schema:
+    text = ("document", "title", "uri", "media_type", "sha256", "metadata", "fingerprint")
+    return pa.schema(
+        [
+            *(pa.field(name, pa.string(), nullable=False) for name in text),
+            pa.field("size", pa.int64(), nullable=False),
+            pa.field("chunks", pa.int32(), nullable=False),
+            pa.field("ingested_at", pa.int64(), nullable=False),  # microseconds since 1970, UTC
+            pa.field("ordinal", pa.int32(), nullable=False),
+            pa.field("text", pa.string(), nullable=False),
+            pa.field("indexed", pa.string(), nullable=False),
+            pa.field("heading", pa.list_(pa.string()), nullable=False),
+            pa.field("page", pa.int32()),
+            pa.field("parent_text", pa.string(), nullable=False),
+            pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
+            pa.field(LABELS, pa.list_(pa.string())),
+            pa.field("document_id", pa.string()),
+            pa.field("document_time", pa.int64()),  # microseconds since 1970, UTC
+            pa.field("start_offset", pa.int32()),
+            pa.field("end_offset", pa.int32()),
+            pa.field("pages", pa.int32()),
+            pa.field(TOKENS, pa.binary()),  # see `late_interaction.packed`
+        ]
+    )

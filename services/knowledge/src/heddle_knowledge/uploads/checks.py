@@ -1,0 +1,84 @@
+"""What uploaded files and their attributes may be."""
+
+from pathlib import PurePosixPath
+from typing import Any
+
+from google.protobuf.json_format import SerializeToJsonError
+from google.protobuf.struct_pb2 import Struct
+from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.struct_codec import from_struct
+
+from heddle_knowledge.names import is_printable
+
+PURPOSES = ("assistants", "user_data")
+LARGEST = 30 * 1024**2
+MOST_BATCHED = 2_000
+"""Files of a batch."""
+_LONGEST_NAME = 255
+_MOST_ATTRIBUTES = 16
+_LONGEST_KEY = 64
+_LONGEST_TEXT = 512
+_RESERVED = "file_id"
+
+
+def filename(request: pb.CreateFileRequest) -> str:
+    """Return the name of an upload, without folders.
+
+    Raises:
+        InvalidRequestError: The name, the purpose or the content cannot be.
+    """
+    name = PurePosixPath(request.filename.replace("\\", "/")).name
+    if not 1 <= len(name) <= _LONGEST_NAME or not name.strip() or not is_printable(name):
+        what = f"must have 1 to {_LONGEST_NAME} characters, none of them a control character"
+        raise _wrong("filename", what)
+    if request.purpose not in PURPOSES:
+        raise _wrong("purpose", f"must be {' or '.join(map(repr, PURPOSES))}")
+    if len(request.data) > LARGEST:
+        raise _wrong("data", f"must have at most {LARGEST >> 20} MiB")
+    return name
+
+
+def batched(request: pb.CreateFileBatchRequest) -> dict[str, dict[str, Any]]:
+    """Return the attributes of the files of a batch, by the identifiers of the files.
+
+    Raises:
+        InvalidRequestError: They cannot be, a file is named twice, or they are too many or none.
+    """
+    if not 1 <= len(request.files) <= MOST_BATCHED:
+        raise _wrong("files", f"must have 1 to {MOST_BATCHED:,} items")
+    found: dict[str, dict[str, Any]] = {}
+    for index, each in enumerate(request.files):
+        if each.file_id in found:
+            raise _wrong(f"files[{index}].file_id", "names a file for the second time")
+        found[each.file_id] = attributes(each.attributes, f"files[{index}].attributes")
+    return found
+
+
+def attributes(given: Struct, place: str = "attributes") -> dict[str, Any]:
+    """Return attributes that a file in a collection may have; `place` is where they stand.
+
+    Raises:
+        InvalidRequestError: They cannot be.
+    """
+    try:
+        found = from_struct(given)
+    except (SerializeToJsonError, ValueError):
+        raise _wrong(place, "must hold neither NaN nor infinite numbers") from None
+    if len(found) > _MOST_ATTRIBUTES:
+        raise _wrong(place, f"must have at most {_MOST_ATTRIBUTES} entries")
+    for key, value in found.items():
+        path = f"{place}.{key[:80]}"
+        if key == _RESERVED:
+            raise _wrong(path, "is set by the service; choose another key")
+        if not 1 <= len(key) <= _LONGEST_KEY:
+            raise _wrong(path, f"must have a key of 1 to {_LONGEST_KEY} characters")
+        if not isinstance(value, str | int | float | bool):
+            raise _wrong(path, "must be a text, a number or a truth value")
+        if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+            raise _wrong(path, f"must have at most {_LONGEST_TEXT} characters")
+    return found
+
+
+def _wrong(field: str, what: str) -> InvalidRequestError:
+    return InvalidRequestError("The file is not valid.", [Violation(field, what)])

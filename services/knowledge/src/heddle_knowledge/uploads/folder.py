@@ -1,0 +1,124 @@
+"""The files of all people: a folder for each person, and in it one for each file."""
+
+import hashlib
+import shutil
+import time
+from pathlib import Path
+
+import msgspec
+from heddle_runtime.durable_files import sync, write
+from heddle_runtime.errors import NotFoundError, ResourceExhaustedError
+
+from heddle_knowledge.access import Person
+from heddle_knowledge.uploads.records import Upload, is_id
+
+MOST_FILES = 5_000
+MOST_BYTES = 5 * 1024**3
+_LONGEST_WRITING = 3_600.0
+"""Seconds after which nobody is taken to write a file any more."""
+_decode = msgspec.json.Decoder(Upload).decode
+
+
+def person_key(person: Person) -> str:
+    """Return what stands for a person on the disk: two of one name in two organisations differ."""
+    return hashlib.sha256(f"{person.organization}\0{person.name}".encode()).hexdigest()[:32]
+
+
+class Uploads:
+    """Reads and writes the folder. Blocks: call it from a thread."""
+
+    def __init__(self, root: Path) -> None:
+        """Take the folder, which is made when something is kept."""
+        self._root = root / "people"
+
+    def keep(self, person: str, upload: Upload, data: bytes) -> None:
+        """Keep a file.
+
+        Raises:
+            ResourceExhaustedError: The person has too many, or too much.
+        """
+        present = self.all(person)
+        if len(present) >= MOST_FILES or sum(it.size for it in present) + upload.size > MOST_BYTES:
+            raise ResourceExhaustedError(
+                f"A person may keep {MOST_FILES:,} files and {MOST_BYTES >> 20:,} MiB in all. "
+                "Delete files that are in their collections already."
+            )
+        unfinished = self._root / person / f".{upload.id}"
+        unfinished.mkdir(parents=True)
+        try:
+            write(unfinished / "content", data)
+            write(unfinished / "file.json", msgspec.json.encode(upload))
+            unfinished.rename(self._root / person / upload.id)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+        sync(self._root / person)
+
+    def get(self, person: str, identifier: str) -> Upload:
+        """Return a file of a person's.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        try:
+            return _decode((self._place(person, identifier) / "file.json").read_bytes())
+        except FileNotFoundError:
+            raise no_file(identifier) from None
+
+    def content(self, person: str, identifier: str) -> bytes:
+        """Return what a file of a person's holds.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        try:
+            return (self._place(person, identifier) / "content").read_bytes()
+        except FileNotFoundError:
+            raise no_file(identifier) from None
+
+    def all(self, person: str) -> list[Upload]:
+        """Return the files of a person, the oldest first."""
+        found = []
+        for path in (self._root / person).glob("file-*/file.json"):
+            try:
+                found.append(_decode(path.read_bytes()))
+            except FileNotFoundError:  # deleted meanwhile
+                continue
+        return sorted(found, key=lambda it: (it.created_at, it.id))
+
+    def delete(self, person: str, identifier: str) -> None:
+        """Delete a file of a person's.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        place = self._place(person, identifier)
+        gone = place.with_name(f".{identifier}")
+        try:
+            place.rename(gone)
+        except FileNotFoundError:
+            raise no_file(identifier) from None
+        sync(place.parent)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    def sweep(self) -> None:
+        """Remove what uploads and deletions left that a crash broke off."""
+        for path in self._root.glob("*/.file-*"):
+            try:
+                age = time.time() - path.stat().st_mtime
+            except FileNotFoundError:  # another process was at it
+                continue
+            if age > _LONGEST_WRITING:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _place(self, person: str, identifier: str) -> Path:
+        if not is_id(identifier):
+            raise no_file(identifier)
+        return self._root / person / identifier
+
+
+def no_file(identifier: str) -> NotFoundError:
+    """Return the error for a file that is not there, or another person's."""
+    return NotFoundError(
+        f"There is no file {identifier[:80]!r}. List the files, or upload it first."
+    )

@@ -1,0 +1,235 @@
+"""Brings files into collections in the background; what a stop interrupts begins again after it."""
+
+import asyncio
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+import structlog
+from heddle_runtime.errors import ConflictError, NotFoundError
+
+from heddle_knowledge.errors import (
+    DocumentNotFoundError,
+    KnowledgeError,
+    UnreadableDocumentError,
+)
+from heddle_knowledge.locks import exclusive
+from heddle_knowledge.uploads.attachments import Attachments
+from heddle_knowledge.uploads.batches import Batches
+from heddle_knowledge.uploads.folder import Uploads
+from heddle_knowledge.uploads.records import Attachment, Batch, State
+
+if TYPE_CHECKING:  # loads the engine
+    from collections.abc import Awaitable, Callable, Sequence
+    from pathlib import Path
+
+    from heddle_knowledge.store import KnowledgeStore
+    from heddle_knowledge.uploads.records import Attributes
+
+log = structlog.get_logger(__name__)
+AT_ONCE = 8
+"""Files that are read at a time: those that are ready together share a commit."""
+_AT_A_TIME = 32
+"""Files of a batch whose locks are held at the same time."""
+_BROKEN = "It could not be read. The cause is in the log of the tools service."
+
+
+class Bringing:
+    """The files that are on their way. Work begins and ends with the `async with` block."""
+
+    def __init__(self, root: "Path", store: "Callable[[], Awaitable[KnowledgeStore]]") -> None:
+        """Take the folder that keeps files and attachments, and the way to the store."""
+        self.uploads = Uploads(root)
+        self.attachments = Attachments(root)
+        self.batches = Batches(root)
+        self._store = store
+        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.uploads.sweep)
+        for attachment in await asyncio.to_thread(self.attachments.unfinished):
+            self._begin(attachment)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        running = list(self._running.values())
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def attach(self, attachment: Attachment) -> None:
+        """Keep what is known of a file and bring it in when it is its turn, anew if it was there.
+
+        Raises:
+            NotFoundError: The collection was deleted meanwhile.
+        """
+        collection, identifier = attachment.collection, attachment.file_id
+        await self._stop(collection, identifier)
+        try:
+            await asyncio.to_thread(self.attachments.prepare, collection)
+            async with exclusive(self.attachments.lock(collection, identifier)):
+                await asyncio.to_thread(self.attachments.keep, attachment)
+        except FileNotFoundError:
+            raise NotFoundError("The collection was just deleted. Create it again.") from None
+        self._begin(attachment)
+
+    async def attach_all(self, batch: Batch, attachments: "Sequence[Attachment]") -> None:
+        """Do the same with the files of a batch, and keep the batch.
+
+        Raises:
+            NotFoundError: The collection was deleted meanwhile.
+        """
+        for some in _slices(attachments):
+            await asyncio.gather(*map(self.attach, some))
+        await asyncio.to_thread(self.batches.keep, batch)
+
+    def of_batch(self, batch: Batch) -> list[Attachment]:
+        """Return the files of a batch that are still in the collection. Blocks."""
+        found = (self.attachments.find(batch.collection, each) for each in batch.files)
+        return [each for each in found if each is not None]
+
+    async def cancel(self, batch: Batch) -> Batch:
+        """Give up the files of a batch that are on their way; return it as it is then.
+
+        Raises:
+            NotFoundError: The collection was deleted meanwhile.
+            KnowledgeError: It cannot be told whether a file is in.
+        """
+        files = await asyncio.to_thread(self.of_batch, batch)
+        waiting = [each for each in files if each.state == "in_progress"]
+        if not waiting:
+            return batch
+        cancelled = msgspec.structs.replace(batch, cancelled=True)
+        await asyncio.to_thread(self.batches.keep, cancelled)
+        for some in _slices(waiting):
+            await asyncio.gather(*map(self._give_up, some))
+        return cancelled
+
+    async def relabel(self, collection: str, identifier: str, noted: "Attributes") -> Attachment:
+        """Replace what is noted about a file of a collection, and in its document; return it.
+
+        Raises:
+            NotFoundError: It is not in the collection, or the file itself was deleted.
+            ConflictError: It is on its way.
+            KnowledgeError: It is not possible.
+        """
+        await asyncio.to_thread(self._settled, collection, identifier)
+        async with exclusive(self.attachments.lock(collection, identifier)):
+            # Again: whoever held the lock before may have taken it out, or begun it anew.
+            found = await asyncio.to_thread(self._settled, collection, identifier)
+            changed = msgspec.structs.replace(found, attributes=noted)
+            if found.state == "completed":
+                await self._ingest(changed)
+            await asyncio.to_thread(self.attachments.keep, changed)
+        return changed
+
+    async def detach(self, attachment: Attachment) -> None:
+        """Take a file out of its collection, wherever it is on its way.
+
+        Raises:
+            KnowledgeError: Its document cannot be deleted.
+        """
+        collection, identifier = attachment.collection, attachment.file_id
+        await self._stop(collection, identifier)
+        async with exclusive(self.attachments.lock(collection, identifier)):
+            with suppress(DocumentNotFoundError):
+                await (await self._store()).documents.delete(collection, attachment.document)
+            await asyncio.to_thread(self.attachments.forget, collection, identifier)
+
+    async def forget_all(self, collection: str) -> None:
+        """Stop and forget all files of a collection that was deleted."""
+        running = [task for key, task in self._running.items() if key[0] == collection]
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+        await asyncio.to_thread(self.attachments.forget_all, collection)
+
+    def _settled(self, collection: str, identifier: str) -> Attachment:
+        found = self.attachments.get(collection, identifier)
+        if found.state == "in_progress":
+            raise ConflictError("The file is still being brought in. Try again after that.")
+        return found
+
+    async def _give_up(self, attachment: Attachment) -> None:
+        collection, identifier = attachment.collection, attachment.file_id
+        await self._stop(collection, identifier)
+        with suppress(FileNotFoundError):  # the collection was deleted meanwhile
+            async with exclusive(self.attachments.lock(collection, identifier)):
+                now = await asyncio.to_thread(self.attachments.find, collection, identifier)
+                if now is not None and now.state == "in_progress":
+                    state: State = "completed" if await self._is_in(now) else "cancelled"
+                    ended = msgspec.structs.replace(now, state=state)
+                    await asyncio.to_thread(self.attachments.keep, ended)
+
+    async def _is_in(self, attachment: Attachment) -> bool:
+        """Say whether the document of a file is there: its commit may have been under way."""
+        documents = (await self._store()).documents
+        try:
+            found = await documents.get(attachment.collection, attachment.document)
+        except DocumentNotFoundError:
+            return False
+        return dict(found.metadata) == attachment.labels()
+
+    def _begin(self, attachment: Attachment) -> None:
+        key = attachment.collection, attachment.file_id
+        task = asyncio.create_task(self._bring(*key))
+        self._running[key] = task
+        task.add_done_callback(lambda done: self._forget(key, done))
+
+    async def _stop(self, collection: str, identifier: str) -> None:
+        if (task := self._running.get((collection, identifier))) is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    def _forget(self, key: tuple[str, str], done: "asyncio.Task[None]") -> None:
+        if self._running.get(key) is done:
+            del self._running[key]
+        if not done.cancelled() and (error := done.exception()) is not None:
+            log.error("attached file not kept", exc_info=error)
+
+    async def _bring(self, collection: str, identifier: str) -> None:
+        async with self._gate:
+            lock = self.attachments.lock(collection, identifier)
+            async with exclusive(lock):  # another process may be at it
+                now = await asyncio.to_thread(self.attachments.find, collection, identifier)
+                if now is not None and now.state == "in_progress":
+                    ended = await self._ended(now)
+                    await asyncio.to_thread(self.attachments.keep, ended)
+
+    async def _ended(self, attachment: Attachment) -> Attachment:
+        try:
+            await self._ingest(attachment)
+        except UnreadableDocumentError as error:
+            return _failed(attachment, str(error), unreadable=True)
+        except (KnowledgeError, NotFoundError) as error:
+            return _failed(attachment, str(error))
+        except Exception:
+            log.exception("attached file not brought in", file=attachment.file_id)
+            return _failed(attachment, _BROKEN)
+        return msgspec.structs.replace(attachment, state="completed")
+
+    async def _ingest(self, attachment: Attachment) -> None:
+        store = await self._store()
+        identifier = attachment.file_id
+        data = await asyncio.to_thread(self.uploads.content, attachment.person, identifier)
+        events = store.documents.ingest(
+            attachment.collection,
+            attachment.document,
+            data,
+            media_type=attachment.media_type,
+            metadata=attachment.labels(),
+        )
+        async with aclosing(events):
+            async for _ in events:
+                pass
+
+
+def _slices(attachments: "Sequence[Attachment]") -> "list[Sequence[Attachment]]":
+    starts = range(0, len(attachments), _AT_A_TIME)
+    return [attachments[start : start + _AT_A_TIME] for start in starts]
+
+
+def _failed(attachment: Attachment, error: str, *, unreadable: bool = False) -> Attachment:
+    return msgspec.structs.replace(attachment, state="failed", error=error, unreadable=unreadable)

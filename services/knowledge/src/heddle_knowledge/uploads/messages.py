@@ -1,0 +1,74 @@
+"""Files as records and as messages of the contract."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_runtime.struct_codec import to_struct
+
+from heddle_knowledge.uploads.records import Attachment, Batch, State, Upload
+
+_STATES: dict[State, pb.AttachmentStatus.ValueType] = {
+    "in_progress": pb.ATTACHMENT_STATUS_IN_PROGRESS,
+    "completed": pb.ATTACHMENT_STATUS_COMPLETED,
+    "failed": pb.ATTACHMENT_STATUS_FAILED,
+    "cancelled": pb.ATTACHMENT_STATUS_CANCELLED,
+}
+
+
+def file_message(upload: Upload) -> pb.File:
+    """Return an uploaded file as its owner sees it."""
+    return pb.File(
+        id=upload.id,
+        filename=upload.filename,
+        purpose=upload.purpose,
+        media_type=upload.media_type,
+        size=upload.size,
+        create_time=_time(upload.created_at),
+    )
+
+
+def attached_message(attachment: Attachment) -> pb.AttachedFile:
+    """Return a file in a collection as callers see it."""
+    return pb.AttachedFile(
+        file_id=attachment.file_id,
+        collection_id=f"vs_{attachment.collection}",
+        document=attachment.document,
+        status=_STATES[attachment.state],
+        error=attachment.error,
+        unreadable=attachment.unreadable,
+        attributes=to_struct(attachment.attributes),
+        size=attachment.size,
+        create_time=_time(attachment.created_at),
+        filename=attachment.filename,
+    )
+
+
+def batch_message(batch: Batch, files: Sequence[Attachment]) -> pb.FileBatch:
+    """Return a batch, whose files are these, as callers see it."""
+    count = Counter(each.state for each in files)
+    if batch.cancelled:
+        status = pb.FILE_BATCH_STATUS_CANCELLED
+    elif count["in_progress"]:
+        status = pb.FILE_BATCH_STATUS_IN_PROGRESS
+    elif files and count["failed"] == len(files):
+        status = pb.FILE_BATCH_STATUS_FAILED
+    else:
+        status = pb.FILE_BATCH_STATUS_COMPLETED
+    return pb.FileBatch(
+        id=batch.id,
+        collection_id=f"vs_{batch.collection}",
+        status=status,
+        in_progress_count=count["in_progress"],
+        completed_count=count["completed"],
+        failed_count=count["failed"],
+        cancelled_count=count["cancelled"],
+        create_time=_time(batch.created_at),
+    )
+
+
+def _time(microseconds: int) -> Timestamp:
+    told = Timestamp()
+    told.FromMicroseconds(microseconds)
+    return told

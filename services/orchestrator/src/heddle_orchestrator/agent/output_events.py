@@ -1,0 +1,35 @@
+"""Events that carry the results, errors and answer of a run to frontends."""
+
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle.tool.v1 import tool_pb2
+from heddle_runtime.frontend_payloads import Error, Response, Result, ToolOutput, written
+from heddle_runtime.struct_codec import from_struct
+
+from heddle_orchestrator.agent.context_builder import Citation
+from heddle_orchestrator.agent.environment import ToolError, members
+
+
+def result(tool: str, tool_result: tool_pb2.ToolResult) -> Result:
+    """Return the result of a tool for frontends."""
+    metadata = from_struct(tool_result.metadata) if tool_result.HasField("metadata") else {}
+    objects = [members(text) for text in tool_result.objects_json]
+    return Result(objects, tool_result.name, metadata, tool_result.message, tool=tool)
+
+
+def error(tool: str, tool_error: ToolError) -> Error:
+    """Return the error of a tool for frontends."""
+    return Error(tool_error.message, tool_error.recoverable, tool_error.suggestion, tool=tool)
+
+
+def response(text: str, citations: tuple[Citation, ...]) -> Response:
+    """Return the answer for frontends."""
+    return Response(text, [each.to_frontend() for each in citations])
+
+
+def event(output: ToolOutput, query_id: str) -> pb.RunEvent:
+    """Return an output as an event of the run."""
+    frontend = output.to_frontend(query_id)
+    payload = written(frontend["payload"])
+    return pb.RunEvent(
+        output=pb.Output(type=frontend["type"], query_id=query_id, payload_json=payload)
+    )

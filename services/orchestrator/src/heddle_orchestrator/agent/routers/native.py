@@ -1,0 +1,85 @@
+"""The router `native`: the model chooses by calling functions."""
+
+import json
+from collections.abc import Sequence
+
+from heddle.chat.v1 import chat_pb2
+
+from heddle_orchestrator.agent.context_builder import progress
+from heddle_orchestrator.agent.decision import (
+    MAX_PARALLEL_CHOICES,
+    TEXT_RESPONSE,
+    Answer,
+    AskModel,
+    Candidate,
+    Choice,
+    Decision,
+    Question,
+    UndecidedError,
+    message,
+)
+from heddle_orchestrator.agent.state import State
+
+_TASK = (
+    "Decide what to do next for the person's last message. Call the function that finds what is "
+    "missing; call several at once only if none needs what another finds. Do not repeat a call "
+    f"that was made. When enough was found, or nothing needs to be found, call {TEXT_RESPONSE}. "
+    "Do not answer yourself."
+)
+_MAX_PROGRESS_CHARS = 12_000
+_MAX_REASON_CHARS = 300
+_MAX_NAME_CHARS = 80
+_CONVERSATION_ROLES = (chat_pb2.ROLE_USER, chat_pb2.ROLE_ASSISTANT)
+
+
+class NativeRouter:
+    """Declares the tools as functions and reads the model's calls."""
+
+    name = "native"
+    uses_affinity = False
+
+    def __init__(self, max_tokens: int | None = None) -> None:
+        """Create a router. Some providers reject `max_tokens`; None leaves it to them."""
+        self._max_tokens = max_tokens
+
+    async def decide(self, ask: AskModel, state: State, tools: Sequence[Candidate]) -> Decision:
+        """Return the tools that the model calls. Without any call the run answers.
+
+        Raises:
+            UndecidedError: The arguments of a call are not a JSON object.
+        """
+        so_far = progress(state, _MAX_PROGRESS_CHARS)
+        task = f"{_TASK}\n\nSo far:\n{so_far}" if so_far else _TASK
+        conversation = [
+            each
+            for each in state.messages
+            if each.role in _CONVERSATION_ROLES and not each.tool_calls
+        ]
+        question = Question(
+            [message(chat_pb2.ROLE_SYSTEM, task), *conversation],
+            [tool.declaration for tool in tools],
+            max_tokens=self._max_tokens,
+            extra={"tool_choice": "auto"},
+        )
+        answer = await ask(question)
+        if not answer.calls:
+            reason = "The model calls no tool."
+            return Decision((Choice(TEXT_RESPONSE),), reason, self.name, idle=True)
+        choices = tuple(map(_choice, answer.calls[:MAX_PARALLEL_CHOICES]))
+        return Decision(choices, _reason(answer), self.name)
+
+
+def _choice(call: chat_pb2.ToolCall) -> Choice:
+    try:
+        inputs = json.loads(call.arguments_json or "{}")
+    except (ValueError, RecursionError):
+        inputs = None
+    if not isinstance(inputs, dict):
+        name = call.name[:_MAX_NAME_CHARS]
+        raise UndecidedError(f"The inputs of {name!r} are no JSON object.")
+    return Choice(call.name, inputs)
+
+
+def _reason(answer: Answer) -> str:
+    text = " ".join(answer.text.split())
+    return text[:_MAX_REASON_CHARS] if text else "The model calls it."

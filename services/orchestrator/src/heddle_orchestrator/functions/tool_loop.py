@@ -1,0 +1,162 @@
+"""The tool loop: ask the model, run the functions that it calls, ask again, until it answers."""
+
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from google.protobuf.duration_pb2 import Duration
+from heddle.assistant.v1 import assistant_pb2
+from heddle.chat.v1 import chat_pb2
+from heddle.connector.v1 import connector_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime.call_metadata import remaining
+from heddle_runtime.errors import HeddleError, InvalidRequestError, NotFoundError, to_status
+
+from heddle_orchestrator.functions import tool_choice
+from heddle_orchestrator.functions.budget import Budget
+from heddle_orchestrator.functions.model_turn import ModelTurn
+from heddle_orchestrator.functions.tool_declarations import ToolDeclarations
+from heddle_orchestrator.functions.tool_results import result_messages
+from heddle_orchestrator.tools.bindings import BoundTool
+from heddle_orchestrator.tools.execution import Events, ToolRun, execute
+from heddle_orchestrator.tools.function_call import FunctionCall
+
+Generate = Callable[[connector_pb2.GenerateWholeMessageRequest], AsyncGenerator[Events]]
+_MAX_CALLS_PER_ROUND = 64
+_MAX_NAME_CHARS = 100
+_REPEATED_CALL = "This call was made before with the same arguments. Answer with what you know."
+_NO_ANSWER = "The model called functions until it had to stop, and gave no answer."
+
+
+@dataclass(slots=True)
+class ToolLoop:
+    """One run of a model that may call functions."""
+
+    generate: Generate
+    """Sends one request to the model."""
+    run: ToolRun
+    tools: ToolDeclarations
+    budget: Budget
+    max_prompt_chars: int
+    called: list[BoundTool] = field(default_factory=list)
+    """Collects every call with its outcome."""
+    _usage: chat_pb2.Usage = field(default_factory=chat_pb2.Usage)
+    _earlier_text: str = ""
+    """The text of the last round that had one."""
+
+    async def events(
+        self, request: connector_pb2.GenerateWholeMessageRequest
+    ) -> AsyncGenerator[Events]:
+        """Yield the events of the run. The last event is `done`.
+
+        Args:
+            request: The request, with the client's functions. Is changed.
+        """
+        generation = request.generation
+        client_functions = {function.name for function in generation.functions}
+        generation.functions.extend(self.tools.declarations)
+        tool_choice.begin(generation.options)
+        number, last, ids = 1, False, set[str]()
+        while True:
+            turn = ModelTurn(number, client_functions, ids)
+            async with aclosing(self.generate(request)) as batches:
+                async for events in batches:
+                    if visible := turn.take(events):
+                        yield self._separate_text(visible)
+            self._count(turn)
+            if last or turn.client_calls or not turn.calls:
+                yield self._end(turn)
+                return
+            bound = [self._bind(call) for call in turn.calls[:_MAX_CALLS_PER_ROUND]]
+            async with aclosing(self._run_calls(bound)) as batches:
+                async for events in batches:
+                    yield events
+            self._prepare_next_round(generation, turn, bound)
+            if self.budget.stopped and self.run.watched:
+                yield [pb.RunEvent(status=pb.Status(message=self.budget.stopped))]
+            number, last = number + 1, bool(self.budget.stopped)
+
+    def _count(self, turn: ModelTurn) -> None:
+        if turn.done is not None and turn.done.HasField("usage"):
+            usage = turn.done.usage
+            self.budget.take_tokens(usage)
+            for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"):
+                setattr(self._usage, name, getattr(self._usage, name) + getattr(usage, name))
+        self._earlier_text = turn.text or self._earlier_text
+
+    def _separate_text(self, events: Events) -> Events:
+        """Insert an empty line between the texts of two rounds."""
+        if self._earlier_text and any(event.HasField("text_delta") for event in events):
+            if not self._earlier_text.endswith("\n"):
+                events.insert(0, pb.RunEvent(text_delta="\n\n"))
+            self._earlier_text = ""
+        return events
+
+    def _end(self, turn: ModelTurn) -> Events:
+        events = [pb.RunEvent(tool_call=call) for call in turn.client_calls]
+        done = chat_pb2.Done()
+        if turn.done is not None:
+            done.CopyFrom(turn.done)
+        if self._usage.ByteSize():
+            done.usage.CopyFrom(self._usage)
+        if turn.client_calls:
+            done.finish_reason = chat_pb2.FINISH_REASON_TOOL_CALLS
+        else:
+            done.ClearField("message_extra_json")  # clients repeat only messages with calls
+            if done.finish_reason == chat_pb2.FINISH_REASON_TOOL_CALLS:
+                done.finish_reason = chat_pb2.FINISH_REASON_STOP
+        if self.budget.stopped and not events and not turn.text:
+            events.append(pb.RunEvent(text_delta=_NO_ANSWER))
+        return [*events, pb.RunEvent(done=done)]
+
+    def _bind(self, proto: chat_pb2.ToolCall) -> BoundTool:
+        """Return a call ready to run, or with the error that prevents it."""
+        call = FunctionCall.read(proto)
+        tool = self.tools.by_name.get(call.name)
+        if tool is None:
+            bound = BoundTool(call.id, assistant_pb2.ToolBinding(), 0.0, call=call)
+            return _refused(bound, NotFoundError(f"Unknown tool: {call.name[:_MAX_NAME_CHARS]}"))
+        left = min(self.budget.seconds, remaining(self.run.context) / 2)
+        bound = replace(
+            tool.bound,
+            id=call.id,
+            call=call,
+            function=tool.function,
+            timeout=min(tool.bound.timeout, left),
+        )
+        if self.budget.refuses(call):
+            return _refused(bound, InvalidRequestError(_REPEATED_CALL))
+        return bound
+
+    async def _run_calls(self, bound: Sequence[BoundTool]) -> AsyncGenerator[Events]:
+        started = time.monotonic()
+        async with aclosing(execute(self.run, bound)) as batches:
+            async for events in batches:
+                yield events
+        for each in bound:
+            self.budget.take_outcome(failed=each.error is not None)
+        self.budget.take_round(time.monotonic() - started)
+        self.called += bound
+
+    def _prepare_next_round(
+        self,
+        generation: connector_pb2.GenerateMessageRequest,
+        turn: ModelTurn,
+        bound: Sequence[BoundTool],
+    ) -> None:
+        size = sum(len(part.text) for message in generation.messages for part in message.parts)
+        max_chars = max(self.max_prompt_chars - size - len(turn.text), 0) // (len(bound) + 1)
+        extra = turn.done.message_extra_json if turn.done is not None else ""
+        generation.messages.extend(result_messages(turn.text, extra, bound, max_chars))
+        if self.budget.stopped:
+            del generation.functions[:]
+            tool_choice.end(generation.options)
+        else:
+            tool_choice.go_on(generation.options)
+
+
+def _refused(bound: BoundTool, error: HeddleError) -> BoundTool:
+    bound.error = to_status(error)
+    bound.elapsed = Duration()
+    return bound

@@ -1,0 +1,67 @@
+"""The prompt processor `simple_augment`: the filled template replaces the last user message."""
+
+from collections.abc import Mapping, Sequence
+
+from heddle.assistant.v1 import assistant_pb2
+from heddle.chat.v1 import chat_pb2
+
+from heddle_orchestrator.prompts.template import USER_INPUT, render
+
+_ANSWERS = (chat_pb2.ROLE_ASSISTANT, chat_pb2.ROLE_TOOL)
+
+
+class SimpleAugment:
+    """Fills the template with the user's words and the output of the tools."""
+
+    name = "simple_augment"
+    description = "Replaces the last message of the user with the filled template."
+
+    def equipped(self, assistant: assistant_pb2.Assistant) -> assistant_pb2.Assistant:
+        """Return the assistant unchanged."""
+        return assistant
+
+    def prompt(
+        self,
+        assistant: assistant_pb2.Assistant,
+        messages: Sequence[chat_pb2.Message],
+        slots: Mapping[str, str],
+    ) -> list[chat_pb2.Message]:
+        """Return the messages for the model."""
+        prompt = list(messages)
+        position = _question_index(prompt)
+        if assistant.prompt_template and position is not None:
+            prompt[position] = _rewritten(prompt[position], assistant, slots)
+        if assistant.system_prompt and messages:
+            system = chat_pb2.ContentPart(text=assistant.system_prompt)
+            prompt.insert(0, chat_pb2.Message(role=chat_pb2.ROLE_SYSTEM, parts=[system]))
+        return prompt
+
+
+def message_text(message: chat_pb2.Message) -> str:
+    """Return the texts of a message, joined by a space."""
+    return " ".join(part.text for part in message.parts if part.HasField("text"))
+
+
+def _question_index(messages: Sequence[chat_pb2.Message]) -> int | None:
+    """Return the index of the last message that is not an answer or a tool result.
+
+    A client that runs functions itself sends their results last. Those must reach the model
+    unchanged; the template replaces the question before them.
+    """
+    for position in range(len(messages) - 1, -1, -1):
+        if messages[position].role not in _ANSWERS:
+            return position
+    return None
+
+
+def _rewritten(
+    message: chat_pb2.Message, assistant: assistant_pb2.Assistant, slots: Mapping[str, str]
+) -> chat_pb2.Message:
+    text = render(assistant.prompt_template, {**slots, USER_INPUT: message_text(message)})
+    rewritten = chat_pb2.Message()
+    rewritten.CopyFrom(message)
+    del rewritten.parts[:]
+    rewritten.parts.add(text=text)
+    if assistant.capabilities.vision:
+        rewritten.parts.extend(part for part in message.parts if not part.HasField("text"))
+    return rewritten

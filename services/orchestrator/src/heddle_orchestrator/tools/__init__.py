@@ -1,0 +1,1 @@
+"""Runs bound tools in the tools service."""

@@ -1,0 +1,143 @@
+"""Every page: its commands run in page order against a whole Heddle and print what it shows."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from docs.blocks import Block, blocks
+from docs.console import agrees, pieces, steps
+from docs.shell import run
+from heddle_migration_service.documents import AssistantDocument
+from integration.whole import Whole, whole
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+RUN = ("sh", "python", "console")
+"""The languages of blocks that run. `bash` is for commands that belong to no page's story."""
+NOT_RUN_AT_MOST = 1
+SCHEMAS: dict[str, Callable[[Any], object]] = {"assistant": AssistantDocument.model_validate}
+_MARK = "--- this block ---"
+
+
+def names(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if any(each.language in RUN for each in blocks(page))],
+    ids=names,
+)
+async def test_commands_run_in_order_and_print_what_the_page_shows(
+    page: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)
+    shutil.copy(ROOT / "README.md", tmp_path)
+    listed = [block for block in blocks(page) if not block.not_run]
+    programs: list[str] = []
+
+    async with whole(tmp_path) as running:
+        for block, following in zip(listed, [*listed[1:], None], strict=True):
+            if block.language == "console":
+                continue
+            if block.language == "python":
+                programs.append(block.text)
+            if block.language in RUN:
+                printed = await output(running, tmp_path, block, programs)
+                if following and following.language == "output":
+                    assert agrees(following.text.strip(), printed.strip()), (
+                        f"{block.place}\n{printed}"
+                    )
+        for step in steps(page):
+            printed = await run(actual(running, step.command), tmp_path, **addresses(running))
+            assert agrees(pieces(step.output), pieces(printed)), f"{page}:{step.line}\n{printed}"
+
+
+def test_json_and_yaml_fit_the_schema_that_the_page_names() -> None:
+    for page in PAGES:
+        for block in blocks(page):
+            if block.language in {"json", "yaml"} and not block.not_run:
+                value = yaml.safe_load(block.text)
+                assert block.schema in SCHEMAS, (
+                    f"{block.place}: name the schema in a comment before"
+                )
+                SCHEMAS[block.schema](value)
+
+
+def test_every_block_has_a_language_and_every_output_a_command() -> None:
+    for page in PAGES:
+        before = ""
+        for block in blocks(page):
+            assert block.language, block.place
+            assert block.language != "output" or before in {"sh", "python"}, block.place
+            before = block.language
+
+
+def test_blocks_that_do_not_run_are_few_and_say_why() -> None:
+    not_run = [block for page in PAGES for block in blocks(page) if block.not_run]
+
+    assert all(len(block.not_run.split()) > 2 for block in not_run)
+    assert len(not_run) <= NOT_RUN_AT_MOST
+
+
+def test_blocks_of_a_page_are_read(tmp_path: Path) -> None:
+    page = tmp_path / "a.md"
+    page.write_text(
+        "<!-- not run: needs a GPU -->\n```sh\na\n```\n\n```output\nb\n```\n"
+        '<!-- schema: assistant -->\n```json\n{"a": 1}\n```\n'
+    )
+
+    first, second, third = blocks(page)
+
+    assert (first.language, first.not_run, first.text, first.line) == (
+        "sh",
+        "needs a GPU",
+        "a\n",
+        2,
+    )
+    assert (second.language, second.not_run) == ("output", "")
+    assert (third.schema, json.loads(third.text)) == ("assistant", {"a": 1})
+
+
+async def output(running: Whole, folder: Path, block: Block, programs: list[str]) -> str:
+    """Run a block after those before it, and return what it prints. It must succeed."""
+    if block.language == "python":
+        program = folder / "program.py"
+        program.write_text(actual(running, f"\nprint({_MARK!r})\n".join(programs)))
+        command = "python program.py"
+    else:
+        # What a block exports is there for the next.
+        before = "[ -f .exports ] && . ./.exports\n"
+        command = f"{before}set -e\n{actual(running, block.text)}\nexport -p > .exports"
+    printed = await run(f"({command}\n) || echo FAILED", folder, **addresses(running))
+    assert not printed.rstrip().endswith("FAILED"), f"{block.place}\n{printed}"
+    return printed.rpartition(f"{_MARK}\n")[2]
+
+
+def actual(running: Whole, text: str) -> str:
+    """Return `text` with the addresses of what runs here."""
+    places = {
+        "http://127.0.0.1:8080": running.url,
+        "localhost:9101": running.stack.orchestrator,
+        "localhost:9102": running.stack.tools,
+        "localhost:9103": running.stack.connector,
+        "localhost:9104": running.stack.migration,
+        ".venv/bin/": "",
+    }
+    for shown, address in places.items():
+        text = text.replace(shown, address)
+    return text
+
+
+def addresses(running: Whole) -> dict[str, str]:
+    """Return the settings by which the `heddle` command finds the services."""
+    return {
+        "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
+        "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
+        "HEDDLE_CONNECTOR_ADDRESS": running.stack.connector,
+        "HEDDLE_MIGRATION_ADDRESS": running.stack.migration,
+    }

@@ -1,0 +1,39 @@
+"""The knowledge service over a store of its own."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
+from heddle_knowledge.embedders.embedding import MiniLmEmbedder
+from heddle_knowledge.service.servicer import KnowledgeServicer
+from heddle_knowledge.store import open_store
+from heddle_knowledge.testing import HashingEmbedder
+from heddle_runtime.client import channel
+from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.settings import ServiceSettings
+from knowledge.opening import opening
+
+CONTRACT = pb.DESCRIPTOR.services_by_name["KnowledgeService"]
+
+
+@asynccontextmanager
+async def knowledge_service(
+    folder: Path, settings: ServiceSettings
+) -> AsyncGenerator["pb_grpc.KnowledgeServiceAsyncStub"]:
+    """Run the service in a folder, and connect to it."""
+
+    @asynccontextmanager
+    async def app() -> AsyncGenerator[list[Binding]]:
+        others = [MiniLmEmbedder()]  # of which the vectors of words can be kept
+        async with open_store(folder, HashingEmbedder(), others=others) as store:
+            register = pb_grpc.add_KnowledgeServiceServicer_to_server
+            yield [bind(CONTRACT, register, KnowledgeServicer(opening(store)))]
+
+    async with (
+        running(app(), settings) as service,
+        channel(service.address, CONTRACT) as connection,
+    ):
+        await connection.channel_ready()
+        yield pb_grpc.KnowledgeServiceStub(connection)

@@ -1,0 +1,194 @@
+"""Pages from ingestion to deletion, in a real store."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from heddle_knowledge.embedders.embedding import MODEL_SHA256
+from heddle_knowledge.errors import (
+    DocumentNotFoundError,
+    EmbedderMismatchError,
+    UnsuitableCollectionError,
+)
+from heddle_knowledge.pages.models import OcrPageModel, PageModelInfo
+from heddle_knowledge.pages.page_database import PageShelf
+from heddle_knowledge.pages.reader import PageReader
+from heddle_knowledge.records import Collection, Document, Ingested, IngestProgress
+from heddle_knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.testing import HashingEmbedder
+from knowledge.pages.pdfs import pdf, scan
+
+REVISION = MODEL_SHA256[:16]
+GUIDE = pdf("A shed is a gap.", "A heddle is a loop.")
+
+
+class OtherModel(OcrPageModel):
+    """The same model under another name."""
+
+    def info(self) -> PageModelInfo:
+        return PageModelInfo("another", 384, "1", visual=False)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
+    async with open_store(tmp_path, HashingEmbedder()) as opened:
+        yield opened
+
+
+async def put(
+    store: KnowledgeStore, collection: Collection, data: bytes, name: str = "a.pdf"
+) -> tuple[list[str], Ingested]:
+    """Ingest, and return the stages and the end."""
+    *events, last = [event async for event in store.documents.ingest(collection.id, name, data)]
+    assert isinstance(last, Ingested)
+    return [it.stage for it in events if isinstance(it, IngestProgress)], last
+
+
+async def test_pages_have_pictures_unless_only_text_is_wanted(store: KnowledgeStore) -> None:
+    looms = await store.collections.create("looms")
+    texts = await store.collections.create("texts", page_handling="text")
+    stages, _ = await put(store, looms, GUIDE)
+    text_stages, _ = await put(store, texts, GUIDE)
+
+    assert "drawing" in stages
+    assert "drawing" not in text_stages
+    assert (await store.pages.picture(looms.id, "a.pdf", 2)).data[8:12] == b"WEBP"
+    for collection, page in ((texts, 1), (looms, 3)):
+        with pytest.raises(DocumentNotFoundError, match="no picture of page"):
+            await store.pages.picture(collection.id, "a.pdf", page)
+    for collection, seen in ((looms, True), (texts, False)):
+        (found, _) = await store.passages.search(collection.id, "loop", top_k=2)
+        assert (found.page, found.has_picture) == (2, seen)
+        assert (await store.documents.get(collection.id, "a.pdf")).pages == 2
+
+
+async def test_documents_without_pages_have_none(store: KnowledgeStore) -> None:
+    looms = await store.collections.create("looms")
+    stages, _ = await put(store, looms, b"A shed.", "a.md")
+    assert "drawing" not in stages
+    assert (await store.documents.get(looms.id, "a.md")).pages == 0
+    (found,) = await store.passages.search(looms.id, "shed", top_k=1)
+    assert not found.has_picture
+
+
+async def test_the_same_pages_are_drawn_once(store: KnowledgeStore) -> None:
+    looms = await store.collections.create("looms")
+    await put(store, looms, GUIDE)
+    again, last = await put(store, looms, GUIDE)
+    other, _ = await put(store, looms, GUIDE, "copy.pdf")
+    assert last.unchanged
+    assert "drawing" not in again + other
+    await store.documents.delete(looms.id, "a.pdf")
+    await store.tidy(looms.id)
+    assert (await store.pages.picture(looms.id, "copy.pdf", 1)).data
+
+
+async def test_pages_go_with_their_document_and_their_collection(
+    store: KnowledgeStore, tmp_path: Path
+) -> None:
+    looms = await store.collections.create("looms")
+    await put(store, looms, GUIDE)
+    await put(store, looms, pdf("Another version."))
+    await store.tidy(looms.id)
+    shelf = next((tmp_path / "pages").glob("*.pages"))
+    kept = await store.documents.get(looms.id, "a.pdf")
+    assert documents_in(shelf) == [kept.sha256]
+
+    await store.documents.delete(looms.id, "a.pdf")
+    await store.tidy(looms.id)
+    assert documents_in(shelf) == []
+    await put(store, looms, GUIDE)
+    await store.collections.delete("looms")
+    assert list((tmp_path / "pages").iterdir()) == []
+
+
+def documents_in(shelf: Path) -> list[str]:
+    return PageShelf(shelf).documents()
+
+
+async def test_what_a_crash_left_is_swept(store: KnowledgeStore, tmp_path: Path) -> None:
+    looms = await store.collections.create("looms")
+    await put(store, looms, GUIDE)
+    folder = tmp_path / "pages"
+    leftover = folder / f"{'0' * 32}.pages"
+    leftover.write_bytes((folder / f"{looms.id}.pages").read_bytes())  # its collection is gone
+    async with open_store(tmp_path, HashingEmbedder()):
+        assert not leftover.exists()
+    assert (await store.pages.picture(looms.id, "a.pdf", 1)).data
+
+
+async def test_pages_of_a_document_that_is_coming_in_are_not_swept(store: KnowledgeStore) -> None:
+    looms = await store.collections.create("looms")
+    events = store.documents.ingest(looms.id, "a.pdf", GUIDE)
+    async for event in events:
+        if isinstance(event, IngestProgress) and event.stage == "parsing":
+            await store.tidy(looms.id)  # the pages are there, and the document is not
+    assert (await store.pages.picture(looms.id, "a.pdf", 1)).data
+
+
+async def test_a_scan_is_read_and_found_by_page_and_by_passage(store: KnowledgeStore) -> None:
+    looms = await store.collections.create("looms", page_handling="search")
+    stages, _ = await put(store, looms, scan("Weaving manual\nThe heddle lifts", "Felt is pressed"))
+    assert "recognising" in stages
+
+    found = await store.pages.search(looms.id, "pressed felt", top_k=2)
+    (passage, *_) = await store.passages.search(looms.id, "heddle", top_k=1)
+
+    assert [page.ranked.page for page in found] == [2, 1]
+    assert found[0].ranked.relevance > found[1].ranked.relevance
+    assert -1 <= found[1].ranked.score < found[0].ranked.score <= 1
+    assert "Felt is pressed" in found[0].ranked.text
+    assert (passage.page, passage.has_picture) == (1, True)
+    assert store.pages.model == PageModelInfo("minilm-l6-ocr-maxsim", 384, REVISION, visual=False)
+    assert await store.pages.search(looms.id, "  ", top_k=2) == []
+
+
+async def test_pages_of_a_deleted_document_are_not_found_before_they_are_swept(
+    tmp_path: Path,
+) -> None:
+    async with open_store(tmp_path, HashingEmbedder(), quiet_seconds=600) as store:
+        looms = await store.collections.create("looms", page_handling="search")
+        await put(store, looms, GUIDE)
+        assert len(await store.pages.search(looms.id, "heddle", top_k=5)) == 2
+        await store.documents.delete(looms.id, "a.pdf")
+        assert await store.pages.search(looms.id, "heddle", top_k=5) == []
+    async with open_store(tmp_path, HashingEmbedder(), page_model=OtherModel) as other:
+        with pytest.raises(EmbedderMismatchError, match="another model"):
+            await other.pages.search(looms.id, "heddle", top_k=5)
+
+
+async def test_a_collection_of_pictures_refuses_a_search_for_pages(store: KnowledgeStore) -> None:
+    looms = await store.collections.create("looms")
+    with pytest.raises(UnsuitableCollectionError, match="SEARCH"):
+        await store.pages.search(looms.id, "heddle", top_k=1)
+
+
+async def test_a_reader_that_dies_starts_again() -> None:
+    reader = PageReader(drawing_seconds=30)
+    try:
+        (first,) = await reader.draw(GUIDE, [1])
+        assert first.picture
+        os.kill(reader.drawing_pid or 0, signal.SIGKILL)
+        (again,) = await reader.draw(GUIDE, [2])
+        assert again.picture
+    finally:
+        await reader.aclose()
+
+
+async def test_two_ingestions_of_the_same_pages_take_turns(store: KnowledgeStore) -> None:
+    looms = await store.collections.create("looms")
+    (one, _), (other, _) = await asyncio.gather(
+        put(store, looms, GUIDE), put(store, looms, GUIDE, "copy.pdf")
+    )
+    assert ("drawing" in one) != ("drawing" in other)
+
+
+async def test_listed_documents_tell_their_pages(store: KnowledgeStore) -> None:
+    looms = await store.collections.create("looms")
+    await put(store, looms, GUIDE)
+    await put(store, looms, b"A shed.", "b.md")
+    listed: list[Document] = await store.documents.listed(looms.id)
+    assert [(each.name, each.pages) for each in listed] == [("a.pdf", 2), ("b.md", 0)]

@@ -1,0 +1,97 @@
+"""The engines, a place of each for a test: a folder, an object store and a database."""
+
+import logging
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from threading import Thread
+
+import boto3
+import pytest
+from heddle_knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.testing import HashingEmbedder
+from knowledge.store.places import Place
+from migration.postgres import Postgres, postgres
+from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
+from werkzeug.serving import make_server
+
+ENGINES = ("folder", "s3", "postgresql")
+
+
+@pytest.fixture(scope="session")
+def vector_server() -> Iterator[Postgres]:
+    """A PostgreSQL with pgvector."""
+    with postgres(wheel="pgserver") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def object_store() -> Iterator[str]:
+    """The address of a server that speaks S3, with the bucket `knowledge`."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    # S3 alone: a server of all that moto has looks through its modules twice for each request.
+    server = make_server(
+        "127.0.0.1", 0, create_backend_app("s3"), threaded=True, request_handler=MotoRequestHandler
+    )
+    serving = Thread(target=server.serve_forever)
+    serving.start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    client = boto3.client(
+        "s3",
+        endpoint_url=address,
+        aws_access_key_id="tester",
+        aws_secret_access_key="secret",
+        region_name="us-east-1",
+    )
+    client.create_bucket(Bucket="knowledge")
+    yield address
+    server.shutdown()
+    serving.join()
+    server.server_close()
+
+
+@pytest.fixture(params=ENGINES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Where a test's store is, in each engine in turn."""
+    if request.param == "folder":
+        yield Place(str(tmp_path / "store"), {})
+    elif request.param == "s3":
+        address = request.getfixturevalue("object_store")
+        yield Place(f"s3://knowledge/{secrets.token_hex(8)}", _options(address))
+    else:
+        server: Postgres = request.getfixturevalue("vector_server")
+        with server.database() as url:
+            yield Place(url, {})
+
+
+@pytest.fixture
+def embedder() -> HashingEmbedder:
+    """What counts words."""
+    return HashingEmbedder()
+
+
+@pytest.fixture
+async def store(place: Place, embedder: HashingEmbedder) -> AsyncIterator[KnowledgeStore]:
+    """A store in each engine in turn, with an empty collection."""
+    async with place.store(embedder, quiet_seconds=0.05) as opened:
+        await opened.collections.create("docs", title="Documents")
+        yield opened
+
+
+@pytest.fixture
+async def folder_store(tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
+    """A store in a folder, with an empty collection."""
+    async with open_store(tmp_path / "store", HashingEmbedder(), quiet_seconds=0.05) as opened:
+        await opened.collections.create("docs", title="Documents")
+        yield opened
+
+
+def _options(address: str) -> dict[str, str]:
+    """Return what LanceDB needs to reach the server of the tests."""
+    return {
+        "aws_access_key_id": "tester",
+        "aws_secret_access_key": "secret",
+        "region": "us-east-1",
+        "endpoint": address,
+        "allow_http": "true",
+    }

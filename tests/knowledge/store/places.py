@@ -1,0 +1,39 @@
+"""Where the store of a test is, in this process and in others."""
+
+import json
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+
+from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.store import KnowledgeStore, open_store
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address with what is needed to reach it."""
+
+    address: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, argument: str) -> "Place":
+        """Read what `argument` wrote."""
+        return cls(**json.loads(argument))
+
+    @property
+    def argument(self) -> str:
+        """The place as an argument of a command."""
+        return json.dumps({"address": self.address, "options": dict(self.options)})
+
+    def store(
+        self, embedder: Embedder, *, ann_rows: int = 20_000, quiet_seconds: float = 2.0
+    ) -> AbstractAsyncContextManager[KnowledgeStore]:
+        """Open a store there."""
+        return open_store(
+            self.address,
+            embedder,
+            options=self.options,
+            ann_rows=ann_rows,
+            quiet_seconds=quiet_seconds,
+        )

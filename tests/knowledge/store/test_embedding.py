@@ -1,0 +1,145 @@
+"""The embedding model: its vectors mean something; its worker survives, and ends in time."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import pytest_asyncio
+from heddle_knowledge.embedders.embedding import (
+    MiniLmEmbedder,
+    MultilingualE5Embedder,
+)
+from heddle_knowledge.embedders.minilm import checked
+from heddle_knowledge.errors import EmbeddingError
+
+CAT = "A cat sleeps on the warm windowsill."
+DOG = "The dog is barking at the postman."
+TAX = "The income tax return is due in April."
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def embedder() -> AsyncIterator[MiniLmEmbedder]:
+    async with MiniLmEmbedder() as made:
+        yield made
+
+
+async def test_vectors_are_normalised_and_near_for_what_is_near(embedder: MiniLmEmbedder) -> None:
+    (query,) = await embedder.embed(["a kitten is napping"], "query")
+    passages = await embedder.embed([DOG, CAT, TAX], "passage")
+    assert passages.shape == (3, embedder.info().dim)
+    assert passages.dtype == np.float32
+    assert np.allclose(np.linalg.norm(passages, axis=1), 1, atol=1e-5)
+    assert np.argmax(passages @ query) == 1
+
+
+async def test_thread_and_worker_agree_whatever_the_batch(embedder: MiniLmEmbedder) -> None:
+    texts = [f"{CAT} {n} " * (n + 1) for n in range(20)]
+    there = await embedder.embed(texts, "passage")
+    here = await embedder.embed(texts, "query")
+    assert (there * here).sum(axis=1).min() > 0.99
+
+
+async def test_nothing_embeds_to_nothing_and_starts_no_worker() -> None:
+    async with MiniLmEmbedder() as embedder:
+        assert (await embedder.embed([], "passage")).shape == (0, 384)
+        await embedder.embed(["question"], "query")
+        assert embedder.worker_pid is None
+
+
+async def test_repeated_queries_are_remembered(embedder: MiniLmEmbedder) -> None:
+    first = await embedder.embed([CAT, DOG, CAT], "query")
+    second = await embedder.embed([DOG, CAT], "query")
+    assert np.array_equal(first[:2], second[::-1])
+
+
+async def test_very_long_and_odd_texts_embed(embedder: MiniLmEmbedder) -> None:
+    vectors = await embedder.embed(["", "\0", "word " * 100_000, "é語🙂" * 500], "query")
+    assert np.isfinite(vectors).all()
+
+
+async def test_a_worker_that_dies_is_replaced(embedder: MiniLmEmbedder) -> None:
+    await embedder.embed([CAT], "passage")
+    first = embedder.worker_pid
+    assert first
+    os.kill(first, signal.SIGKILL)
+    assert (await embedder.embed([CAT], "passage")).shape == (1, 384)
+    running = asyncio.create_task(embedder.embed([f"{DOG} {n}" for n in range(200)], "passage"))
+    second = embedder.worker_pid
+    assert second not in {None, first}
+    await asyncio.sleep(0.3)
+    assert second
+    os.kill(second, signal.SIGKILL)
+    assert (await running).shape == (200, 384)
+
+
+async def test_a_worker_that_keeps_dying_is_a_typed_error(embedder: MiniLmEmbedder) -> None:
+    await embedder.embed([CAT], "passage")
+    running = asyncio.create_task(embedder.embed([f"{DOG} {n}" for n in range(400)], "passage"))
+    seen = set()
+    while not running.done():
+        if (pid := embedder.worker_pid) and pid not in seen:
+            await asyncio.sleep(0.2)
+            seen.add(pid)
+            os.kill(pid, signal.SIGKILL)
+        await asyncio.sleep(0.01)
+    with pytest.raises(EmbeddingError, match="failed twice"):
+        await running
+    assert len(seen) == 2
+
+
+async def test_a_cancelled_request_does_not_confuse_the_next(embedder: MiniLmEmbedder) -> None:
+    await embedder.embed([CAT], "passage")
+    running = asyncio.create_task(embedder.embed([TAX] * 100, "passage"))
+    await asyncio.sleep(0.1)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    (cat,) = await embedder.embed([CAT], "passage")
+    (query,) = await embedder.embed([CAT], "query")
+    assert cat @ query > 0.99
+
+
+async def test_the_worker_is_nice_sees_no_secrets_and_ends_with_the_embedder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HEDDLE_SECRET", "s3cret")
+    async with MiniLmEmbedder() as embedder:
+        await embedder.embed([CAT], "passage")
+        pid = embedder.worker_pid
+        assert pid
+        worker = psutil.Process(pid)
+        assert worker.nice() >= psutil.Process().nice() + 10
+        assert worker.environ()["OMP_NUM_THREADS"] == "1"
+        assert "HEDDLE_SECRET" not in worker.environ()
+    assert not psutil.pid_exists(pid)
+    with pytest.raises(EmbeddingError, match="closed"):
+        await embedder.embed([CAT], "passage")
+
+
+async def test_a_model_file_that_was_changed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    with pytest.raises(EmbeddingError, match="missing"):
+        checked(path, "0" * 64, "package==1")
+    path.write_bytes(b"other")
+    with pytest.raises(EmbeddingError, match="Install package==1"):
+        checked(path, "0" * 64, "package==1")
+
+
+async def test_the_multilingual_model_knows_what_is_meant_in_another_language() -> None:
+    swedish = ["Skatten ska betalas i april.", "Hunden skäller på brevbäraren.", "\0 x"]
+    async with MultilingualE5Embedder() as embedder:
+        passages = await embedder.embed(swedish, "passage")
+        (query,) = await embedder.embed(["Wann muss ich meine Steuern zahlen?"], "query")
+        assert passages.shape == (3, embedder.info().dim)
+        assert np.allclose(np.linalg.norm(passages, axis=1), 1, atol=1e-3)
+        assert np.argmax(passages @ query) == 0
+        (as_query,) = await embedder.embed(swedish[:1], "query")
+        assert not np.allclose(as_query, passages[0], atol=1e-3)

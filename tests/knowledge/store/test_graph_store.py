@@ -1,0 +1,207 @@
+"""The graph follows its documents, whoever crashes when."""
+
+import asyncio
+import hashlib
+import shutil
+import sys
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from heddle_knowledge.chunking.chunks import chunk
+from heddle_knowledge.errors import (
+    CollectionNotFoundError,
+    ForeignBackendError,
+    InvalidInputError,
+)
+from heddle_knowledge.graph import parts
+from heddle_knowledge.graph.records import Answer, AskPaths, AskThemes, Name, Part
+from heddle_knowledge.reading.blocks import Block, ParsedDocument
+from heddle_knowledge.service.messages import statistics_message
+from heddle_knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.testing import HashingEmbedder
+from knowledge.graph_corpus import DOCUMENTS, build, put
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("graph") / "store"
+    asyncio.run(build(folder))
+    return folder
+
+
+@pytest.fixture
+def folder(built: Path, tmp_path: Path) -> Path:
+    shutil.copytree(built, tmp_path / "store")
+    return tmp_path / "store"
+
+
+@pytest.fixture
+async def store(folder: Path) -> AsyncGenerator[KnowledgeStore]:
+    async with open_store(folder, HashingEmbedder()) as opened:
+        yield opened
+
+
+async def paths(store: KnowledgeStore, start: str, end: str) -> Answer:
+    return await store.graphs.ask(AskPaths([await store.graphs.held("films")], start, end, 3))
+
+
+def checksum(name: str) -> str:
+    return hashlib.sha256(DOCUMENTS[name].encode()).hexdigest()
+
+
+def kept(folder: Path) -> set[str]:
+    """Return the ids of the collections that there are graphs of."""
+    return {file.name.partition(".")[0] for file in folder.glob("graphs/*")}
+
+
+def ways(answer: Answer) -> list[list[str]]:
+    return [[path[0].start, *(link.end for link in path)] for path in answer.paths]
+
+
+async def test_names_of_documents_are_linked_with_the_passages_that_say_so(
+    store: KnowledgeStore,
+) -> None:
+    answer = await paths(store, "ed wood", "Scott Derrickson's")
+
+    assert ways(answer)[0] == ["Ed Wood", "American", "Scott Derrickson"]
+    for link in answer.paths[0]:
+        [passage] = link.evidence
+        assert link.start in passage.text
+        assert link.end in passage.text
+        assert DOCUMENTS[passage.document].endswith(passage.text)
+    assert answer.network.documents == 3
+    assert answer.network.foreign == 1  # said, and not guessed at
+    assert answer.network.missing == 0
+
+
+async def test_a_document_that_goes_takes_its_part_of_the_graph(store: KnowledgeStore) -> None:
+    before = await store.collections.statistics("films")
+    await store.documents.delete("films", "derrickson.md")
+    after = await store.collections.statistics("films")
+
+    answer = await paths(store, "Ed Wood", "Scott Derrickson")
+
+    assert statistics_message(before).graph_node_count > after.graph_names > 0
+    assert after.graph_names == answer.network.names
+    assert (await store.collections.statistics("plain")).graph_names == 0
+
+    assert answer.unknown == ["Scott Derrickson"]
+    assert answer.network.documents == 2
+    assert ways(await paths(store, "Ed Wood", "Warner Bros"))
+
+
+async def test_a_document_that_changes_changes_its_part_alone(store: KnowledgeStore) -> None:
+    stages = await put(store, "films", "derrickson.md", "Scott Derrickson met Ridley Scott.")
+
+    assert "relating" in stages
+    assert stages.index("relating") < stages.index("saving")
+    assert (await paths(store, "Ed Wood", "Doctor Strange")).unknown == ["Doctor Strange"]
+    assert ways(await paths(store, "Scott Derrickson", "Ridley Scott"))
+    assert (await paths(store, "Ed Wood", "Warner Bros")).network.documents == 3
+    # Nothing of the old version stays.
+    file = Path((await store.graphs.held("films")).path)
+    assert not parts.has_part(file, Part("derrickson.md", checksum("derrickson.md")))
+
+
+async def test_what_was_drawn_and_never_committed_does_not_count(store: KnowledgeStore) -> None:
+    """Somebody died between the two."""
+    held = await store.graphs.held("films")
+    [passage] = chunk(ParsedDocument("Ghosts", (Block("Ghost and Ed Wood"),)))
+    ghosts = [[Name("ghost", "Ghost"), Name("ed wood", "Ed Wood")]]
+    parts.add_part(Path(held.path), Part("ed-wood.md", "1" * 64), [passage], ghosts)
+    parts.add_part(Path(held.path), Part("ghost.md", "2" * 64), [passage], ghosts)
+
+    answer = await paths(store, "Ed Wood", "Ghost")
+
+    assert answer.unknown == ["Ghost"]
+    assert answer.network.documents == 3
+
+
+async def test_a_document_without_its_part_is_told_and_drawn_when_it_comes_again(
+    store: KnowledgeStore,
+) -> None:
+    held = await store.graphs.held("films")
+    [part] = [each for each in held.parts if each.document == "burton.md"]
+    parts.settle(Path(held.path), part.document, part.sha256, "")
+
+    assert (await paths(store, "Ed Wood", "Tim Burton")).network.missing == 1
+    again = await put(store, "films", "burton.md", DOCUMENTS["burton.md"])
+    assert "relating" in again
+    assert (await paths(store, "Ed Wood", "Tim Burton")).network.missing == 0
+    assert await put(store, "films", "burton.md", DOCUMENTS["burton.md"]) == ["ingested"]
+
+
+async def test_another_process_sees_what_this_one_draws(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    """Two stores, as two processes have them, on one folder."""
+    async with open_store(folder, HashingEmbedder()) as other:
+        assert ways(await paths(other, "Ed Wood", "Scott Derrickson"))
+        await store.documents.delete("films", "derrickson.md")
+        assert (await paths(other, "Ed Wood", "Scott Derrickson")).unknown
+
+
+async def test_a_collection_that_goes_takes_its_graph(store: KnowledgeStore, folder: Path) -> None:
+    file = Path((await store.graphs.held("films")).path)
+    assert file.stem in kept(folder)
+
+    await store.collections.delete("films")
+
+    assert file.stem not in kept(folder)
+
+
+async def test_graphs_without_a_collection_are_swept_at_the_next_start(folder: Path) -> None:
+    left = folder / "graphs" / "0123.sqlite"
+    parts.add_part(left, Part("a", "b"), [], [])
+    async with open_store(folder, HashingEmbedder()) as store:
+        assert left.stem not in kept(folder)
+        assert Path((await store.graphs.held("films")).path).stem in kept(folder)
+
+
+async def test_themes_are_as_many_as_asked_for_and_about_the_query_first(
+    store: KnowledgeStore,
+) -> None:
+    held = [await store.graphs.held("films")]
+    every = (await store.graphs.ask(AskThemes(held, 10))).themes
+    [first] = (await store.graphs.ask(AskThemes(held, 1))).themes
+    [asked] = (await store.graphs.ask(AskThemes(held, 1, "who is ed wood"))).themes
+
+    assert len(every) > 1
+    assert first == every[0]
+    assert "Ed Wood" in asked.names
+    assert all(theme.evidence and theme.passages for theme in every)
+
+
+async def test_a_graph_that_is_just_being_made_is_an_empty_one(store: KnowledgeStore) -> None:
+    await store.collections.create("new", graph=True)
+    held = await store.graphs.held("new")
+    missing = await store.graphs.ask(AskThemes([held], 1))
+    await asyncio.to_thread(
+        Path(held.path).touch
+    )  # somebody has opened it, and has made no table yet
+    empty = await store.graphs.ask(AskThemes([held], 1))
+
+    assert missing == empty
+    assert (empty.themes, empty.network.names) == ([], 0)
+    assert (await store.collections.statistics("new")).graph_names == 0
+
+
+async def test_what_has_no_graph_cannot_be_asked(store: KnowledgeStore) -> None:
+    await store.collections.create("far", backend="lamb-kb", settings={"collection_id": "7"})
+    with pytest.raises(InvalidInputError, match="'plain' has no graph"):
+        await store.graphs.held("plain")
+    with pytest.raises(ForeignBackendError):
+        await store.graphs.held("far")
+    with pytest.raises(CollectionNotFoundError):
+        await store.graphs.held("nowhere")
+
+
+async def test_a_service_without_the_models_makes_no_collection_with_a_graph(
+    store: KnowledgeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "spacy", None)  # as if it were not installed
+
+    with pytest.raises(InvalidInputError, match=r"Install heddle-tools-service\[graph\]"):
+        await store.collections.create("drawn", graph=True)
+    assert (await store.collections.create("plainer")).graph is False

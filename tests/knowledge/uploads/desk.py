@@ -1,0 +1,125 @@
+"""Both services of files and collections, at which people stand."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from heddle.knowledge.v1 import files_pb2 as pb
+from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from heddle_knowledge.embedders.embedding import Kind, Vectors
+from heddle_knowledge.store import open_store
+from heddle_knowledge.testing import HashingEmbedder
+from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.errors import HeddleError, from_rpc
+from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity
+from heddle_runtime.server import Binding, running
+from knowledge.opening import knowledge_and_files
+from tools_service.serving import SETTINGS
+
+PEOPLE = {
+    "ana": Identity("ana@uni.example", "uni"),
+    "ben": Identity("ben@uni.example", "uni"),
+    "head": Identity("head@uni.example", "uni", (ORGANIZATION_ADMIN,)),
+    "twin": Identity("ana@uni.example", "college"),
+    "root": Identity("root", scopes=(ADMIN,)),
+}
+
+
+class SlowEmbedder(HashingEmbedder):
+    """Embeds nothing until it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = asyncio.Event()
+        self.may.set()
+        self.asked = asyncio.Event()
+
+    async def embed(self, texts: Any, kind: Kind) -> Vectors:
+        self.asked.set()
+        await self.may.wait()
+        return await super().embed(texts, kind)
+
+
+@dataclass
+class Desk:
+    """Both services, in the name of whoever is asked for."""
+
+    files: Any
+    knowledge: Any
+    embedder: SlowEmbedder
+
+    async def __call__(self, person: str, method: str, **fields: Any) -> Any:
+        before = CALLER.set(Caller("req", PEOPLE[person]))
+        service, module = (self.files, pb) if "File" in method else (self.knowledge, knowledge_pb2)
+        try:
+            request = getattr(module, f"{method}Request")(**fields)
+            return await getattr(service, method)(request, timeout=30)
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error) from error
+        finally:
+            CALLER.reset(before)
+
+    async def upload(self, person: str, filename: str = "shed.md", text: str = "Threads.") -> str:
+        made = await self(
+            person, "CreateFile", filename=filename, purpose="assistants", data=text.encode()
+        )
+        return str(made.file.id)
+
+    async def collection(self, person: str, name: str = "looms", **more: Any) -> str:
+        made = knowledge_pb2.Collection(name=name, **more)
+        return str((await self(person, "CreateCollection", collection=made)).collection.id)
+
+    async def held_up(self) -> dict[str, str]:
+        """Leave a file of Ana's on its way into a collection, and return which and where."""
+        await self.collection("ana")
+        fields = {"collection": "looms", "file_id": await self.upload("ana")}
+        self.embedder.may.clear()
+        await self("ana", "AttachFile", **fields)
+        await self.embedder.asked.wait()
+        return fields
+
+    async def done(self, collection: str, identifier: str) -> Any:
+        """Wait for a file of Ana's and return it."""
+        async with asyncio.timeout(20):
+            while True:
+                fields = {"collection": collection, "file_id": identifier}
+                found = (await self("ana", "GetAttachedFile", **fields)).file
+                if found.status != pb.ATTACHMENT_STATUS_IN_PROGRESS:
+                    return found
+                await asyncio.sleep(0.01)
+
+    async def found(self, collection: str) -> list[Any]:
+        fields = {"collection": collection, "query": "threads", "top_k": 9}
+        return list((await self("ana", "SearchCollection", **fields)).passages)
+
+
+@asynccontextmanager
+async def serving(root: Path) -> AsyncIterator[Desk]:
+    embedder = SlowEmbedder()
+
+    @asynccontextmanager
+    async def app() -> AsyncIterator[list[Binding]]:
+        async with (
+            open_store(root, embedder) as store,
+            knowledge_and_files(store, root / "uploads") as services,
+        ):
+            yield services
+
+    async with running(app(), SETTINGS) as service:
+        local = service.local
+        yield Desk(
+            files_pb2_grpc.FileServiceStub(local),
+            knowledge_pb2_grpc.KnowledgeServiceStub(local),
+            embedder,
+        )
+
+
+async def refusal(desk: Desk, person: str, method: str, **fields: Any) -> HeddleError:
+    with pytest.raises(HeddleError) as caught:
+        await desk(person, method, **fields)
+    return caught.value

@@ -1,0 +1,93 @@
+"""How a tool finds pages, and looks at them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from heddle_tools_service.capabilities.passages import FailedSearch
+
+
+@dataclass(frozen=True, slots=True)
+class PageMatch:
+    """A page of a document that matches a question."""
+
+    collection: str
+    document: str
+    document_id: str
+    title: str
+    uri: str
+    page: int
+    """Counted from 1."""
+    score: float
+    """What the pages of one search are ordered by, comparable only among them."""
+    text: str
+    """What is written on the page."""
+    figures: tuple[str, ...] = ()
+    """What is written in its figures and tables."""
+    picture_uri: str = ""
+    """Where its picture is, relative to the gateway."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageMatches:
+    """What a search for pages found, the best first."""
+
+    pages: tuple[PageMatch, ...] = ()
+    failures: tuple[FailedSearch, ...] = ()
+    model: str = ""
+    """What ranked them."""
+    visual: bool = False
+    """Whether it sees pictures, and not only the words on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpretation:
+    """What was made of the picture of a page."""
+
+    text: str
+    model: str
+    """What looked at it."""
+    visual: bool
+    """Whether that sees pictures. If not, `text` is what is written on the page."""
+
+
+class Pages(Protocol):
+    """The pages of the collections that the assistant may search."""
+
+    async def search(self, collections: Sequence[str], query: str, *, top_k: int) -> PageMatches:
+        """Search the pages of all `collections` at once.
+
+        Args:
+            collections: Their names.
+            query: The question.
+            top_k: The most pages.
+
+        Returns:
+            Pages, the best first. A collection that fails is told, not raised.
+        """
+
+    async def find(self, collections: Sequence[str], picture_uri: str) -> PageMatch:
+        """Return the page of a picture, with a score of 0.0.
+
+        Args:
+            collections: Where it may be: their names.
+            picture_uri: As `PageMatch.picture_uri`.
+
+        Raises:
+            ToolError: It is no such address, or of a page elsewhere; which of the two is not told.
+        """
+
+    async def interpret(self, page: PageMatch, prompt: str) -> Interpretation:
+        """Let the vision model look at the picture of a page.
+
+        Args:
+            page: As `search` or `find` returned it.
+            prompt: What to look for.
+
+        Returns:
+            What it sees; without a vision model what is written on the page, `visual` being False.
+
+        Raises:
+            ToolError: The page is not there any more, or the model refuses.
+            ToolUnavailableError: The model does not answer.
+        """

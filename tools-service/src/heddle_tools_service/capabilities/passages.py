@@ -1,0 +1,122 @@
+"""Capability: passages of documents."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol
+
+from heddle_knowledge.records import AllOf, AnyOf, Comparison, Filter
+
+__all__ = [
+    "NO_OPTIONS",
+    "AllOf",
+    "AnyOf",
+    "Comparison",
+    "FailedSearch",
+    "Filter",
+    "Passage",
+    "PassageResults",
+    "Passages",
+    "SearchOptions",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a document that matches a question."""
+
+    text: str
+    title: str
+    uri: str = ""
+    score: float = 0.0
+    """The similarity to the question; 1.0 is the best."""
+    section: str = ""
+    """The text around the passage. Empty if the backend does not tell."""
+    attributes: dict[str, str] = field(default_factory=dict)
+    document: str = ""
+    """The document's name in its collection. Empty if the backend does not tell, as all that
+    follows."""
+    document_id: str = ""
+    chunk_id: str = ""
+    chunk_index: int | None = None
+    """Its place in the document, counted from 0."""
+    page: int = 0
+    """Counted from 1."""
+    relevance: float | None = None
+    """What the passages of one search are ordered by, comparable only among them; 0.0 is one."""
+    picture_uri: str = ""
+    """Where a picture of the page is, relative to the gateway."""
+    collection: str = ""
+    """As it was named in the search."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedSearch:
+    """A collection that could not be searched, and why, in words that may be shown."""
+
+    collection: str
+    message: str
+    unavailable: bool = False
+    """Whether trying again later may help."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageResults:
+    """What a search found: the passages collection by collection, the best of each first."""
+
+    passages: tuple[Passage, ...] = ()
+    failures: tuple[FailedSearch, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What the backend of a collection could not heed, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How a search chooses and orders passages, beyond the question."""
+
+    filter: Filter | None = None
+    """What documents must be like."""
+    time_from: datetime | None = None
+    """Only documents of this time or later."""
+    time_to: datetime | None = None
+    """Only documents of before this time."""
+    recency_weight: float = 0.0
+    """How much the age of documents counts, 0 to 1."""
+    vector_weight: float | None = None
+    """How much meaning counts, 0 to 1; words count the rest. None for what suits the question."""
+    fusion: Literal["convex", "reciprocal_rank"] = "convex"
+    """How the ranks by meaning and by words become one: by scores, or by places alone."""
+    reranking: Literal["none", "late_interaction", "model"] = "none"
+    """What orders the best passages anew."""
+
+
+NO_OPTIONS = SearchOptions()
+
+
+class Passages(Protocol):
+    """The collections that the assistant may search."""
+
+    async def search(
+        self,
+        collections: Sequence[str],
+        query: str,
+        *,
+        top_k: int,
+        threshold: float = 0.0,
+        sections: bool = False,
+        options: SearchOptions = NO_OPTIONS,
+    ) -> PassageResults:
+        """Search all `collections` at once.
+
+        Args:
+            collections: Their names. Each one's record tells where it is kept.
+            query: The question.
+            top_k: The most passages from each collection.
+            threshold: The least similarity; 0 means any.
+            sections: Ask for the section around each passage.
+            options: What to choose and order passages by. A LAMB knowledge-base server heeds
+                none of it; what it would have left out or put elsewhere, a warning tells.
+
+        Returns:
+            Passages in the order of `collections`. A collection that fails is told, not raised.
+        """

@@ -1,0 +1,80 @@
+"""Rubrics that people keep in the database; those of the operator's folder come after them."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+from heddle.rubric.v1 import rubric_pb2 as pb
+from heddle.rubric.v1 import rubric_pb2_grpc as pb_grpc
+from heddle_runtime.errors import HeddleError, NotFoundError
+from heddle_runtime.organization_settings import Channel
+from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.ttl_cache import TTLCache
+
+from heddle_tools_service.capabilities.rubrics import Rubric
+from heddle_tools_service.providers.rubrics import RubricFolder
+from heddle_tools_service.sdk import Assistant, ToolUnavailableError
+
+if TYPE_CHECKING:  # a class of the stubs alone
+    from heddle.rubric.v1.rubric_pb2_grpc import RubricServiceAsyncStub
+
+log = structlog.get_logger(__name__)
+RUBRICS = pb.DESCRIPTOR.services_by_name["RubricService"]
+REMEMBERED = 2.0
+"""Seconds that a changed rubric may take to count."""
+_MOST = 256  # each may hold a quarter of a million characters
+
+
+class KeptRubrics:
+    """Asks the service that keeps rubrics, in the tool service's own name."""
+
+    def __init__(self, rubrics: Channel, acting: ServiceCredentials) -> None:
+        self._rubrics: RubricServiceAsyncStub = pb_grpc.RubricServiceStub(rubrics)  # type: ignore[arg-type] # a local channel stands for a real one
+        self._acting = acting
+        self._known: TTLCache[bytes, pb.Rubric | None] = TTLCache(REMEMBERED, _MOST)
+
+    async def find(self, rubric_id: str, assistant: Assistant) -> Rubric | None:
+        """Return a rubric; None alike if there is none and if the owner may not read it.
+
+        Raises:
+            ToolUnavailableError: It cannot be told.
+        """
+        whose = pb.AssistantOwner(owner=assistant.owner, organization=assistant.organization)
+        request = pb.GetRubricRequest(id=rubric_id, on_behalf_of=whose)
+        try:
+            found = await self._known.get(request.SerializeToString(), lambda: self._ask(request))
+        except HeddleError as error:
+            log.error("rubric cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
+            raise ToolUnavailableError("the rubrics cannot be had at the moment") from None
+        return Rubric(found.id, found.title, found.content_json) if found else None
+
+    async def _ask(self, request: pb.GetRubricRequest) -> pb.Rubric | None:
+        try:
+            return (await self._acting.call(self._rubrics.GetRubric, request)).rubric
+        except NotFoundError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class RubricLibrary:
+    """All rubrics."""
+
+    kept: KeptRubrics
+    folder: RubricFolder
+
+    def of(self, assistant: Assistant) -> "AssistantLibrary":
+        """Return the rubrics that `assistant` may use."""
+        return AssistantLibrary(self, assistant)
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantLibrary:
+    """Rubrics in the name of an assistant's owner."""
+
+    rubrics: RubricLibrary
+    assistant: Assistant
+
+    async def get(self, rubric_id: str) -> Rubric | None:
+        """Return a rubric; None alike if there is none and if it may not be read."""
+        found = await self.rubrics.kept.find(rubric_id, self.assistant)
+        return found or await self.rubrics.folder.of(self.assistant).get(rubric_id)

@@ -1,0 +1,233 @@
+"""From what a tool returns or raises to what the contract says."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import httpx
+import structlog
+from google.protobuf import duration_pb2
+from google.protobuf.json_format import ParseError
+from google.protobuf.struct_pb2 import Struct
+from heddle.chat.v1 import chat_pb2
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.errors import (
+    DeadlineError,
+    HeddleError,
+    ToolFailedError,
+    UnavailableError,
+)
+from heddle_runtime.redaction import redact, redact_value
+from heddle_runtime.struct_codec import to_struct
+
+from heddle_tools_service.definitions import is_slot
+from heddle_tools_service.sdk import FileChange, Source, ToolError, ToolResult, ToolUnavailableError
+
+log = structlog.get_logger(__name__)
+LONGEST_TEXT = 400_000
+LONGEST_PHRASE = 300
+_LONGEST_MESSAGE = 2_500
+_LONGEST_DIFF = 20_000
+_LONGEST_DETAILS = 20_000
+_LARGEST_METADATA = 400_000
+"""Bytes."""
+_MOST_SOURCES = 200
+_LARGEST_SOURCES = 4_000_000
+"""Bytes of all sources of a result."""
+_MOST_WARNINGS = 64
+_LONGEST_FIELD = 4_000
+_MOST_OBJECTS = 500
+
+
+def phrase(message: str) -> str:
+    """Return a status as people may see it: one line, without secrets, at most 300 characters."""
+    shown = redact(_plain(" ".join(str(message)[: 2 * LONGEST_PHRASE].split())))
+    return shown if len(shown) <= LONGEST_PHRASE else f"{shown[: LONGEST_PHRASE - 1]}…"
+
+
+def progress(message: str, change: FileChange | None = None) -> pb.ToolStatus:
+    """Return a status on the wire."""
+    if change is None:
+        return pb.ToolStatus(message=phrase(message))
+    made = pb.FileChange(
+        path=_cut(change.path),
+        reason=_cut(redact(change.reason)),
+        line_start=change.first,
+        line_end=change.last,
+        diff=_plain(lines_within(change.diff, _LONGEST_DIFF)),
+    )
+    return pb.ToolStatus(message=phrase(message), change=made)
+
+
+def lines_within(text: str, most: int) -> str:
+    """Return the whole lines at the beginning of `text` that have at most `most` characters."""
+    return text if len(text) <= most else text[: text.rfind("\n", 0, most) + 1]
+
+
+def late(tool: str, seconds: float) -> HeddleError:
+    """Return the failure of a tool that took too long."""
+    message = f"The tool {tool!r} did not finish within {seconds:.3g} s."
+    return DeadlineError(message, tool=tool)
+
+
+def failure(tool: str, raised: BaseException) -> HeddleError:
+    """Return what callers are told of an exception that ended a tool."""
+    while isinstance(raised, BaseExceptionGroup):  # of a task group
+        raised = raised.exceptions[0]
+    match raised:
+        case HeddleError():
+            return raised
+        case ToolUnavailableError():
+            told: HeddleError = UnavailableError(_safe(raised), tool=tool)
+            told.metadata |= _more(raised)
+        case ToolError():
+            told = ToolFailedError(_safe(raised), tool=tool)
+            told.metadata |= _more(raised)
+        case httpx.HTTPError():
+            told = UnavailableError(f"What is behind the tool {tool!r} does not answer.", tool=tool)
+        case TimeoutError():
+            told = DeadlineError(f"The tool {tool!r} waited too long.", tool=tool)
+        case _:
+            log.error("tool failed", tool=tool, exc_info=raised)
+            message = f"The tool {tool!r} failed. The cause is in the log, under the request id."
+            told = HeddleError(message, tool=tool)
+    return told
+
+
+def result(found: ToolResult, slot: str, own_slot: str, elapsed: float) -> pb.ToolResult:
+    """Return a tool's result on the wire, cut to a size that others can bear."""
+    warnings = [_cut(redact(warning)) for warning in found.warnings]
+    if found.slot and not is_slot(found.slot):
+        warnings.append("The slot that the tool named cannot be one; its own was filled.")
+        found = replace(found, slot="")
+    text = found.text
+    if len(text) > LONGEST_TEXT:
+        warnings.append(f"The output was cut from {len(text):,} to {LONGEST_TEXT:,} characters.")
+        text = text[:LONGEST_TEXT]
+    metadata = _metadata(found, warnings)
+    sources = _sources(found.sources[:_MOST_SOURCES], warnings)
+    duration = duration_pb2.Duration()
+    duration.FromTimedelta(timedelta(seconds=elapsed))
+    return pb.ToolResult(
+        parts=[chat_pb2.ContentPart(text=_plain(text))] if text else [],
+        sources=sources,
+        metadata=metadata,
+        elapsed=duration,
+        warnings=warnings[-_MOST_WARNINGS:],
+        slot=slot or found.slot or own_slot,
+        name=_cut(found.name),
+        message=phrase(found.message),
+    )
+
+
+def with_objects(message: pb.ToolResult, tool_result: ToolResult, tool: str) -> pb.ToolResult:
+    """Add to a message the objects, which only the routing agent reads. Text alone is one object.
+
+    Args:
+        message: The result on the wire. Changed in place.
+        tool_result: The result that the tool returned.
+        tool: The tool's name.
+    """
+    warnings: list[str] = []
+    message.objects_json.extend(_objects(tool_result.objects, warnings))
+    message.warnings.extend(warnings)
+    text = "".join(part.text for part in message.parts)
+    if text.strip() and not message.objects_json:
+        message.objects_json.append(json.dumps({"text": text}, ensure_ascii=False))
+    message.name = message.name or tool
+    return message
+
+
+def _objects(found: Iterable[object], warnings: list[str]) -> list[str]:
+    """Return objects as JSON text; what is too much or no JSON is left out with a warning."""
+    texts: list[str] = []
+    size = wrong = more = 0
+    for each in found:
+        try:
+            text = _plain(json.dumps(each, ensure_ascii=False, allow_nan=False))
+        except (ValueError, TypeError, RecursionError):
+            text = ""
+        if not text.startswith("{"):
+            wrong += 1
+        elif len(texts) == _MOST_OBJECTS or size + len(text) > LONGEST_TEXT:
+            more += 1
+        else:
+            size += len(text)
+            texts.append(text)
+    if wrong:
+        warnings.append(f"{wrong} of the tool's objects are no JSON objects and were left out.")
+    if more:
+        warnings.append(f"{more} of the tool's objects were left out: they are too many.")
+    return texts
+
+
+def _metadata(found: ToolResult, warnings: list[str]) -> Struct:
+    try:
+        metadata = to_struct(found.metadata)
+    except (ValueError, TypeError, ParseError, RecursionError):
+        warnings.append("The tool's metadata is not plain JSON and was left out.")
+        return Struct()
+    if metadata.ByteSize() > _LARGEST_METADATA:
+        limit = f"{_LARGEST_METADATA:,} bytes"
+        warnings.append(f"The tool's metadata has more than {limit} and was left out.")
+        return Struct()
+    return metadata
+
+
+def _sources(found: Sequence[Source], warnings: list[str]) -> list[pb.Source]:
+    """Return sources on the wire, the first of them, as far as there is room."""
+    told: list[pb.Source] = []
+    size = 0
+    for source in found:
+        made = _source(source)
+        size += made.ByteSize()
+        if size > _LARGEST_SOURCES:
+            left_out = len(found) - len(told)
+            warnings.append(f"{left_out} of the tool's sources were left out: they are too large.")
+            break
+        told.append(made)
+    return told
+
+
+def _source(source: Source) -> pb.Source:
+    return pb.Source(
+        title=_cut(source.title),
+        uri=_cut(source.uri),
+        excerpt=_cut(source.excerpt),
+        score=source.score,
+        kind=_cut(source.kind),
+        attributes=dict(_attributes(source)),
+    )
+
+
+def _attributes(source: Source) -> Iterator[tuple[str, str]]:
+    for name, value in source.attributes.items():
+        yield _cut(str(name)), _cut(str(value))
+
+
+def _more(error: ToolError) -> dict[str, str]:
+    """Return what a failure tells besides its message, in the words of the contract."""
+    more = {"kind": _cut(error.kind)} if error.kind else {}
+    if error.details:
+        try:
+            details = _plain(json.dumps(redact_value(error.details), ensure_ascii=False))
+        except (ValueError, TypeError, RecursionError):
+            log.error("a tool's error has details that are no JSON", kind=error.kind)  # noqa: TRY400 - the tool is at fault
+        else:
+            if len(details) <= _LONGEST_DETAILS:
+                more["details_json"] = details
+    return more
+
+
+def _safe(error: ToolError) -> str:
+    return redact(_plain(str(error)))[:_LONGEST_MESSAGE] or "The tool gave up without a word."
+
+
+def _cut(text: str) -> str:
+    return _plain(text[:_LONGEST_FIELD])
+
+
+def _plain(text: str) -> str:
+    """Return `text` as protobuf takes it: half of a surrogate pair is no character."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,53 @@
+"""A test kit for authors of tools. It needs neither a running Heddle nor this repository.
+
+`run_tool` runs one tool as the service does, with a conversation, a caller and capabilities of the
+test's choice. `conformance` runs the checks that every tool must pass:
+
+    import pytest
+    from heddle_tools_service.sdk.testing import conformance, load, run_tool_sync
+
+    TOOL = load("proverbs.py")
+
+    @pytest.mark.parametrize("check", conformance(TOOL), ids=str)
+    def test_conformance(check):
+        check()
+
+    def test_finds_a_proverb():
+        assert "stitch" in run_tool_sync(TOOL, query="time").result.text
+"""
+
+from heddle_tools_service.sdk.testing.conformance import Check, conformance
+from heddle_tools_service.sdk.testing.documents import (
+    ScriptedModel,
+    ScriptedPages,
+    ScriptedPassages,
+    SearchRequest,
+)
+from heddle_tools_service.sdk.testing.example_capabilities import (
+    REQUESTABLE,
+    example_capabilities,
+    silent_capabilities,
+)
+from heddle_tools_service.sdk.testing.loading import load, load_all
+from heddle_tools_service.sdk.testing.running import Outcome, failure_of, run_tool, run_tool_sync
+from heddle_tools_service.sdk.testing.server import ScriptedServer, scripted_server
+
+__all__ = [
+    "REQUESTABLE",
+    "Check",
+    "Outcome",
+    "ScriptedModel",
+    "ScriptedPages",
+    "ScriptedPassages",
+    "ScriptedServer",
+    "SearchRequest",
+    "conformance",
+    "example_capabilities",
+    "failure_of",
+    "load",
+    "load_all",
+    "run_tool",
+    "run_tool_sync",
+    "scripted_server",
+    "silent_capabilities",
+]

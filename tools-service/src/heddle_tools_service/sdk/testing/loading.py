@@ -1,0 +1,60 @@
+"""Loads tools from files, as the service does."""
+
+from pathlib import Path
+
+from heddle_tools_service.capability_injection import Capabilities
+from heddle_tools_service.registry import Registry
+from heddle_tools_service.sdk import Tool
+from heddle_tools_service.sdk.testing.example_capabilities import REQUESTABLE
+
+
+def load(path: str | Path, *more: type) -> Tool:
+    """Return the tool that the file at `path` defines.
+
+    Args:
+        path: A Python file with one tool, whose folder becomes the folder of plugins.
+        more: Classes that the tool may request besides Heddle's capabilities.
+
+    Raises:
+        ValueError: The file does not load, or does not define exactly one tool. The message says
+            why.
+    """
+    file = Path(path).resolve()
+    registry = _registry(file.parent, more)
+    origin = f"folder:{file.name}"
+    problems = [each.message for each in registry.problems if each.origin == origin]
+    tools = [each.tool for each in registry if registry.origin(each.name) == origin]
+    if problems or len(tools) != 1:
+        message = " ".join(problems) or f"{file.name} defines {len(tools)} tools instead of one."
+        raise ValueError(message)
+    return tools[0]
+
+
+def load_all(folder: str | Path, *more: type) -> list[Tool]:
+    """Return the tools of all files of a folder.
+
+    Raises:
+        ValueError: A file does not load. The message says why.
+    """
+    registry = _registry(Path(folder).resolve(), more)
+    problems = [
+        f"{each.origin}: {each.message}"
+        for each in registry.problems
+        if each.origin.startswith("folder:")
+    ]
+    if problems:
+        raise ValueError("\n".join(problems))
+    return [each.tool for each in registry if registry.origin(each.name).startswith("folder:")]
+
+
+def _registry(folder: Path, more: tuple[type, ...]) -> Registry:
+    return Registry.discover(folder, requestable(*more))
+
+
+def requestable(*more: type) -> Capabilities:
+    """Return capabilities that tools can request and not use, for loading without running."""
+
+    def unavailable(_: object) -> object:
+        raise AssertionError("this registry only loads tools: run them with run_tool")
+
+    return Capabilities(dict.fromkeys([*REQUESTABLE, *more], unavailable))

@@ -1,0 +1,157 @@
+"""Runs a tool as the service does."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import httpx
+from google.protobuf.struct_pb2 import Struct
+from heddle.tool.v1 import tool_pb2 as pb
+
+from heddle_tools_service.capability_injection import Capabilities
+from heddle_tools_service.generator_adapter import as_result
+from heddle_tools_service.registry import Installed, Registry
+from heddle_tools_service.sdk import (
+    Assistant,
+    Caller,
+    EarlierResult,
+    FileChange,
+    Mode,
+    Query,
+    Tool,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    TreeData,
+)
+from heddle_tools_service.sdk.testing.example_capabilities import SECONDS, example_capabilities
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a tool ended."""
+
+    statuses: list[str]
+    """The messages that it reported."""
+    result: ToolResult
+
+    @property
+    def json(self) -> Any:
+        """The result's text, parsed."""
+        return json.loads(self.result.text)
+
+
+async def run_tool(  # noqa: PLR0913 - each sets one part of the call
+    tool: Tool,
+    config: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    query: str = "What is a shed?",
+    messages: Sequence[Mapping[str, Any]] = (),
+    assistant: Assistant | None = None,
+    caller: Caller | None = None,
+    earlier: Sequence[EarlierResult] = (),
+    tree: TreeData | None = None,
+    function: str = "",
+    capabilities: Mapping[type, object] | None = None,
+    seconds: float = SECONDS,
+) -> Outcome:
+    """Run a tool and return its result.
+
+    Args:
+        tool: The tool.
+        config: What the assistant's author set.
+        arguments: What a model sends. Without arguments the tool fills a slot.
+        query: The last user message, if there are no `messages`.
+        messages: The conversation, in OpenAI's format.
+        assistant: The assistant that answers.
+        caller: The authenticated user.
+        earlier: The results of earlier tools of the run.
+        tree: The state of the routing agent's run; the tool then runs in the mode `agent`.
+        function: The function that the model calls, for a tool with `offer`.
+        capabilities: Replace the examples that `example_capabilities` returns, by their class.
+        seconds: How long the tool may take.
+
+    Raises:
+        ToolError: The tool gives up.
+        HeddleError: The configuration or the arguments are invalid.
+        TimeoutError: The tool takes longer than `seconds`.
+    """
+    statuses: list[str] = []
+
+    def status(message: str, _: FileChange | None = None) -> None:
+        statuses.append(message)
+
+    async with httpx.AsyncClient(trust_env=False, timeout=seconds, verify=False) as http:  # noqa: S501 - tests ask local servers; loading the certificates takes longer than a test
+        values = {httpx.AsyncClient: http, **example_capabilities(), **(capabilities or {})}
+        installed = install(tool, values)
+        conversation = list(messages) or [{"role": "user", "content": query}]
+        mode: Mode = "augment" if arguments is None else "function" if tree is None else "agent"
+        call: ToolCall[Any, Any] = ToolCall(
+            config=installed.configure(_struct(config)),
+            arguments=installed.arguments_of(_function_call(tool, function, arguments)),
+            query=_last_question(conversation),
+            assistant=assistant or Assistant(),
+            caller=caller or Caller(),
+            earlier=tuple(earlier),
+            status=status,
+            seconds=seconds,
+            build_request=lambda: {"messages": conversation, "stream": False},
+            mode=mode,
+            tree=tree or TreeData(query),
+        )
+        if arguments is not None and isinstance(call.arguments, Query):
+            call = replace(call, query=call.arguments.query)
+        async with asyncio.timeout(seconds):
+            return Outcome(statuses, await _result(installed, call))
+
+
+def run_tool_sync(tool: Tool, *args: Any, **options: Any) -> Outcome:
+    """Run `run_tool` from a test that is not async."""
+    return asyncio.run(run_tool(tool, *args, **options))
+
+
+async def failure_of(tool: Tool, *args: Any, **options: Any) -> ToolError:
+    """Run a tool that gives up, and return its error."""
+    try:
+        outcome = await run_tool(tool, *args, **options)
+    except ToolError as error:
+        return error
+    raise AssertionError(f"the tool does not give up: {outcome}")
+
+
+def install(tool: Tool, values: Mapping[type, object]) -> Installed:
+    """Return the tool with these capabilities, or raise what makes it invalid."""
+    providers = {kind: lambda _, value=value: value for kind, value in values.items()}
+    return Registry.of(tool, capabilities=Capabilities(providers)).get(tool.name)
+
+
+async def _result(installed: Installed, call: ToolCall[Any, Any]) -> ToolResult:
+    if not installed.tool.blocking:
+        return await as_result(installed.name, installed.run(call), call)
+    output = await asyncio.to_thread(installed.run, call)
+    return await as_result(installed.name, output, call)
+
+
+def _function_call(
+    tool: Tool, function: str, arguments: Mapping[str, Any] | None
+) -> pb.FunctionCall | None:
+    if arguments is None:
+        return None
+    name = function or (tool.function.name if tool.function else tool.name)
+    return pb.FunctionCall(name=name, arguments_json=json.dumps(dict(arguments)))
+
+
+def _last_question(messages: Sequence[Mapping[str, Any]]) -> str:
+    for message in reversed(messages):
+        if message.get("role") == "user" and isinstance(message.get("content"), str):
+            return str(message["content"])
+    return ""
+
+
+def _struct(config: Mapping[str, Any] | None) -> Struct:
+    struct = Struct()
+    struct.update(dict(config or {}))
+    return struct

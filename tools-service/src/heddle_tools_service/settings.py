@@ -1,0 +1,110 @@
+"""Settings of the tool service."""
+
+from pathlib import Path
+
+from heddle_runtime import addresses
+from pydantic import AliasChoices, Field, SecretStr, field_validator
+from pydantic_settings import SettingsConfigDict
+
+from heddle_tools_service.provider_settings import ProviderSettings
+from heddle_tools_service.providers.owner_servers import server_address
+
+NO_SERVICE = "none"  # not empty: an empty environment variable counts as unset
+
+
+class ToolsSettings(ProviderSettings):
+    """Settings of the tool service."""
+
+    model_config = SettingsConfigDict(env_prefix="HEDDLE_TOOLS_", populate_by_name=True)
+
+    listen: str = Field(
+        default="127.0.0.1:9102", description="Where the server listens: host:port, or unix:/path."
+    )
+    plugins_dir: Path | None = Field(
+        default=None,
+        validation_alias="HEDDLE_TOOLS_PLUGINS_DIR",
+        description="Folder with additional tools, one Python file each. They run with all rights "
+        "of the service.",
+    )
+    tool_timeout: float = Field(
+        default=20.0, gt=0, description="Seconds that a tool may take if its binding does not say."
+    )
+    http_timeout: float = Field(
+        default=10.0, gt=0, description="Seconds that a tool waits for another server."
+    )
+    threads_per_tool: int = Field(
+        default=8, ge=1, description="Calls at once of a tool that is not async."
+    )
+    files_dir: Path = Field(
+        default=Path(".heddle/files"), description="Folder that the tool single_file reads from."
+    )
+    workspace_dir: Path = Field(
+        default=Path(".heddle/workspaces"),
+        description="Folder of the files that models may read and change, on a local disk: a "
+        "folder for each organisation, and in it one for each of its people.",
+    )
+    rubrics_dir: Path = Field(
+        default=Path(".heddle/rubrics"),
+        description="Folder of assessment rubrics, one YAML or JSON file each, for ids that the "
+        "database does not have.",
+    )
+    kb_url: str = Field(
+        default="",
+        description="Address of a LAMB knowledge-base server, for collections that the knowledge "
+        "store does not hold. Organisations have their own in their settings; this one is the "
+        "operator's.",
+    )
+    kb_token: SecretStr = Field(
+        default=SecretStr(""), description="The token of that server. Sent to no other."
+    )
+    kb_shared: bool = Field(
+        default=False,
+        description="Let organisations that have set up no server use the operator's, with the "
+        "operator's token: they can then name any collection of it that LAMB's registry does not "
+        "give to others.",
+    )
+    moodle_url: str = Field(
+        default="",
+        validation_alias=AliasChoices("HEDDLE_TOOLS_MOODLE_URL", "MOODLE_API_URL"),
+        description="Address of the operator's Moodle, for the operator's own assistants; LAMB's "
+        "name, MOODLE_API_URL, is read as well. Organisations have their own in their settings.",
+    )
+    moodle_token: SecretStr = Field(
+        default=SecretStr(""),
+        validation_alias=AliasChoices("HEDDLE_TOOLS_MOODLE_TOKEN", "MOODLE_TOKEN"),
+        description="The token of that Moodle's web service. Sent to no other.",
+    )
+    weather_url: str = Field(
+        default="https://api.open-meteo.com",
+        description="Address of Open-Meteo's forecasts, or of a server of your own.",
+    )
+    geocoding_url: str = Field(
+        default="https://geocoding-api.open-meteo.com",
+        description="Address of Open-Meteo's geocoder, or of a server of your own.",
+    )
+    mcp_commands: dict[str, tuple[str, ...]] = Field(
+        default={},
+        description="Commands that assistants may run as MCP servers, as a JSON object: by name "
+        "the program and its arguments. They run as this service does, with HOME, PATH and the "
+        "like of its environment. Without, only servers with an address are used.",
+    )
+    assistants_address: addresses.AssistantsAddress = Field(
+        default=addresses.ASSISTANTS,
+        description="Address of the assistants service: host:port. "
+        f"{NO_SERVICE!r} if there is none: everything then belongs to the operator.",
+    )
+    connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
+
+    @field_validator("mcp_commands")
+    @classmethod
+    def _check_commands(cls, commands: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        for name, command in commands.items():
+            if not command or not command[0]:
+                message = f"{name!r} names no program"
+                raise ValueError(message)
+        return commands
+
+    @field_validator("kb_url", "moodle_url", "weather_url", "geocoding_url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        return server_address(url) if url else ""

@@ -1,0 +1,197 @@
+"""Begins runs of tools, and asks tools what they offer."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from heddle.assistant.v1.assistant_pb2 import Assistant
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.call_metadata import Stopwatch
+from heddle_runtime.errors import HeddleError, to_status
+
+from heddle_tools_service.assessment import assess
+from heddle_tools_service.callbacks import result_of
+from heddle_tools_service.conversation import Conversation
+from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
+from heddle_tools_service.function_calls import offered_functions
+from heddle_tools_service.generator_adapter import as_result
+from heddle_tools_service.registry import Installed, Registry
+from heddle_tools_service.result_mapping import failure, result, with_objects
+from heddle_tools_service.sdk import Mode, Query, ToolCall, ToolResult
+from heddle_tools_service.semantic_similarity import SemanticSimilarity
+from heddle_tools_service.threads import Threads
+
+_USABLE_FRACTION = 0.9
+"""Of a call's time: a tool ends before the call does, so that its failure can still be sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRunner:
+    """Runs the tools of a registry."""
+
+    registry: Registry
+    similarity: SemanticSimilarity
+    threads: Threads
+    default_timeout: float
+    """Seconds that a tool may take if its invocation sets no timeout."""
+
+    def open(self, context: pb.RunContext, remaining: float) -> Begin:
+        """Return the function that begins the runs of one call.
+
+        Args:
+            context: The conversation that the tools see.
+            remaining: Seconds until the deadline of the call.
+        """
+        return partial(self._begin, Conversation(context), remaining)
+
+    async def list_functions(
+        self, invocation: pb.ToolInvocation, assistant: Assistant, remaining: float
+    ) -> pb.ToolFunctions:
+        """Return the functions of a tool that a model may call, or the error that prevents it.
+
+        Args:
+            invocation: The tool and its configuration.
+            assistant: The assistant that offers them.
+            remaining: Seconds until the deadline of the call.
+        """
+        seconds = min(self.default_timeout, remaining * _USABLE_FRACTION)
+        try:
+            return await result_of(self._functions(invocation, assistant, seconds), seconds)
+        except Exception as error:  # noqa: BLE001 - one tool's failure must not affect the others
+            return pb.ToolFunctions(
+                id=invocation.id, error=to_status(failure(invocation.name, error))
+            )
+
+    async def assess(
+        self, invocation: pb.ToolInvocation, context: pb.RunContext, remaining: float
+    ) -> pb.Assessment:
+        """Return whether the routing agent may choose a tool now, and whether it must.
+
+        Args:
+            invocation: The tool and its configuration.
+            context: The run.
+            remaining: Seconds until the deadline of the call.
+        """
+        seconds = min(self.default_timeout, remaining * _USABLE_FRACTION)
+        try:
+            return await result_of(self._assessment(invocation, context, seconds), seconds)
+        except Exception as error:  # noqa: BLE001 - one tool's failure must not affect the others
+            return pb.Assessment(id=invocation.id, error=to_status(failure(invocation.name, error)))
+
+    async def compare(
+        self, assessments: Iterable[pb.Assessment], context: pb.RunContext, remaining: float
+    ) -> None:
+        """Set the semantic similarity of the user's request to each tool.
+
+        Args:
+            assessments: The results of `assess`. Changed in place.
+            context: The run.
+            remaining: Seconds until the deadline of the call.
+        """
+        request = context.tree.user_prompt or Conversation(context).query
+        await self.similarity.compare(request, assessments, remaining)
+
+    async def _functions(
+        self, invocation: pb.ToolInvocation, assistant: Assistant, seconds: float
+    ) -> pb.ToolFunctions:
+        installed = self.registry.get(invocation.name)
+        config = installed.configure(invocation.config)
+        conversation = Conversation(pb.RunContext(assistant=assistant))
+        if not installed.is_enabled(config, conversation):
+            return pb.ToolFunctions(id=invocation.id)
+        call = conversation.call(config=config, seconds=seconds, mode="function")
+        if installed.available is not None and not await installed.available(call):
+            return pb.ToolFunctions(id=invocation.id)
+        if installed.offer is None:
+            return pb.ToolFunctions(id=invocation.id, functions=installed.functions())
+        return offered_functions(invocation.id, await installed.offer(call))
+
+    async def _assessment(
+        self, invocation: pb.ToolInvocation, context: pb.RunContext, seconds: float
+    ) -> pb.Assessment:
+        installed = self.registry.get(invocation.name)
+        installed.require_agent()
+        config = installed.configure(invocation.config)
+        conversation = Conversation(context)
+        call = conversation.call(config=config, seconds=seconds, mode="agent")
+        enabled = installed.is_enabled(config, conversation)
+        return await assess(invocation.id, installed, call, enabled=enabled)
+
+    def _begin(
+        self,
+        conversation: Conversation,
+        remaining: float,
+        invocation: pb.ToolInvocation,
+        outbox: Outbox,
+    ) -> Run | None:
+        slot = invocation.slot
+        try:
+            installed = self.registry.get(invocation.name)
+            slot = slot or installed.tool.slot
+            call = self._call(installed, conversation, invocation, remaining)
+        except HeddleError as error:
+            outbox.put(Event(invocation.id, error, slot))
+            return None
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool's own validators can raise anything
+            outbox.put(Event(invocation.id, failure(invocation.name, error), slot))
+            return None
+
+        def work(run: Run) -> Work:
+            status = run.status_from_thread if installed.tool.blocking else run.status
+            return self._work(installed, replace(call, status=status), invocation.slot)
+
+        return Run(invocation.id, installed.name, slot, call.seconds, outbox, work)
+
+    def _call(
+        self,
+        installed: Installed,
+        conversation: Conversation,
+        invocation: pb.ToolInvocation,
+        remaining: float,
+    ) -> ToolCall[Any, Any]:
+        function_call = invocation.function_call if invocation.HasField("function_call") else None
+        arguments = installed.arguments_of(function_call)
+        config = installed.configure(invocation.config)
+        mode: Mode = "augment"
+        if function_call is not None:
+            installed.require_enabled(config, conversation)
+            mode = "agent" if conversation.routed else "function"
+        call = conversation.call(
+            config=config,
+            arguments=arguments,
+            seconds=self._seconds(invocation, remaining),
+            mode=mode,
+        )
+        if function_call is not None and isinstance(arguments, Query):
+            return replace(call, query=arguments.query)
+        return call
+
+    def _seconds(self, invocation: pb.ToolInvocation, remaining: float) -> float:
+        """Return how long a tool may take.
+
+        Without a timeout in the invocation, half of the call's time is left for what follows.
+        """
+        if invocation.HasField("timeout"):
+            timeout = invocation.timeout.ToTimedelta().total_seconds()
+            return min(timeout, remaining * _USABLE_FRACTION)
+        return min(self.default_timeout, remaining / 2)
+
+    async def _work(
+        self, installed: Installed, call: ToolCall[Any, Any], slot: str
+    ) -> pb.ToolResult:
+        watch = Stopwatch()
+        try:
+            tool_result = await self._run(installed, call)
+        except SystemExit as error:  # raised in a task it would end the whole service
+            raise RuntimeError("the tool called sys.exit") from error
+        message = result(tool_result, slot, installed.tool.slot, watch.seconds())
+        if call.mode != "agent":
+            return message
+        return with_objects(message, tool_result, installed.name)
+
+    async def _run(self, installed: Installed, call: ToolCall[Any, Any]) -> ToolResult:
+        if not installed.tool.blocking:
+            return await as_result(installed.name, installed.run(call), call)
+        output = await self.threads.run(installed.name, lambda: installed.run(call))
+        return await as_result(installed.name, output, call)
