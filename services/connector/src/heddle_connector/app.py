@@ -24,7 +24,7 @@ from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, Gener
 from heddle_connector.generation.prompted_tools import PromptedTools
 from heddle_connector.generation.text_tool_calls import ToolCallParsers
 from heddle_connector.http import http_client
-from heddle_connector.routing.model_catalog import ModelCatalog
+from heddle_connector.routing.model_catalogue import ModelCatalogue
 from heddle_connector.routing.registry import installed, opened
 from heddle_connector.routing.tenant_connectors import TenantConnectors
 from heddle_connector.servicer import ConnectorServicer
@@ -123,7 +123,7 @@ async def app(
         resources.push_async_callback(tenants.close)
         servicer = ConnectorServicer(
             registry,
-            ModelCatalog(),
+            ModelCatalogue(),
             tenants,
             ToolCallParsers(settings.tool_call_parsers),
             PromptedTools(settings.prompted_tools),

@@ -17,7 +17,7 @@ from heddle_connector.generation.generated_images import GeneratedImages
 from heddle_connector.generation.prompted_tools import PromptedTools
 from heddle_connector.generation.text_tool_calls import TextToolCalls, ToolCallParsers
 from heddle_connector.routing.fallback import complete, start_stream
-from heddle_connector.routing.model_catalog import ModelCatalog
+from heddle_connector.routing.model_catalogue import ModelCatalogue
 from heddle_connector.routing.registry import Registry
 from heddle_connector.routing.tenant_connectors import TenantConnectors
 from heddle_connector.sdk import Model
@@ -35,7 +35,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     def __init__(
         self,
         registry: Registry,
-        catalog: ModelCatalog,
+        catalog: ModelCatalogue,
         tenants: TenantConnectors,
         parsers: ToolCallParsers,
         prompted_tools: PromptedTools,

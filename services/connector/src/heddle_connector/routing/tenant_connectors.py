@@ -11,7 +11,7 @@ from heddle_runtime.organization_settings import OrganizationSettings
 
 from heddle_connector.generation.call import Call
 from heddle_connector.http import HttpClient
-from heddle_connector.routing.model_catalog import Access
+from heddle_connector.routing.model_catalogue import Access
 from heddle_connector.routing.model_selection import allows, select_model
 from heddle_connector.routing.provider_settings import has_provider_settings, provider_settings
 from heddle_connector.routing.registry import Registry
@@ -111,7 +111,7 @@ class TenantConnectors:
         """Return by name which connectors an organisation may use.
 
         Args:
-            organization: The organisation. If empty, the operator's.
+            organization: The id of an organisation. If empty, the operator's.
             connector: The only connector to return. If empty, all are returned.
 
         Raises:
