@@ -52,9 +52,7 @@ async def whole(
             plugins_dir=folder / "plugins",
         ),
         knowledge=KnowledgeSettings(listen=ANYWHERE, drain_wait=0, data_dir=folder / "knowledge"),
-        connector=ConnectorSettings(
-            listen=ANYWHERE, drain_wait=0, pictures_dir=folder / "pictures"
-        ),
+        connector=ConnectorSettings(listen=ANYWHERE, drain_wait=0, images_dir=folder / "images"),
         assistants=AssistantsSettings(
             listen=ANYWHERE,
             drain_wait=0,
