@@ -12,9 +12,10 @@ from heddle_migration_service.database.engine import Database
 from migration.replicas import Replica, replica
 from migration.serving import ADMIN
 from migration.stored import TEXT, everything, keep_many
+from runtime.examples import repetitions
 
 ROWS = 10_000
-KILLS = 5
+KILLS = repetitions(5)
 
 
 async def killed(service: Replica, responses: int, seconds: float) -> int:

@@ -11,6 +11,7 @@ from heddle_migration_service.database.schema import assistants
 from migration.database.processes import outputs
 from migration.lamb.lamb_database import Lamb, filled
 from migration.lamb.running import rows, run
+from runtime.examples import repetitions
 
 SCRIPT = Path(__file__).with_name("import_until_killed.py")
 ROWS = 6_000
@@ -37,7 +38,7 @@ async def test_a_killed_import_goes_on_where_it_was(
     seed = random.randrange(10**6)  # noqa: S311 (a test's dice)
     moments = random.Random(seed)  # noqa: S311 (a test's dice)
     done = 0
-    for _ in range(3):
+    for _ in range(repetitions(3)):
         process = await ready(database_url, lamb)
         assert process.stdin
         assert process.stdout

@@ -16,7 +16,6 @@ import msgspec
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from heddle_connector.openmp import provide_openmp
 from heddle_connector.sdk import (
     Call,
     CompletionReader,
@@ -31,6 +30,7 @@ from heddle_connector.sdk import (
     completion_body,
     connector,
     from_thread,
+    provide_openmp,
     redact,
 )
 

@@ -47,6 +47,7 @@ from heddle_connector.http.client import Http, Request
 from heddle_connector.http.lines import LineDecoder
 from heddle_connector.http.provider_errors import BAD_JSON, stated_error
 from heddle_connector.http.sse import SseDecoder
+from heddle_connector.sdk.openmp import provide_openmp
 from heddle_connector.sdk.threads import from_thread
 
 __all__ = [
@@ -87,6 +88,7 @@ __all__ = [
     "completion_body",
     "connector",
     "from_thread",
+    "provide_openmp",
     "read_completion",
     "redact",
     "stated_error",
