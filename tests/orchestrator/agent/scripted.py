@@ -169,12 +169,12 @@ class Routed:
         self,
         prompt: str,
         *tools: str,
-        decider: str = "rules",
+        router: str = "rules",
         rounds: int = 0,
         **more: Any,
     ) -> "Run":
         """Return a run with these tools, or those of the matrix."""
-        asked = ask(routing(*(tools or SEARCHES), decider=decider, rounds=rounds), prompt)
+        asked = ask(routing(*(tools or SEARCHES), router=router, rounds=rounds), prompt)
         for name, value in more.items():
             setattr(asked, name, value)
         return Run(await self.bench.events(asked))
@@ -211,11 +211,11 @@ class Run:
         return "".join(event.text_delta for event in self.events)
 
 
-def routing(*tools: str, decider: str = "rules", rounds: int = 0) -> assistant_pb2.Assistant:
+def routing(*tools: str, router: str = "rules", rounds: int = 0) -> assistant_pb2.Assistant:
     mode = assistant_pb2.MODE_AGENT
     made = assistant(
         *(assistant_pb2.ToolBinding(tool=name, mode=mode) for name in tools),
-        strategy=f"agent_{decider}" if decider else "agent",
+        strategy=f"agent_{router}" if router else "agent",
     )
     made.max_tool_rounds = rounds
     return made
