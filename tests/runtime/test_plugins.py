@@ -93,7 +93,7 @@ def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
 def test_helpers_of_one_name_beside_plugins_of_two_folders_do_not_collide(tmp_path: Path) -> None:
     package = ModuleType("no_builtin_things")
     package.__path__ = []
-    names = []
+    names: list[str] = []
     for folder in ("wefts", "warps"):
         (tmp_path / folder / "_shared").mkdir(parents=True)
         (tmp_path / folder / "_shared" / "__init__.py").write_text("")

@@ -38,6 +38,8 @@ class Shelf(Tools):
     ends: Sequence[str] = ()
     schemas: Mapping[str, Any] = field(default_factory=dict)
     examples: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = field(default_factory=dict)
+    functions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The functions of tools that have several, as an MCP server does."""
     deaf: Sequence[str] = ()
     """Tools that cannot be asked whether they are available."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -56,14 +58,18 @@ class Shelf(Tools):
         tree = request.context.tree
         self.trees.append(tree)
         self.compared.append(request.compare)
-        told = [self._assessed(each, tree) for each in request.invocations]
+        told = [
+            self._assessed(each, tree, function)
+            for each in request.invocations
+            for function in self.functions.get(each.name, [each.name])
+        ]
         for each in told if request.compare else ():
             if each.function.name in self.near:
                 each.affinity = self.near[each.function.name]
         return tool_pb2.AssessToolsResponse(assessments=told)
 
     def _assessed(
-        self, asked: tool_pb2.ToolInvocation, tree: tool_pb2.TreeData
+        self, asked: tool_pb2.ToolInvocation, tree: tool_pb2.TreeData, function: str
     ) -> tool_pb2.Assessment:
         if asked.name in self.deaf:
             error = to_status(ToolFailedError("It is deaf."))
@@ -74,7 +80,7 @@ class Shelf(Tools):
             available=not reason,
             reason=reason,
             function=chat_pb2.FunctionDeclaration(
-                name=asked.name,
+                name=function,
                 description=f"Is the {asked.name}.",
                 parameters_schema_json=json.dumps(self.schemas.get(asked.name, QUERY)),
             ),

@@ -274,3 +274,19 @@ async def test_tools_that_fill_slots_and_those_that_are_called_work_beside_the_a
     [trace] = [event.trace for event in run.events if event.HasField("trace")]
     assert [step.name for step in trace.steps] == [FAST, "model"]
     assert kinds(run.events)[-2:] == ["trace", "done"]
+
+
+async def test_each_function_of_one_binding_is_a_choice_and_none_repeats_the_other(
+    agent: Routed,
+) -> None:
+    agent.shelf.functions = {"mcp": ["now", "convert"]}
+    agent.shelf.outcome = lambda _, __, ___: [{"text": f"It is {len(agent.shelf.ran)}."}]
+    choices = [[("now", {"query": "Berlin"})], [("convert", {"query": "Berlin"})]]
+    agent.model.decide = lambda _: choices.pop(0) if choices else [("text_response", {})]
+
+    run = await agent.run("What time is it in Berlin?", "mcp", decider="native")
+
+    assert run.path == ["now", "convert", "text_response"]
+    called = [each.function_call.name for r in agent.shelf.seen for each in r.invocations]
+    assert called == ["now", "convert"]
+    assert [each.tool for each in agent.shelf.trees[-1].history] == ["mcp", "mcp"]

@@ -55,7 +55,7 @@ async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> Function
     offer=offered,
     slot="mcp",
     category="custom",
-    modes=("function",),
+    modes=("function", "agent"),
 )
 async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers) -> ToolResult:
     """Offers the tools of an MCP server that the assistant's author has accepted."""
@@ -82,7 +82,7 @@ async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers)
     text = "\n".join(filter(None, (answer.text, left_out)))
     if answer.failed:
         raise ToolError(text or f"{name} failed and did not say why.", kind="mcp_tool_error")
-    return ToolResult(text)
+    return ToolResult(text, name=called.name)
 
 
 async def _tools(session: RemoteSession) -> Sequence[RemoteTool]:

@@ -1135,7 +1135,9 @@ class AssessToolsResponse(_message.Message):
     ASSESSMENTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def assessments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Assessment]:
-        """One for each invocation, in their order."""
+        """In the order of the invocations: one for each, or, of a tool whose functions depend on its
+        configuration, such as an MCP server, one for each function that may be called.
+        """
 
     def __init__(
         self,

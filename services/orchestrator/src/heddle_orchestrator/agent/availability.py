@@ -94,11 +94,16 @@ async def available_tools(
     except grpc.aio.AioRpcError as error:
         down = ToolError(from_rpc(error).message, recoverable=True, suggestion="")
         return Availability(built_in, {b.id: (b.tool, down) for b in bound})
-    by_id = {each.id: each for each in response.assessments}
-    pairs = [(b, by_id[b.id]) for b in bound if b.id in by_id]
+    by_id = {b.id: b for b in bound}
+    pairs = [(by_id[each.id], each) for each in response.assessments if each.id in by_id]
     names = _unique_names(pairs)
+    candidates = [
+        _candidate(b, each, name)
+        for (b, each), name in zip(pairs, names, strict=True)
+        if each.available
+    ]
     return Availability(
-        [*(_candidate(b, each, names[b.id]) for b, each in pairs if each.available), *built_in],
+        [*candidates, *built_in],
         {
             b.id: (
                 b.tool,
@@ -115,19 +120,20 @@ def may_respond(state: State) -> bool:
     return not state.environment.is_empty() or state.iterations > 0
 
 
-def _unique_names(pairs: Sequence[tuple[BoundTool, tool_pb2.Assessment]]) -> Mapping[str, str]:
-    """Return a name for each binding: its function's if that is unique, else the binding's id."""
+def _unique_names(pairs: Sequence[tuple[BoundTool, tool_pb2.Assessment]]) -> Sequence[str]:
+    """Return a name for each function: its own if that is unique, else from the binding's id."""
     counts = Counter(each.function.name for _, each in pairs)
-    taken = {TEXT_RESPONSE: "", SUMMARIZE: ""}
+    built_in = [TEXT_RESPONSE, SUMMARIZE]
+    names = [*built_in]
     for bound, each in pairs:
         function = each.function.name
         preferred = function if counts[function] == 1 else bound.id
         name, number = preferred, 1
-        while name in taken:
+        while name in names:
             number += 1
             name = f"{preferred}_{number}"
-        taken[name] = bound.id
-    return {identifier: name for name, identifier in taken.items()}
+        names.append(name)
+    return names[len(built_in) :]
 
 
 def _candidate(bound: BoundTool, assessment: tool_pb2.Assessment, name: str) -> Candidate:

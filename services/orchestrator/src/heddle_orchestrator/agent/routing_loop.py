@@ -239,11 +239,15 @@ class RoutingLoop:
         if failure is not None:
             error = _tool_error(failure)
             self.state.environment.fail(tool.tool, error)
-            self.state.history.append(PastRun(tool.tool, inputs, 0, failed=True))
+            self.state.history.append(
+                PastRun(tool.tool, inputs, 0, failed=True, function=tool.function)
+            )
             return self._output(output_events.error(tool.tool, error))
         result = tool.result or tool_pb2.ToolResult()
         new = self.state.environment.add(tool.tool, result)
-        self.state.history.append(PastRun(tool.tool, inputs, new, failed=False))
+        self.state.history.append(
+            PastRun(tool.tool, inputs, new, failed=False, function=tool.function)
+        )
         return self._output(output_events.result(tool.tool, result))
 
     def _output(self, output: ToolOutput) -> pb.RunEvent:

@@ -20,6 +20,8 @@ class PastRun:
     inputs: Mapping[str, Any]
     new_objects: int
     failed: bool
+    function: str = ""
+    """The function of the tool that was called."""
 
 
 @dataclass(slots=True)
