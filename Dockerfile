@@ -29,6 +29,8 @@ COPY services/runtime/pyproject.toml services/runtime/
 COPY services/orchestrator/pyproject.toml services/orchestrator/
 COPY services/connector/pyproject.toml services/connector/
 COPY services/knowledge/pyproject.toml services/knowledge/
+COPY services/assistants/pyproject.toml services/assistants/
+COPY services/conversion/pyproject.toml services/conversion/
 COPY services/devstack/pyproject.toml services/devstack/
 COPY services/cli/pyproject.toml services/cli/
 COPY gateway/pyproject.toml gateway/

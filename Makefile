@@ -23,13 +23,13 @@ help: ## Show this list
 # What `make demo` and `make up` use unless the environment says otherwise: see README.md, "Running it".
 # Both keep their data in the default folders under .heddle, so `make up` answers from the demo's collection.
 demo up: export HEDDLE_GATEWAY_DEVELOPMENT ?= true
-demo up: export HEDDLE_MIGRATION_ASSISTANTS_DIR ?= examples/assistants
+demo up: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants
 demo up: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
 
 demo: $(INSTALLED) ## Ingest a manual, ask it a question with three tools, stream the answer
 	@$(BIN)/python -m heddle_devstack.demo
 
-up: $(INSTALLED) ## Run every service in one process: HTTP on 8080, gRPC on 9101 to 9104
+up: $(INSTALLED) ## Run every service in one process: HTTP on 8080, gRPC on 9101 to 9106
 	@$(BIN)/python -m heddle_devstack
 
 install: $(SYNCED) ## Install everything into .venv, development tools included
@@ -68,6 +68,7 @@ lint: $(SYNCED) ## Check style, types, layers, contracts, prose and names
 	  --against released.binpb --config '{"version": "v2", "breaking": {"use": ["FILE"]}}'
 	cd protos && ../$(BIN)/python generate.py --check
 	$(BIN)/python -m docs.prose
+	$(BIN)/python -m docs.project.graph
 
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
@@ -99,7 +100,7 @@ test-all: $(SYNCED) ## Run all tests with full counts
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone"
 	$(BIN)/pytest -m alone
 
-bench-agent: $(UV) ## Measure how well the deciders of the agent choose
+bench-agent: $(UV) ## Measure how well the routers of the agent choose
 	@echo "Installing the locked packages and their extras, DSPy among them, into $(STATE)/extras"
 	@UV_PROJECT_ENVIRONMENT=$(STATE)/extras $(UV) sync --frozen --all-packages --all-groups --all-extras --python $(PYTHON) --quiet
 	$(STATE)/extras/bin/python -m benchmarks.agent
@@ -107,9 +108,12 @@ bench-agent: $(UV) ## Measure how well the deciders of the agent choose
 bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 	$(BIN)/python -m benchmarks.gateway
 
+graph: $(SYNCED) ## Print the import graph of the packages and their sizes, and check their limits
+	@$(BIN)/python -m docs.project.graph
+
 fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 (as root)
 	@$(PYTHON) tests/fresh/machine.py
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up install proto format lint release-contract docs docs-serve release licences quick test test-all bench bench-agent fresh check
+.PHONY: help demo up install proto format lint release-contract docs docs-serve release licences quick test test-all bench bench-agent graph fresh check

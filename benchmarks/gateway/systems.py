@@ -20,6 +20,7 @@ _SERVICES = (
     "heddle_orchestrator",
     "heddle_tools_service",
     "heddle_connector",
+    "heddle_assistants",
     "heddle_migration_service",
 )
 _PORTS = len(_SERVICES)
@@ -71,11 +72,13 @@ def heddle_environment(ports: Sequence[int], upstream: int, folder: Path) -> dic
     data.mkdir(parents=True)
     assistants.mkdir()
     (assistants / "bench.yaml").write_text(_ASSISTANT)
-    gateway, orchestrator, tools, connector, migration = (f"127.0.0.1:{port}" for port in ports)
+    addresses = (f"127.0.0.1:{port}" for port in ports)
+    gateway, orchestrator, tools, connector, assistants_service, migration = addresses
     return {
         "HEDDLE_GATEWAY_LISTEN": gateway,
         "HEDDLE_GATEWAY_DEVELOPMENT": "1",
-        "HEDDLE_ASSISTANTS_ADDRESS": migration,
+        "HEDDLE_ASSISTANTS_ADDRESS": assistants_service,
+        "HEDDLE_MIGRATION_ADDRESS": migration,
         "HEDDLE_ORCHESTRATOR_LISTEN": orchestrator,
         "HEDDLE_ORCHESTRATOR_ADDRESS": orchestrator,
         "HEDDLE_TOOLS_LISTEN": tools,
@@ -88,8 +91,9 @@ def heddle_environment(ports: Sequence[int], upstream: int, folder: Path) -> dic
         "HEDDLE_CONNECTOR_OPENAI_BASE_URL": f"http://127.0.0.1:{upstream}/v1",
         "HEDDLE_CONNECTOR_OPENAI_API_KEY": "benchmark",
         "HEDDLE_MIGRATION_LISTEN": migration,
-        "HEDDLE_MIGRATION_ASSISTANTS_DIR": str(assistants),
-        "HEDDLE_MIGRATION_DATABASE": f"sqlite:///{data}/heddle.db",
+        "HEDDLE_ASSISTANTS_LISTEN": assistants_service,
+        "HEDDLE_ASSISTANTS_DIR": str(assistants),
+        "HEDDLE_ASSISTANTS_DATABASE": f"sqlite:///{data}/heddle.db",
     }
 
 

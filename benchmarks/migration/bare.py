@@ -5,9 +5,9 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 
 import aiosqlite
 import asyncpg
-from heddle_migration_service.database.address import SqliteAddress, parse
-from heddle_migration_service.database.engine import open_database
-from heddle_migration_service.database.schema import assistants
+from heddle_assistants.database.address import SqliteAddress, parse
+from heddle_assistants.database.engine import open_database
+from heddle_assistants.database.schema import assistants
 from sqlalchemy import bindparam, select
 
 DRIVER = "bare driver"

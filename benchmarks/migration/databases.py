@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from heddle_migration_service.database.engine import open_database
-from heddle_migration_service.database.schema import assistants, organizations
-from heddle_migration_service.database.upgrading import upgrade
+from heddle_assistants.database.engine import open_database
+from heddle_assistants.database.schema import assistants, organizations
+from heddle_assistants.database.upgrading import upgrade
 from sqlalchemy import insert, select
 
 from benchmarks.gateway.processes import REPOSITORY, environment

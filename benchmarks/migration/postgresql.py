@@ -5,7 +5,7 @@ A process of its own, since the tests' folder has to be on its path.
 
 import sys
 
-from migration.postgres import postgres
+from assistants.postgres import postgres
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ import msgspec
 import uvloop
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
-from heddle_migration_service.app import MigrationSettings, app
+from heddle_assistants.app import AssistantsSettings, app
 from heddle_runtime.call_metadata import AUTHORIZATION, REQUEST_ID, new_request_id
 from heddle_runtime.client import channel
 from heddle_runtime.identity import Identity, TokenSigner
@@ -119,7 +119,7 @@ async def _getting(service: Service) -> AsyncGenerator[Read]:
 async def _getting_locally(settings: Mapping[str, str]) -> AsyncGenerator[Read]:
     os.environ.update(settings)
     local = InProcessChannel()
-    async with app(MigrationSettings()) as bindings:
+    async with app(AssistantsSettings()) as bindings:
         for binding in bindings:
             binding.register(local)
         yield _get(AssistantServiceStub(cast("grpc.aio.Channel", local)))
@@ -175,4 +175,4 @@ async def _load(read: Read, clients: int, seconds: float, ids: Sequence[int]) ->
 
 
 def _used(service: Service) -> float:
-    return time.process_time() + accounting.cpu_seconds([service.pid])
+    return time.process_time() + accounting.cpu_seconds(service.pids)

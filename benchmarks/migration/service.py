@@ -22,57 +22,63 @@ _KIBIBYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A running service."""
+    """The assistants service, and the migration service if it runs."""
 
     address: str
-    process: Process
+    """Of the assistants service."""
+    migration: str
+    """Of the migration service."""
+    processes: tuple[Process, ...]
 
     @property
-    def pid(self) -> int:
-        """Its process."""
-        return self.process.popen.pid
+    def pids(self) -> list[int]:
+        """The processes of both services."""
+        return [process.popen.pid for process in self.processes]
 
     def peak(self) -> float:
-        """Return the most memory that it ever had, in MiB: `VmHWM`."""
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / _KIBIBYTES
-        raise RuntimeError("The kernel does not tell VmHWM.")
+        """Return the most memory that each had, in MiB, `VmHWM`, summed."""
+        return sum(map(_peak, self.pids))
 
 
 def environment(url: str, folder: Path) -> dict[str, str]:
     """Return the settings of a service on a database, but for its address."""
     return {
-        "HEDDLE_MIGRATION_DATABASE": url,
-        "HEDDLE_MIGRATION_ASSISTANTS_DIR": str(folder / "assistants"),
-        "HEDDLE_MIGRATION_KEY_PEPPER": SECRET,
-        "HEDDLE_MIGRATION_ENCRYPTION_KEY": SECRET,
+        "HEDDLE_ASSISTANTS_DATABASE": url,
+        "HEDDLE_ASSISTANTS_DIR": str(folder / "assistants"),
+        "HEDDLE_ASSISTANTS_KEY_PEPPER": SECRET,
+        "HEDDLE_ASSISTANTS_ENCRYPTION_KEY": SECRET,
         "HEDDLE_IDENTITY_SECRET": SECRET,
     }
 
 
 @contextlib.contextmanager
-def serving(url: str, folder: Path) -> Iterator[Service]:
-    """Run the service on a database, with the settings that users run it with."""
-    address = f"127.0.0.1:{free_ports(1)[0]}"
-    settings = environment(url, folder) | {"HEDDLE_MIGRATION_LISTEN": address}
+def serving(url: str, folder: Path, **more: str) -> Iterator[Service]:
+    """Run both services on a database, with the settings that users run them with."""
+    assistants, migration = (f"127.0.0.1:{port}" for port in free_ports(2))
+    settings = environment(url, folder) | {
+        "HEDDLE_ASSISTANTS_LISTEN": assistants,
+        "HEDDLE_ASSISTANTS_ADDRESS": assistants,
+        "HEDDLE_MIGRATION_LISTEN": migration,
+        **more,
+    }
     logs = folder / "logs"
     logs.mkdir(exist_ok=True)
-    with started([Command("heddle_migration_service", environment=settings)], logs) as processes:
-        service = Service(address, processes[0])
-        _wait(service)
-        yield service
+    modules = ("heddle_assistants", "heddle_migration_service")
+    with started([Command(each, environment=settings) for each in modules], logs) as processes:
+        for address, process in zip((assistants, migration), processes, strict=True):
+            _wait(address, process)
+        yield Service(assistants, migration, tuple(processes))
 
 
 @contextlib.contextmanager
 def watched(service: Service) -> Iterator[list[float]]:
     """Yield a list whose last element is the peak of the proportional set size so far, in MiB."""
-    seen = [accounting.memory([service.pid])]
+    seen = [accounting.memory(service.pids)]
     stop = Event()
 
     def watch() -> None:
         while not stop.wait(_SAMPLE):
-            seen.append(max(seen[-1], accounting.memory([service.pid])))
+            seen.append(max(seen[-1], accounting.memory(service.pids)))
 
     thread = Thread(target=watch)
     thread.start()
@@ -83,14 +89,21 @@ def watched(service: Service) -> Iterator[list[float]]:
         thread.join()
 
 
-def _wait(service: Service) -> None:
+def _peak(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / _KIBIBYTES
+    raise RuntimeError("The kernel does not report VmHWM.")
+
+
+def _wait(address: str, process: Process) -> None:
     until = time.monotonic() + READY_WITHIN
-    with grpc.insecure_channel(service.address) as channel:
+    with grpc.insecure_channel(address) as channel:
         check = health_pb2_grpc.HealthStub(channel).Check  # type: ignore[attr-defined] # its stubs lack methods
         while True:
             with contextlib.suppress(grpc.RpcError):
                 check(health_pb2.HealthCheckRequest(), timeout=1)
                 return
-            if service.process.popen.poll() is not None or time.monotonic() > until:
-                raise RuntimeError(service.process.complaint())
+            if process.popen.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(process.complaint())
             time.sleep(_POLL)

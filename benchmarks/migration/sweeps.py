@@ -36,9 +36,9 @@ class Sweep(msgspec.Struct, frozen=True):
     rate: float
     """Rows in a second."""
     cpu: float
-    """CPU seconds of the service."""
+    """CPU seconds of both services."""
     rest: float
-    """MiB of the service before, as proportional set size."""
+    """MiB of both services before, as proportional set size."""
     peak: float
     """The most MiB during the sweep, likewise."""
     high_water: float
@@ -65,11 +65,11 @@ def measure(name: str, count: int, folder: Path) -> list[Sweep]:
 
 
 def _sweep(database: str, sweep: str, arguments: tuple[str, ...], service: Service) -> Sweep:
-    rest = accounting.memory([service.pid])
-    used = accounting.cpu_seconds([service.pid])
+    rest = accounting.memory(service.pids)
+    used = accounting.cpu_seconds(service.pids)
     with watched(service) as memory:
         began = time.monotonic()
-        counts = _command(service.address, arguments)
+        counts = _command(service.migration, arguments)
         seconds = time.monotonic() - began
     return Sweep(
         database=database,
@@ -79,7 +79,7 @@ def _sweep(database: str, sweep: str, arguments: tuple[str, ...], service: Servi
         changed=counts["changed"],
         refused=counts["refused"],
         rate=counts["total"] / seconds,
-        cpu=accounting.cpu_seconds([service.pid]) - used,
+        cpu=accounting.cpu_seconds(service.pids) - used,
         rest=rest,
         peak=memory[-1],
         high_water=service.peak(),

@@ -8,7 +8,7 @@ from heddle_cli.__main__ import main
 from heddle_runtime.settings import ServiceSettings
 
 Run = Callable[..., tuple[int, str, str]]
-ADDRESSES = ("TOOLS", "ORCHESTRATOR", "CONNECTOR", "MIGRATION")
+ADDRESSES = ("TOOLS", "ORCHESTRATOR", "CONNECTOR", "ASSISTANTS", "MIGRATION")
 
 
 @pytest.fixture

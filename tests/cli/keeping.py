@@ -2,22 +2,23 @@
 
 import asyncio
 import json
-import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from assistants.both_services import both_services
 from cli.serving import in_thread
-from heddle_migration_service.app import MigrationSettings, app
-from heddle_migration_service.database.engine import open_database
-from heddle_migration_service.database.schema import assistants, organizations
-from heddle_migration_service.database.upgrading import upgrade
+from heddle_assistants.app import AssistantsSettings
+from heddle_assistants.database.engine import open_database
+from heddle_assistants.database.schema import assistants, organizations
+from heddle_assistants.database.upgrading import upgrade
 from integration.processes import Processes
+from runtime.ports import free_port
 from sqlalchemy import insert, select, update
 
-MODULE = "heddle_migration_service"
+MODULE, MIGRATION = "heddle_assistants", "heddle_migration_service"
 GOLDEN = Path(__file__).parents[1] / "golden" / "migration"
 BROKEN = "14_not_json"
 SIMPLE = '{"connector": "openai", "llm": "gpt-4", "rag_processor": "no_rag"}'
@@ -36,26 +37,37 @@ class Kept:
     @contextmanager
     def served(self, **settings: object) -> Iterator[str]:
         """Run the service in a thread; yield its address."""
-        given: dict[str, Any] = {"database": self.url, "assistants_dir": self.folder, **settings}
-        chosen = MigrationSettings(listen="127.0.0.1:0", drain_wait=0, **given)
-        with in_thread(app(chosen), chosen) as address:
+        lamb = settings.pop("lamb_database", None)
+        chosen = AssistantsSettings.model_validate(
+            {
+                "listen": "127.0.0.1:0",
+                "drain_wait": 0,
+                "database": self.url,
+                "assistants_dir": self.folder,
+                **settings,
+            }
+        )
+        with in_thread(both_services(chosen, cast("Path | None", lamb)), chosen) as address:
             yield address
 
     @contextmanager
     def process(self) -> Iterator[Processes]:
         """Yield the service as a process, for a test to kill."""
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            port = listener.getsockname()[1]
+        ports = {module: free_port() for module in (MODULE, MIGRATION)}
+        at = {module: f"127.0.0.1:{port}" for module, port in ports.items()}
         settings = {
-            "HEDDLE_MIGRATION_LISTEN": f"127.0.0.1:{port}",
-            "HEDDLE_MIGRATION_DATABASE": self.url,
-            "HEDDLE_MIGRATION_ASSISTANTS_DIR": str(self.folder),
+            "HEDDLE_ASSISTANTS_LISTEN": at[MODULE],
+            "HEDDLE_ASSISTANTS_ADDRESS": at[MODULE],
+            "HEDDLE_ASSISTANTS_DATABASE": self.url,
+            "HEDDLE_ASSISTANTS_DIR": str(self.folder),
+            "HEDDLE_MIGRATION_LISTEN": at[MIGRATION],
         }
-        found = Processes(self.folder, settings, {MODULE: port})
+        found = Processes(self.folder, settings, ports)
         try:
-            found.start(MODULE)
-            found.wait_until_ready(MODULE)
+            for module in ports:
+                found.start(module)
+            for module in ports:
+                found.wait_until_ready(module)
             yield found
         finally:
             for process in found.running.values():

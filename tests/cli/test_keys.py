@@ -16,11 +16,11 @@ from cli.serving import in_thread
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
+from heddle_assistants.accounts.bootstrap import AccountSettings, account_service
+from heddle_assistants.database.engine import open_database
+from heddle_assistants.database.upgrading import upgrade
 from heddle_cli.commands import keys
 from heddle_cli.connections import OPERATOR, Connection
-from heddle_migration_service.accounts.opening import AccountSettings, account_service
-from heddle_migration_service.database.engine import open_database
-from heddle_migration_service.database.upgrading import upgrade
 from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.identity import Identity, TokenSigner, TokenVerifier
 from heddle_runtime.server import Binding
@@ -86,7 +86,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             yield [await account_service(database, url, settings)]
 
     with in_thread(app(), settings) as address:
-        monkeypatch.setenv("HEDDLE_MIGRATION_ADDRESS", address)
+        monkeypatch.setenv("HEDDLE_ASSISTANTS_ADDRESS", address)
         monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
         yield address
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import Run
 from cli.interruptible import COMMAND
-from cli.keeping import BROKEN, MODULE, SIMPLE, Kept, legacy_rows
+from cli.keeping import BROKEN, MIGRATION, SIMPLE, Kept, legacy_rows
 
 ROWS = legacy_rows()
 BROKEN_ID = next(row["id"] for row in ROWS if row["name"] == BROKEN)
@@ -208,9 +208,9 @@ def test_a_service_that_dies_is_told_in_a_sentence_and_a_second_run_finishes(
     many: Kept, heddle: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with many.process() as service:
-        address = f"127.0.0.1:{service.ports[MODULE]}"
+        address = f"127.0.0.1:{service.ports[MIGRATION]}"
         with begun(address) as process:
-            service.kill(MODULE)
+            service.kill(MIGRATION)
             out, notes = process.communicate(timeout=60)
     done = migrated(many)
     with many.served() as again:

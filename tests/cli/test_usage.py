@@ -32,7 +32,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     prices = tmp_path / "prices"
     prices.write_text(json.dumps(PRICES))
     with kept.served(prices=prices) as address:
-        monkeypatch.setenv("HEDDLE_MIGRATION_ADDRESS", address)
+        monkeypatch.setenv("HEDDLE_ASSISTANTS_ADDRESS", address)
         yield address
 
 

@@ -39,6 +39,7 @@ async def start(running: Whole, *arguments: str) -> asyncio.subprocess.Process:
         "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
         "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
         "HEDDLE_CONNECTOR_ADDRESS": running.stack.connector,
+        "HEDDLE_ASSISTANTS_ADDRESS": running.stack.assistants,
         "HEDDLE_MIGRATION_ADDRESS": running.stack.migration,
         "PYTHONUNBUFFERED": "1",
     }

@@ -11,7 +11,14 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parents[2]
-SERVICES = ("gateway", "orchestrator", "tools-service", "connector", "migration-service")
+SERVICES = (
+    "gateway",
+    "orchestrator",
+    "tools-service",
+    "connector",
+    "assistants",
+    "migration-service",
+)
 REQUIRED = {
     "HEDDLE_IDENTITY_SECRET": "a-secret-of-at-least-32-characters",
     "HEDDLE_GATEWAY_API_KEY": "lamb_a-key-for-the-gateway",

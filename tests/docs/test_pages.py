@@ -11,7 +11,7 @@ import yaml
 from docs.blocks import Block, blocks
 from docs.console import agrees, pieces, steps
 from docs.shell import run
-from heddle_migration_service.documents import AssistantDocument
+from heddle_assistants.documents import AssistantDocument
 from integration.whole import Whole, whole
 
 ROOT = Path(__file__).parents[2]
@@ -125,7 +125,7 @@ def actual(running: Whole, text: str) -> str:
         "localhost:9101": running.stack.orchestrator,
         "localhost:9102": running.stack.tools,
         "localhost:9103": running.stack.connector,
-        "localhost:9104": running.stack.migration,
+        "localhost:9104": running.stack.assistants,
         ".venv/bin/": "",
     }
     for shown, address in places.items():
@@ -139,5 +139,6 @@ def addresses(running: Whole) -> dict[str, str]:
         "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
         "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
         "HEDDLE_CONNECTOR_ADDRESS": running.stack.connector,
+        "HEDDLE_ASSISTANTS_ADDRESS": running.stack.assistants,
         "HEDDLE_MIGRATION_ADDRESS": running.stack.migration,
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 from docs.shell import run
-from heddle_migration_service.documents import AssistantDocument
+from heddle_assistants.documents import AssistantDocument
 from integration.whole import Whole, whole
 from tools_service.serving import discovered
 
@@ -95,7 +95,7 @@ async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
         addresses = {
             "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
             "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
-            "HEDDLE_MIGRATION_ADDRESS": running.stack.migration,
+            "HEDDLE_ASSISTANTS_ADDRESS": running.stack.assistants,
         }
         streamed = await run(at(running, curl), tmp_path)
         (tmp_path / "sdk.py").write_text(at(running, sdk))

@@ -12,11 +12,11 @@ from gateway.conftest import KEY
 from gateway.neighbours import Neighbours, serving_neighbours
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
+from heddle_assistants.accounts.bootstrap import AccountSettings, account_service
+from heddle_assistants.database.engine import open_database
+from heddle_assistants.database.upgrading import upgrade
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
-from heddle_migration_service.accounts.opening import AccountSettings, account_service
-from heddle_migration_service.database.engine import open_database
-from heddle_migration_service.database.upgrading import upgrade
 from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, to_rpc

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from assistants.both_services import both_services
 from gateway.neighbours import Connectors, Neighbours
+from heddle_assistants.app import AssistantsSettings
+from heddle_assistants.database.engine import Database, open_database
+from heddle_assistants.database.schema import assistants, organizations
+from heddle_assistants.database.upgrading import upgrade
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
 from heddle_gateway.services import SERVICES, ServiceClients
-from heddle_migration_service.app import MigrationSettings
-from heddle_migration_service.app import app as migration_app
-from heddle_migration_service.database.engine import Database, open_database
-from heddle_migration_service.database.schema import assistants, organizations
-from heddle_migration_service.database.upgrading import upgrade
 from heddle_runtime.client import channel
 from heddle_runtime.server import Binding, running
 from heddle_runtime.settings import ServiceSettings
@@ -134,7 +134,7 @@ async def library(
     own = GatewaySettings.model_validate(
         {**quick, "listen": "127.0.0.1:0", "api_keys": folder / "keys" / "keys.json", **settings}
     )
-    kept = MigrationSettings.model_validate(
+    kept = AssistantsSettings.model_validate(
         {**quick, "listen": "127.0.0.1:0", "database": url, "assistants_dir": folder}
     )
     neighbours = Neighbours(connectors=connectors())
@@ -147,10 +147,10 @@ async def library(
         scripted = await exits.enter_async_context(
             running(others(), ServiceSettings.model_validate(quick))
         )
-        real = await exits.enter_async_context(running(migration_app(kept), kept))
+        real = await exits.enter_async_context(running(both_services(kept), kept))
         to_others = await exits.enter_async_context(channel(scripted.address))
         to_real = await exits.enter_async_context(channel(real.address, *SERVICES["assistants"]))
-        peers = ServiceClients.over(to_others, to_others, to_others, to_real)
+        peers = ServiceClients.over(to_others, to_others, to_others, to_real, to_real)
         address = await exits.enter_async_context(serving(app(own, peers), own))
         database = await exits.enter_async_context(open_database(url))
         await upgrade(database)

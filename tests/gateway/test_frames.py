@@ -304,7 +304,7 @@ CHOSEN = RunEvent(
         iteration=1,
         choices=[Choice(tool="fast_vector_search", binding_id="b1", inputs_json='{"query": "x"}')],
         reason="It asks for a fact.",
-        decider="rules",
+        router="rules",
     )
 )
 PUT_OUT = RunEvent(
@@ -323,7 +323,7 @@ def test_a_decision_is_told_to_people_and_to_programs() -> None:
         "iteration": 1,
         "choices": [{"tool": "fast_vector_search", "inputs": {"query": "x"}}],
         "reason": "It asks for a fact.",
-        "decider": "rules",
+        "router": "rules",
         "rejected": None,
     }
     assert told["heddle"] == {"type": "decision", "data": data}

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from gateway.conftest import KEY, Bench
+from heddle_assistants.app import AssistantsSettings
 from heddle_connector.app import ConnectorSettings
 from heddle_devstack import StackSettings, stack
 from heddle_devstack.settings import DevstackSettings
@@ -92,7 +93,8 @@ async def heddle(folder: Path) -> AsyncGenerator[str]:
             plugins_dir=folder / "plugins",
         ),
         connector=ConnectorSettings(**quiet),
-        migration=MigrationSettings(
+        migration=MigrationSettings(**quiet),
+        assistants=AssistantsSettings(
             **quiet,
             assistants_dir=folder / "assistants",
             database=f"sqlite:///{folder}/heddle.db",

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from assistants.stored import keep_rubric
 from gateway.library import Library, library
 from heddle_gateway.http.openapi import document
-from migration.stored import keep_rubric
 
 ESSAY: dict[str, Any] = document()["components"]["schemas"]["Rubric"]["examples"][0]["content"]
 BODY = {"content": ESSAY, "public": True}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gateway.library import METADATA, Library, library
-from heddle_migration_service.database.schema import usage
+from heddle_assistants.database.schema import usage
 from sqlalchemy import insert
 
 COUNTS: dict[str, Any] = {

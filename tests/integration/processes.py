@@ -20,6 +20,7 @@ GATEWAY = "heddle_gateway"
 MODULES = {
     "heddle_connector": "CONNECTOR",
     "heddle_tools_service": "TOOLS",
+    "heddle_assistants": "ASSISTANTS",
     "heddle_migration_service": "MIGRATION",
     "heddle_orchestrator": "ORCHESTRATOR",
     GATEWAY: "GATEWAY",
@@ -28,7 +29,7 @@ MODULES = {
 
 @dataclass
 class Processes:
-    """Five processes on free ports."""
+    """One process for each service, on free ports."""
 
     folder: Path
     environment: dict[str, str]
@@ -78,7 +79,7 @@ class Processes:
 
 @contextlib.asynccontextmanager
 async def processes(folder: Path, **environment: str) -> AsyncIterator[Processes]:
-    """Run the five services; assistants come from `folder`/assistants."""
+    """Run all services; assistants come from `folder`/assistants."""
     ports = {module: free_port() for module in MODULES}
     at = {name: f"127.0.0.1:{ports[module]}" for module, name in MODULES.items()}
     found = Processes(
@@ -86,11 +87,10 @@ async def processes(folder: Path, **environment: str) -> AsyncIterator[Processes
         {
             **{f"HEDDLE_{name}_LISTEN": address for name, address in at.items()},
             **{f"HEDDLE_{name}_ADDRESS": address for name, address in at.items()},
-            "HEDDLE_ASSISTANTS_ADDRESS": at["MIGRATION"],
             "HEDDLE_GATEWAY_DEVELOPMENT": "1",
             "HEDDLE_TOOLS_DATA_DIR": str(folder / "knowledge"),
-            "HEDDLE_MIGRATION_ASSISTANTS_DIR": str(folder / "assistants"),
-            "HEDDLE_MIGRATION_DATABASE": f"sqlite:///{folder}/heddle.db",
+            "HEDDLE_ASSISTANTS_DIR": str(folder / "assistants"),
+            "HEDDLE_ASSISTANTS_DATABASE": f"sqlite:///{folder}/heddle.db",
             **environment,
         },
         ports,

@@ -82,7 +82,7 @@ class University:
 async def university(folder: Path, upstream: Upstream, site: str) -> AsyncGenerator[University]:
     async with (
         whole(folder) as heddle,
-        grpc.aio.insecure_channel(heddle.stack.migration) as migration,
+        grpc.aio.insecure_channel(heddle.stack.assistants) as migration,
         grpc.aio.insecure_channel(heddle.stack.tools) as tools,
     ):
         key = await set_up(migration, upstream, site)

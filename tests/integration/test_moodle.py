@@ -85,7 +85,7 @@ async def university(folder: Path, transport: Transport) -> AsyncGenerator[Unive
         moodle_site(users={ANN: [7], BEN: [8]}) as site,
         scripted(SCRIPT) as model,
         whole(folder, transport) as heddle,
-        grpc.aio.insecure_channel(heddle.stack.migration) as channel,
+        grpc.aio.insecure_channel(heddle.stack.assistants) as channel,
         browser(heddle.url, timeout=30) as client,
     ):
         site.courses = {7: [course(1, "Looms"), course(2, "Knots")], 8: [course(3, "Secrets")]}

@@ -99,7 +99,7 @@ async def town(
         enter = exits.enter_async_context
         providers = {slug: await enter(providing()) for slug in SLUGS}
         heddle = await enter(whole(folder, transport))
-        channel = await enter(grpc.aio.insecure_channel(heddle.stack.migration))
+        channel = await enter(grpc.aio.insecure_channel(heddle.stack.assistants))
         client = await enter(browser(heddle.url, timeout=30))
         yield Town(client, Operator(channel), providers)
 

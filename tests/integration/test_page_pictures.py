@@ -65,7 +65,7 @@ async def library(
     async with AsyncExitStack() as exits:
         enter = exits.enter_async_context
         heddle = await enter(whole(folder, transport))
-        operator = Operator(await enter(grpc.aio.insecure_channel(heddle.stack.migration)))
+        operator = Operator(await enter(grpc.aio.insecure_channel(heddle.stack.assistants)))
         provider = await enter(providing())
         keys = {slug: await operator.organization(slug, provider) for slug in ("uni", "school")}
         channel = await enter(grpc.aio.insecure_channel(heddle.stack.tools))

@@ -9,7 +9,7 @@ from integration.browser import browser
 from integration.processes import processes
 from patience import until
 
-COUNTING, KEEPING = "heddle_orchestrator", "heddle_migration_service"
+COUNTING, KEEPING = "heddle_orchestrator", "heddle_assistants"
 ASSISTANT = {"name": "a", "model": {"connector": "bypass", "model": "simple-bypass"}}
 
 

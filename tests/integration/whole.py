@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from heddle_assistants.app import AssistantsSettings
 from heddle_connector.app import ConnectorSettings
 from heddle_devstack import Stack, StackSettings, stack
 from heddle_devstack.settings import DevstackSettings
@@ -53,12 +54,13 @@ async def whole(
         connector=ConnectorSettings(
             listen=ANYWHERE, drain_wait=0, pictures_dir=folder / "pictures"
         ),
-        migration=MigrationSettings(
+        assistants=AssistantsSettings(
             listen=ANYWHERE,
             drain_wait=0,
             assistants_dir=folder / "assistants",
             database=database or f"sqlite:///{folder}/heddle.db",
         ),
+        migration=MigrationSettings(listen=ANYWHERE, drain_wait=0),
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         yield Whole(f"http://{address}", running)

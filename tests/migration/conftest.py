@@ -1,78 +1,25 @@
-"""Both databases, a fresh one for each test."""
+"""The fixtures of the databases, and of the services over them."""
 
-import asyncio
-import shutil
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from assistants.fixtures import (
+    database,
+    database_url,
+    dialect,
+    embedded,
+    empty_database_url,
+    postgres_server,
+    postgres_template,
+    service,
+    sqlite_template,
+)
 
-import pytest
-from heddle_migration_service.database.engine import Database, open_database
-from heddle_migration_service.database.upgrading import upgrade
-from migration.postgres import Postgres, postgres
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Postgres]:
-    """The server of all tests that leave it running."""
-    with postgres() as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def postgres_template(postgres_server: Postgres) -> Iterator[str]:
-    """The name of a database with its tables, to be copied."""
-    with postgres_server.database() as url:
-        asyncio.run(_make_tables(url))
-        yield postgres_server.name(url)
-
-
-@pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with its tables, to be copied."""
-    path = tmp_path_factory.mktemp("template") / "heddle.db"
-    asyncio.run(_make_tables(f"sqlite:///{path}"))
-    return path
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def dialect(request: pytest.FixtureRequest) -> str:
-    """Which of the two databases a test uses."""
-    return str(request.param)
-
-
-@pytest.fixture
-def empty_database_url(
-    dialect: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[str]:
-    """The URL of a database without tables."""
-    if dialect == "sqlite":
-        yield f"sqlite:///{tmp_path}/heddle.db"
-        return
-    server: Postgres = request.getfixturevalue("postgres_server")
-    with server.database() as url:
-        yield url
-
-
-@pytest.fixture
-def database_url(dialect: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of a database with its tables, which have no rows."""
-    if dialect == "sqlite":
-        path = tmp_path / "heddle.db"
-        shutil.copyfile(request.getfixturevalue("sqlite_template"), path)
-        yield f"sqlite:///{path}"
-        return
-    server: Postgres = request.getfixturevalue("postgres_server")
-    with server.database(request.getfixturevalue("postgres_template")) as url:
-        yield url
-
-
-@pytest.fixture
-async def database(database_url: str) -> AsyncIterator[Database]:
-    """An open database with its tables."""
-    async with open_database(database_url) as opened:
-        yield opened
-
-
-async def _make_tables(url: str) -> None:
-    async with open_database(url) as opened:
-        await upgrade(opened)
+__all__ = [
+    "database",
+    "database_url",
+    "dialect",
+    "embedded",
+    "empty_database_url",
+    "postgres_server",
+    "postgres_template",
+    "service",
+    "sqlite_template",
+]

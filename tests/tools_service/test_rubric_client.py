@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 import yaml
+from assistants.serving import SECRET, serving
+from assistants.stored import keep_rubric, keep_user
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_migration_service.database.engine import Database, open_database
-from heddle_migration_service.database.schema import rubrics
+from heddle_assistants.database.engine import Database, open_database
+from heddle_assistants.database.schema import rubrics
 from heddle_runtime.errors import ToolFailedError, UnavailableError
 from heddle_runtime.server import running
 from heddle_tools_service.app import ToolsSettings, app
 from heddle_tools_service.providers.rubric_client import REMEMBERED
-from migration.serving import SECRET, serving
-from migration.stored import keep_rubric, keep_user
 from sqlalchemy import update
 from tools_service.serving import Client, said, text_of
 

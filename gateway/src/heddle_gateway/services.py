@@ -50,11 +50,11 @@ SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
     "connector": (connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"],),
     "assistants": (
         assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
-        record_pb2.DESCRIPTOR.services_by_name["RecordService"],
         account_pb2.DESCRIPTOR.services_by_name["AccountService"],
         rubric_pb2.DESCRIPTOR.services_by_name["RubricService"],
         usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
     ),
+    "migration": (record_pb2.DESCRIPTOR.services_by_name["RecordService"],),
 }
 """The contracts at each address."""
 
@@ -83,9 +83,11 @@ class ServiceClients:
         tools: Any,  # noqa: ANN401 - as above
         connector: Any,  # noqa: ANN401 - as above
         assistants: Any,  # noqa: ANN401 - as above
+        migration: Any,  # noqa: ANN401 - as above
     ) -> "ServiceClients":
         """Return the peers at the ends of these channels, of `grpc.aio` or `InProcessChannel`."""
-        channels = dict(zip(SERVICES, (orchestrator, tools, connector, assistants), strict=True))
+        found = (orchestrator, tools, connector, assistants, migration)
+        channels = dict(zip(SERVICES, found, strict=True))
         return cls(
             orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator),
             tool_pb2_grpc.ToolServiceStub(tools),
@@ -93,13 +95,13 @@ class ServiceClients:
             files_pb2_grpc.FileServiceStub(tools),
             connector_pb2_grpc.ConnectorServiceStub(connector),
             assistant_pb2_grpc.AssistantServiceStub(assistants),
-            record_pb2_grpc.RecordServiceStub(assistants),
+            record_pb2_grpc.RecordServiceStub(migration),
             account_pb2_grpc.AccountServiceStub(assistants),
             rubric_pb2_grpc.RubricServiceStub(assistants),
             usage_pb2_grpc.UsageServiceStub(assistants),
             {
-                name: _check(found) if isinstance(found, grpc.aio.Channel) else _here
-                for name, found in channels.items()
+                name: _check(each) if isinstance(each, grpc.aio.Channel) else _here
+                for name, each in channels.items()
             },
         )
 
@@ -112,6 +114,7 @@ async def connect(settings: GatewaySettings) -> AsyncGenerator[ServiceClients]:
         settings.tools_address,
         settings.connector_address,
         settings.assistants_address,
+        settings.migration_address,
     )
     async with AsyncExitStack() as open_channels:
         yield ServiceClients.over(

@@ -25,6 +25,7 @@ class GatewaySettings(ServiceSettings):
     tools_address: addresses.ToolsAddress = addresses.TOOLS
     connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
     assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
+    migration_address: addresses.MigrationAddress = addresses.MIGRATION
     api_key: SecretStr | None = Field(
         default=None,
         min_length=MIN_KEY_CHARACTERS,

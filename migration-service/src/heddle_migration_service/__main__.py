@@ -1,15 +1,25 @@
 """`python -m heddle_migration_service`."""
 
-from heddle_runtime.server import run
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+from heddle_runtime.server import Binding, run
 from heddle_runtime.settings import read
 
-from heddle_migration_service.app import MigrationSettings, app
+from heddle_migration_service.app import MigrationSettings, app, connect
+
+
+@asynccontextmanager
+async def connected(settings: MigrationSettings) -> AsyncGenerator[Sequence[Binding]]:
+    """Yield the service with a channel to the assistants service."""
+    async with connect(settings) as assistants, app(settings, assistants) as bindings:
+        yield bindings
 
 
 def main() -> None:
     """Serve until stopped."""
     settings = read(MigrationSettings)
-    run(app(settings), settings, "migration")
+    run(connected(settings), settings, "migration")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime import logs
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
+from heddle_runtime.limits import MAX_TOOL_ROUNDS
 from heddle_runtime.struct_codec import to_struct
 from integration.bfcl.apis import PLUGIN, WORLDS, begin, methods, plain, tool_of
 from integration.bfcl.scenarios import CATEGORIES, Scenario, Turn, scenarios
@@ -31,7 +32,6 @@ from integration.whole import whole
 
 CONTRACT = pb.DESCRIPTOR.services_by_name["OrchestratorService"]
 _AT_ONCE = 8
-_MOST_ROUNDS = 50
 _LONGEST_PIECE = 12
 
 
@@ -138,7 +138,7 @@ def _assistant(scenario: Scenario, turn: Turn, world: str) -> assistant_pb2.Assi
             for api in scenario.apis
             for method in methods(api)
         ],
-        max_tool_rounds=_MOST_ROUNDS,
+        max_tool_rounds=MAX_TOOL_ROUNDS,
     )
 
 

@@ -8,10 +8,10 @@ from threading import Thread
 
 import boto3
 import pytest
+from assistants.postgres import Postgres, postgres
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
-from migration.postgres import Postgres, postgres
 from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 

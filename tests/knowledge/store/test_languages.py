@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import asyncpg
 import pytest
+from assistants.postgres import Postgres
 from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.languages import IN_PAIRS, NO_LANGUAGE, STEMMED, language_of
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
-from migration.postgres import Postgres
 
 
 @pytest.fixture

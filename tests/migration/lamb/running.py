@@ -3,17 +3,29 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from google.protobuf.json_format import MessageToDict
+from heddle.assistant.v1 import rows_pb2_grpc
 from heddle.migration.v1 import migration_pb2 as pb
-from heddle_migration_service.database.engine import Database
-from heddle_migration_service.database.schema import metadata
+from heddle_assistants.accounts.encryption import Keys
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import metadata
+from heddle_assistants.imports.rows import RowImport
+from heddle_assistants.repository.batches import Batches
+from heddle_assistants.rows.batch_servicer import RowBatchServicer
 from heddle_migration_service.lamb import LambImport
+from heddle_migration_service.row_batches import RowBatches
 from heddle_runtime.egress import Egress
+from heddle_runtime.in_process import InProcessChannel
+from heddle_runtime.service_credentials import ServiceCredentials
 from migration.lamb.lamb_database import Lamb
 from sqlalchemy import Table, select
 
+if TYPE_CHECKING:
+    import grpc
+
+KEYS = Keys.of(["e" * 32])
 TABLES = ("organizations", "Creator_users", "assistants", "rubrics", "kb_registry")
 
 
@@ -25,6 +37,13 @@ class Report:
     """By table: in all, changed, unchanged, refused."""
     findings: dict[str, dict[str, pb.Finding]] = field(default_factory=dict)
     """By table and id."""
+
+    def add(self, response: pb.ImportLambResponse) -> None:
+        progress = response.progress
+        counts = (progress.total, progress.changed, progress.unchanged, progress.refused)
+        self.counts[response.table] = counts
+        for finding in response.findings:
+            self.findings.setdefault(response.table, {})[finding.id] = finding
 
     def notes(self, table: str, identifier: int) -> str:
         return " ".join(self.findings[table][str(identifier)].notes)
@@ -41,20 +60,6 @@ class Report:
         return self.counts, found
 
 
-def seal(slug: str, config: dict[str, Any]) -> dict[str, Any]:
-    """Hide what a test calls a secret, so that its place can be seen."""
-
-    def hidden(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {
-                name: f"sealed for {slug}" if name == "api_key" else hidden(inner)
-                for name, inner in value.items()
-            }
-        return value
-
-    return {name: hidden(value) for name, value in config.items()}
-
-
 async def run(
     lamb: Lamb,
     database: Database,
@@ -63,17 +68,22 @@ async def run(
     prefix: str | None = None,
     allowed: str = "",
 ) -> Report:
-    """Import and return what was said."""
+    """Import and return the report."""
     report = Report()
     egress = Egress([ip_network(allowed)] if allowed else [])
-    async for response in LambImport(lamb.path, prefix, database, seal, egress).run(
-        dry_run=dry_run
-    ):
-        told = response.progress
-        report.counts[response.table] = (told.total, told.changed, told.unchanged, told.refused)
-        for finding in response.findings:
-            report.findings.setdefault(response.table, {})[finding.id] = finding
+    importing = LambImport(lamb.path, prefix, row_batches(database, egress))
+    async for response in importing.run(dry_run=dry_run):
+        report.add(response)
     return report
+
+
+def row_batches(database: Database, egress: Egress) -> RowBatches:
+    """Return the way to an assistants service of this process."""
+    within = InProcessChannel()
+    servicer = RowBatchServicer(Batches(database, migrates=True), RowImport(database, KEYS, egress))
+    rows_pb2_grpc.add_RowBatchServiceServicer_to_server(servicer, cast("grpc.aio.Server", within))
+    stub = rows_pb2_grpc.RowBatchServiceStub(cast("grpc.aio.Channel", within))
+    return RowBatches(stub, ServiceCredentials("migration", None))
 
 
 async def rows(database: Database, table: Table) -> dict[Any, dict[str, Any]]:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from heddle_migration_service.database.engine import Database
-from heddle_migration_service.database.schema import assistants, organizations, users
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import assistants, organizations, users
 from heddle_migration_service.lamb import UNASSIGNED, LambDatabaseError
 from migration.lamb.lamb_database import ASSISTANTS, NOW, PUBLISH, TODAY, Lamb, filled
 from migration.lamb.running import rows, run

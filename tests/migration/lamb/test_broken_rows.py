@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from heddle_migration_service.database.engine import Database
-from heddle_migration_service.database.schema import (
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import (
     assistants,
     knowledge_bases,
     organizations,

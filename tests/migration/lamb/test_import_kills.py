@@ -1,18 +1,19 @@
-"""Kill -9 in the middle of an import, and imports beside each other."""
+"""Kill -9 of either service in the middle of an import, and imports beside each other."""
 
 import asyncio
 import random
-import sys
-from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
-from heddle_migration_service.database.engine import Database
-from heddle_migration_service.database.schema import assistants
-from migration.database.processes import outputs
+import grpc
+import pytest
+from assistants.replicas import Process, Replica, replica
+from assistants.serving import ADMIN
+from heddle.migration.v1 import migration_pb2 as pb
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import assistants
 from migration.lamb.lamb_database import Lamb, filled
 from migration.lamb.running import rows, run
 
-SCRIPT = Path(__file__).with_name("import_until_killed.py")
 ROWS = 6_000
 
 
@@ -21,60 +22,68 @@ def large(path: Path) -> Lamb:
     return filled(path).add("assistants", *many)
 
 
-async def ready(database_url: str, lamb: Lamb) -> Process:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, SCRIPT, database_url, lamb.path), stdin=PIPE, stdout=PIPE
+async def interrupted(service: Replica, victim: Process, responses: int) -> int:
+    """Kill a service some time into an import; return how many assistants were acknowledged."""
+    admin = service.as_(ADMIN)
+    acknowledged = 0
+    call = admin.migrations.ImportLamb(
+        pb.ImportLambRequest(), timeout=60, metadata=admin.metadata()
     )
-    assert process.stdout
-    assert await process.stdout.readline() == b"ready\n"
-    return process
+    with pytest.raises(grpc.aio.AioRpcError):
+        async for response in call:
+            if response.table == "assistants" and response.progress.changed:
+                acknowledged = response.progress.changed
+                responses -= 1
+                if responses == 0:
+                    service.kill(victim)
+    return acknowledged
 
 
-async def test_a_killed_import_goes_on_where_it_was(
+@pytest.mark.timeout(300)
+async def test_an_interrupted_import_continues_where_it_was(
     database: Database, database_url: str, tmp_path: Path
 ) -> None:
     lamb = large(tmp_path / "lamb_v4.db")
     seed = random.randrange(10**6)  # noqa: S311 (a test's dice)
     moments = random.Random(seed)  # noqa: S311 (a test's dice)
+    settings = {"HEDDLE_MIGRATION_LAMB_DATABASE": str(lamb.path)}
     done = 0
-    for _ in range(3):
-        process = await ready(database_url, lamb)
-        assert process.stdin
-        assert process.stdout
-        process.stdin.write(b"go\n")
-        while not (line := await process.stdout.readline()).startswith(b"assistants"):
-            assert line, f"seed {seed}"
-        for _ in range(moments.randrange(1, 4)):
-            line = await process.stdout.readline() or line
-        process.kill()
-        await process.wait()
-        acknowledged = done + int(line.split()[1])
+    for attempt in range(4):
+        async with replica(database_url, tmp_path / "log", **settings) as service:
+            victim = service.assistants_process if attempt % 2 else service.migration_process
+            acknowledged = done + await interrupted(service, victim, moments.randrange(1, 3))
         done = len(await rows(database, assistants))
         assert done >= acknowledged, f"seed {seed}"
     assert 0 < done < ROWS, f"seed {seed}"
 
     report = await run(lamb, database)
 
-    told = report.counts["assistants"]
-    assert (told[1], told[2], told[3]) == (told[0] - done, done, 0)
+    total, changed, unchanged, refused = report.counts["assistants"]
+    assert (changed, unchanged, refused) == (total - done, done, 0)
     found = await rows(database, assistants)
-    assert len(found) == told[0]
+    assert len(found) == total
     assert all(found[1000 + n]["metadata"] == f"{n}" for n in range(ROWS))
 
 
+@pytest.mark.timeout(300)
 async def test_two_imports_at_once_import_everything_once(
     database: Database, database_url: str, tmp_path: Path
 ) -> None:
     lamb = large(tmp_path / "lamb_v4.db")
+    settings = {"HEDDLE_MIGRATION_LAMB_DATABASE": str(lamb.path)}
 
-    told = await outputs([await ready(database_url, lamb) for _ in range(2)])
+    async def imported(service: Replica) -> int:
+        admin = service.as_(ADMIN)
+        responses = await admin.all_of(admin.migrations.ImportLamb, pb.ImportLambRequest())
+        return max(each.progress.changed for each in responses if each.table == "assistants")
 
-    changed = sum(max(_assistants(each)) for each in told)
+    log = tmp_path / "log"
+    async with (
+        replica(database_url, log, **settings) as one,
+        replica(database_url, log, **settings) as other,
+    ):
+        changed = sum(await asyncio.gather(imported(one), imported(other)))
+
     found = await rows(database, assistants)
     assert changed == len(found)
     assert len(found) > ROWS
-
-
-def _assistants(printed: bytes) -> list[int]:
-    lines = (line.split() for line in printed.splitlines())
-    return [int(changed) for table, changed in lines if table == b"assistants"]

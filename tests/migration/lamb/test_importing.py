@@ -3,17 +3,17 @@
 import json
 from pathlib import Path
 
-from heddle_migration_service.database.engine import Database
-from heddle_migration_service.database.schema import (
+from assistants.database.rows import add_assistant
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import (
     assistants,
     knowledge_bases,
     organizations,
     rubrics,
     users,
 )
-from migration.database.rows import add_assistant
 from migration.lamb.lamb_database import NOW, PROVIDERS, filled, legacy_rows
-from migration.lamb.running import TABLES, everything, rows, run
+from migration.lamb.running import KEYS, TABLES, everything, rows, run
 from sqlalchemy import select, update
 
 LEGACY = len(list(legacy_rows()))
@@ -98,10 +98,10 @@ async def test_settings_are_sealed_before_they_are_kept(database: Database, tmp_
         7: ("physics", False),
     }
     config = json.loads(found[7]["config"])
-    assert config["setups"]["default"]["providers"]["openai"] == {
-        **PROVIDERS["openai"],
-        "api_key": "sealed for physics",
-    }
+    provider = config["setups"]["default"]["providers"]["openai"]
+    place = ("physics", "setups", "default", "providers", "openai", "api_key")
+    assert KEYS.open(provider.pop("api_key"), place) == PROVIDERS["openai"]["api_key"]
+    assert provider.items() < PROVIDERS["openai"].items()
     assert "sk-lambs-own" not in str(await everything(database))
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import grpc
 import pytest
+from assistants.both_services import both_services
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
-from heddle_migration_service.app import MigrationSettings, app
-from heddle_migration_service.database.engine import open_database
-from heddle_migration_service.database.schema import organizations
+from heddle_assistants.app import AssistantsSettings
+from heddle_assistants.database.engine import open_database
+from heddle_assistants.database.schema import organizations
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.server import running
@@ -27,17 +28,20 @@ SERVICES = (
 )
 
 
-def settings(database_url: str, folder: Path, **more: object) -> MigrationSettings:
-    given = {"database": database_url, "assistants_dir": folder / "none", **SECRETS, **more}
-    return MigrationSettings(listen="127.0.0.1:0", drain_wait=0, **given)  # type: ignore[arg-type] # pydantic checks
+def settings(database_url: str, folder: Path) -> AssistantsSettings:
+    given = {"database": database_url, "assistants_dir": folder / "none", **SECRETS}
+    return AssistantsSettings(listen="127.0.0.1:0", drain_wait=0, **given)  # type: ignore[arg-type] # pydantic checks
 
 
 @pytest.fixture
 async def service(database_url: str, tmp_path: Path) -> AsyncIterator[grpc.aio.Channel]:
     """A running service beside a LAMB database."""
     lamb = filled(tmp_path / "lamb_v4.db")
-    chosen = settings(database_url, tmp_path, lamb_database=lamb.path)
-    async with running(app(chosen), chosen) as found, channel(found.address, *SERVICES) as opened:
+    chosen = settings(database_url, tmp_path)
+    async with (
+        running(both_services(chosen, lamb.path), chosen) as found,
+        channel(found.address, *SERVICES) as opened,
+    ):
         yield opened
 
 
@@ -107,15 +111,19 @@ async def test_a_service_that_knows_no_lamb_says_what_to_set(
     database_url: str, tmp_path: Path
 ) -> None:
     chosen = settings(database_url, tmp_path)
-    async with running(app(chosen), chosen) as found, channel(found.address, *SERVICES) as opened:
+    async with (
+        running(both_services(chosen), chosen) as found,
+        channel(found.address, *SERVICES) as opened,
+    ):
         with pytest.raises(grpc.aio.AioRpcError, match="HEDDLE_MIGRATION_LAMB_DATABASE") as error:
             await imported(opened)
     assert error.value.code() is grpc.StatusCode.FAILED_PRECONDITION
 
 
 async def test_a_lamb_database_that_is_gone_is_told(database_url: str, tmp_path: Path) -> None:
-    chosen = settings(database_url, tmp_path, lamb_database=tmp_path / "gone.db")
-    async with running(app(chosen), chosen) as found, channel(found.address, *SERVICES) as opened:
+    chosen = settings(database_url, tmp_path)
+    app = both_services(chosen, tmp_path / "gone.db")
+    async with running(app, chosen) as found, channel(found.address, *SERVICES) as opened:
         with pytest.raises(grpc.aio.AioRpcError, match=r"gone\.db cannot be read") as error:
             await imported(opened)
     assert error.value.code() is grpc.StatusCode.FAILED_PRECONDITION

@@ -121,8 +121,8 @@ async def heddle(
     lamb = Lamb(tmp_path / "lamb_v4.db").make()
     for name, value in {
         "HEDDLE_IDENTITY_SECRET": SECRET,
-        "HEDDLE_MIGRATION_KEY_PEPPER": SECRET,
-        "HEDDLE_MIGRATION_ENCRYPTION_KEY": SECRET,
+        "HEDDLE_ASSISTANTS_KEY_PEPPER": SECRET,
+        "HEDDLE_ASSISTANTS_ENCRYPTION_KEY": SECRET,
         "HEDDLE_MIGRATION_LAMB_DATABASE": str(lamb.path),
         SETTING: "127.0.0.0/8",
     }.items():
@@ -137,22 +137,23 @@ async def heddle(
         knowledge.answers = found
         ids = fill(lamb, provider, knowledge)
         running = await enter(whole(tmp_path, "grpc", database_url))
-        channel = await enter(grpc.aio.insecure_channel(running.stack.migration))
-        key = await imported(channel)
+        migration = await enter(grpc.aio.insecure_channel(running.stack.migration))
+        assistants = await enter(grpc.aio.insecure_channel(running.stack.assistants))
+        key = await imported(migration, assistants)
         client = browser(running.url, key, timeout=30)
         yield Heddle(await enter(client), provider, knowledge, ids)
 
 
-async def imported(channel: grpc.aio.Channel) -> str:
+async def imported(migration: grpc.aio.Channel, assistants: grpc.aio.Channel) -> str:
     """Import everything, and return the key of somebody who may use every assistant."""
     token = TokenSigner(SECRET).token(OPERATOR)
     signed: Any = {"timeout": 60, "metadata": ((AUTHORIZATION, f"Bearer {token}"),)}
-    migrations = migration_pb2_grpc.MigrationServiceStub(channel)
+    migrations = migration_pb2_grpc.MigrationServiceStub(migration)
     async for response in migrations.ImportLamb(migration_pb2.ImportLambRequest(), **signed):
         assert response.progress.refused == 0
     wanted = account_pb2.Key(name="test", organization="org-7", scopes=["admin"])
     request = account_pb2.CreateKeyRequest(key=wanted)
-    accounts = account_pb2_grpc.AccountServiceStub(channel)
+    accounts = account_pb2_grpc.AccountServiceStub(assistants)
     return (await accounts.CreateKey(request, **signed)).secret
 
 

@@ -38,12 +38,12 @@ class Shelf(Tools):
     ends: Sequence[str] = ()
     schemas: Mapping[str, Any] = field(default_factory=dict)
     examples: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = field(default_factory=dict)
-    functions: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The functions of tools that have several, as an MCP server does."""
     deaf: Sequence[str] = ()
     """Tools that cannot be asked whether they are available."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Of results, by tool."""
+    functions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The functions of tools that have several."""
     ran: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     near: Mapping[str, float] = field(default_factory=dict)
     """The affinities of tools, told when somebody asks for them."""
@@ -81,7 +81,7 @@ class Shelf(Tools):
             reason=reason,
             function=chat_pb2.FunctionDeclaration(
                 name=function,
-                description=f"Is the {asked.name}.",
+                description=f"Is the {function}.",
                 parameters_schema_json=json.dumps(self.schemas.get(asked.name, QUERY)),
             ),
             examples=[
@@ -104,7 +104,8 @@ class Shelf(Tools):
         self, asked: tool_pb2.ToolInvocation, context: tool_pb2.RunContext
     ) -> tool_pb2.ToolEvent:
         inputs = json.loads(asked.function_call.arguments_json or "{}")
-        self.ran.append((asked.name, inputs))
+        several = asked.name in self.functions
+        self.ran.append((asked.function_call.name if several else asked.name, inputs))
         if self.outcome is not None:
             outcome = self.outcome(asked.name, inputs, context)
         else:
@@ -168,12 +169,12 @@ class Routed:
         self,
         prompt: str,
         *tools: str,
-        decider: str = "rules",
+        router: str = "rules",
         rounds: int = 0,
         **more: Any,
     ) -> "Run":
         """Return a run with these tools, or those of the matrix."""
-        asked = ask(routing(*(tools or SEARCHES), decider=decider, rounds=rounds), prompt)
+        asked = ask(routing(*(tools or SEARCHES), router=router, rounds=rounds), prompt)
         for name, value in more.items():
             setattr(asked, name, value)
         return Run(await self.bench.events(asked))
@@ -210,11 +211,11 @@ class Run:
         return "".join(event.text_delta for event in self.events)
 
 
-def routing(*tools: str, decider: str = "rules", rounds: int = 0) -> assistant_pb2.Assistant:
+def routing(*tools: str, router: str = "rules", rounds: int = 0) -> assistant_pb2.Assistant:
     mode = assistant_pb2.MODE_AGENT
     made = assistant(
         *(assistant_pb2.ToolBinding(tool=name, mode=mode) for name in tools),
-        strategy=f"agent_{decider}" if decider else "agent",
+        strategy=f"agent_{router}" if router else "agent",
     )
     made.max_tool_rounds = rounds
     return made

@@ -100,8 +100,26 @@ async def test_a_text_argument_must_be_a_part_of_the_question() -> None:
     assert not any(each.endswith("!") for each in allowed)
 
 
+async def test_a_text_argument_must_fit_its_pattern_too() -> None:
+    model = Writer(day="2026-03-14")
+    pattern = "^\\d{4}-\\d{2}-\\d{2}$"
+
+    await arguments_for(model, QUESTION, tool({"day": {**TEXT, "pattern": pattern}}))
+
+    assert model.schema["properties"] == {"day": {"enum": ["2026-03-14"]}}
+
+
+async def test_the_model_writes_a_date_in_the_format_of_the_schema() -> None:
+    day = {**TEXT, "format": "date"}
+    model = Writer(day="2026-03-14")
+
+    await arguments_for(model, QUESTION, tool({"day": day}))
+
+    assert model.schema["properties"] == {"day": day}
+
+
 async def test_constraints_and_references_of_a_schema_reach_the_model() -> None:
-    code = {**TEXT, "pattern": "^[A-Z]-\\d+$"}
+    code = {**TEXT, "pattern": "^[A-Z]-\\d+$"}  # no part of the question fits it
     definitions: Mapping[str, Any] = {"$defs": {"U": UNIT}}
     candidate = tool({"code": code, "unit": {"$ref": "#/$defs/U"}}, schema=definitions)
     model = Writer(code="A-1", unit="EUR")
@@ -145,8 +163,10 @@ async def test_the_parts_of_a_long_question_are_few(text: str) -> None:
 async def test_a_hostile_pattern_of_a_tool_ends(pattern: str) -> None:
     candidate = tool({"code": {**TEXT, "pattern": pattern}}, required=["code"])
     choice = Choice("do_it", {"code": "a" * 100 + "!"})
+    model = Writer(code="x")
     started = time.process_time()
 
+    await arguments_for(model, f"Look at {'a' * 100}b {'aa ' * 1_000}", candidate)
     with pytest.raises(UndecidedError, match=r"break the rule 'pattern' at code"):
         validated(Decision((choice,), "why", "model"), [candidate], RepeatDetector(State("x")))
 

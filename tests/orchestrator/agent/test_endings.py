@@ -50,7 +50,7 @@ def test_every_run_ends_in_exactly_one_response(data: st.DataObject, runner: Any
 
 async def _one(data: st.DataObject, agent: Any) -> None:
     rounds = data.draw(st.integers(1, 6), "rounds")
-    decider = data.draw(st.sampled_from(["rules", "native", "label", ""]), "decider")
+    router = data.draw(st.sampled_from(["rules", "native", "label", ""]), "router")
     prompt = data.draw(PROMPTS, "prompt")
     tools = data.draw(st.lists(st.sampled_from(TOOLS), unique=True), "tools")
     outcomes = data.draw(st.lists(OUTCOME, min_size=1, max_size=8), "outcomes")
@@ -81,7 +81,7 @@ async def _one(data: st.DataObject, agent: Any) -> None:
     shelf.outcome, model.decide, shelf.trigger = outcome, decide, fired
     shelf.ends = ["form_letter"]
     shelf.deaf = sorted(missing)
-    asked = ask(routing(*tools, decider=decider, rounds=rounds), prompt)
+    asked = ask(routing(*tools, router=router, rounds=rounds), prompt)
 
     run = Run(await agent.bench.events(asked))
 

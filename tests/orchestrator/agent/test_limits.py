@@ -23,7 +23,7 @@ async def test_a_tool_that_always_finds_the_same_is_asked_three_times_at_most(
     agent.shelf.finds = {FAST: [VOLTAGE]}
     agent.model.decide = always(FAST)
 
-    run = await agent.run("What is the voltage of the S-130?", decider="native", rounds=50)
+    run = await agent.run("What is the voltage of the S-130?", router="native", rounds=50)
 
     searches = [path for path in run.path if path == FAST]
     assert 1 <= len(searches) <= 3
@@ -32,15 +32,15 @@ async def test_a_tool_that_always_finds_the_same_is_asked_three_times_at_most(
     assert "nothing new" in run.decisions[-1].reason
 
 
-@pytest.mark.parametrize("decider", ["rules", "native"])
-async def test_the_same_question_is_not_asked_twice(agent: Routed, decider: str) -> None:
+@pytest.mark.parametrize("router", ["rules", "native"])
+async def test_the_same_question_is_not_asked_twice(agent: Routed, router: str) -> None:
     agent.shelf.finds = {FAST: [VOLTAGE]}
     agent.model.decide = lambda _: [(FAST, {"query": "voltage of the S-130", "limit": 3})]
     agent.shelf.schemas = {
         FAST: {"properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
     }
 
-    run = await agent.run("What is the voltage of the S-130?", FAST, decider=decider, rounds=20)
+    run = await agent.run("What is the voltage of the S-130?", FAST, router=router, rounds=20)
 
     assert len({json.dumps(inputs) for _, inputs in agent.shelf.ran}) == len(agent.shelf.ran) <= 3
     assert run.path[-1] == "text_response"
@@ -50,7 +50,7 @@ async def test_ten_failures_in_a_row_end_the_search(agent: Routed) -> None:
     agent.shelf.finds = {FAST: UnavailableError("down")}
     agent.model.decide = always(FAST)
 
-    run = await agent.run("What is the voltage?", decider="native", rounds=50)
+    run = await agent.run("What is the voltage?", router="native", rounds=50)
 
     assert len(run.outputs("error")) == 10
     assert "10 calls in a row failed" in run.decisions[-1].reason
@@ -62,10 +62,10 @@ async def test_the_cap_on_decisions_ends_the_search(agent: Routed) -> None:
     agent.shelf.outcome = lambda *_: [{"text": f"number {len(agent.shelf.ran)}"}]
     agent.model.decide = always(FAST)
 
-    run = await agent.run("What is the voltage?", decider="native", rounds=4)
+    run = await agent.run("What is the voltage?", router="native", rounds=4)
 
     assert run.path == [*[FAST] * 4, "text_response"]
-    assert run.decisions[-1].decider == "policy"
+    assert run.decisions[-1].router == "policy"
 
 
 async def test_too_much_is_summarized_once_and_the_environment_shrinks(agent: Routed) -> None:
@@ -74,7 +74,7 @@ async def test_too_much_is_summarized_once_and_the_environment_shrinks(agent: Ro
     calls = [[(FAST, {"query": "a"})], [("hybrid_search", {"query": "b"})]]
     agent.model.decide = lambda _: dict(enumerate(calls)).get(len(agent.model.decisions) - 1, [])
 
-    run = await agent.run("What is the voltage?", decider="native")
+    run = await agent.run("What is the voltage?", router="native")
 
     assert run.path == [FAST, "summarize", "hybrid_search", "text_response"]
     assert json.loads(run.decisions[1].choices[0].inputs_json) == {"max_length": 500}
@@ -109,7 +109,7 @@ async def test_a_summary_has_at_most_200_words_unless_the_model_asks_for_another
     calls: list[list[tuple[str, Any]]] = [[(FAST, {"query": "a"})], [("summarize", {})]]
     agent.model.decide = lambda _: dict(enumerate(calls)).get(len(agent.model.decisions) - 1, [])
 
-    run = await agent.run("What is the voltage?", FAST, decider="native")
+    run = await agent.run("What is the voltage?", FAST, router="native")
 
     [declared] = [e for e in agent.model.decisions[1].functions if e.name == "summarize"]
     schema = json.loads(declared.parameters_schema_json)
@@ -121,7 +121,7 @@ async def test_a_summary_has_at_most_200_words_unless_the_model_asks_for_another
 
 
 async def test_tokens_of_decisions_count_as_part_of_the_run(agent: Routed) -> None:
-    run = await agent.run("What is the voltage?", decider="native")
+    run = await agent.run("What is the voltage?", router="native")
 
     done = run.events[-1].done
     assert (done.usage.prompt_tokens, done.usage.completion_tokens) == (100, 10)
@@ -133,7 +133,7 @@ async def test_the_token_budget_ends_the_search(agent: Routed) -> None:
     agent.model.decide = always(FAST)
     agent.model.tokens = 600_000
 
-    run = await agent.run("What is the voltage?", decider="native", rounds=50)
+    run = await agent.run("What is the voltage?", router="native", rounds=50)
 
     assert run.path == [FAST, FAST, "text_response"]
     assert "tokens" in run.decisions[-1].reason

@@ -49,7 +49,7 @@ async def test_half_a_character_in_a_models_inputs_does_not_end_the_run(agent: R
     agent.shelf.finds = {FAST: [{"text": "a"}]}
     agent.model.decide = once((FAST, '{"query": "half \\ud83d"}'))
 
-    run = await agent.run("Which port does ssh use?", FAST, decider="native")
+    run = await agent.run("Which port does ssh use?", FAST, router="native")
 
     assert agent.shelf.ran[0] == (FAST, {"query": "half ?"})
     assert run.text == "Hello"
@@ -71,7 +71,7 @@ async def test_what_a_tool_is_called_with_is_told_as_json_however_long_it_is(
 ) -> None:
     agent.model.decide = once((FAST, {"query": "key sk-" + "a1" * 20 + " long" * 1_000}))
 
-    run = await agent.run("Which port does ssh use?", FAST, decider="native")
+    run = await agent.run("Which port does ssh use?", FAST, router="native")
 
     told = json.loads(run.decisions[0].choices[0].inputs_json)["query"]
     assert told.startswith("key [redacted] long")
@@ -106,12 +106,27 @@ async def test_tools_with_the_names_of_others_are_told_apart(agent: Routed) -> N
     names = (FAST, FAST, f"{FAST}_2", "summarize", "text_response")
     agent.model.decide = lambda _: []
 
-    await agent.run("Which port does ssh use?", *names, decider="native")
+    await agent.run("Which port does ssh use?", *names, router="native")
 
     [asked] = agent.model.decisions
     offered = [each.name for each in asked.functions]
     assert len(offered) == len(set(offered)) == len(names)
     assert not {"summarize", "text_response"} & set(offered)
+
+
+async def test_each_function_of_a_server_is_a_tool_of_its_own(agent: Routed) -> None:
+    agent.shelf.functions = {"mcp": ["lookup", "translate"], "other": ["lookup"]}
+    agent.shelf.outcome = lambda *_: [{"text": f"result {len(agent.shelf.ran)}"}]
+    same = {"query": "cloth"}
+    agent.model.decide = once(("mcp__lookup", same), ("translate", same), ("translate", same))
+
+    run = await agent.run("What does cloth mean?", "mcp", "other", router="native")
+
+    declared = [each.name for each in agent.model.decisions[0].functions]
+    assert declared == ["mcp__lookup", "translate", "other"]
+    assert agent.shelf.ran[:2] == [("lookup", same), ("translate", same)]
+    assert [past.tool for past in agent.shelf.trees[2].history] == ["lookup", "translate"]
+    assert "translate was already run" in run.decisions[2].rejected
 
 
 @pytest.mark.parametrize(
@@ -153,7 +168,7 @@ async def test_the_trace_tells_the_state_in_which_the_run_ended(agent: Routed) -
     )
     calls = [(FAST, {"query": "to ana@example.org"}), ("hybrid_search", {"query": "b"})]
     agent.model.decide = lambda _: calls if len(agent.model.decisions) == 1 else []
-    made = routing(FAST, "hybrid_search", decider="native")
+    made = routing(FAST, "hybrid_search", router="native")
     made.verbose = True
 
     run = Run(await agent.bench.events(ask(made, "Which port? I am ana@example.org")))

@@ -80,10 +80,10 @@ async def test_the_word_that_fits_best_beyond_what_is_liked_anyway_decides(small
     model.likes = {"library": 0.6, "weather": 0.01}
     model.fits = {"weather": 9.0}
 
-    run = await small.run(PROMPT, "library", "weather", "calendar", decider="label")
+    run = await small.run(PROMPT, "library", "weather", "calendar", router="label")
 
     assert run.path == ["weather", "text_response"]
-    assert run.decisions[0].decider == "label"
+    assert run.decisions[0].router == "label"
     assert small.shelf.ran == [("weather", {"city": "Bergen"})]
 
 
@@ -103,7 +103,7 @@ async def test_the_nearest_tool_is_chosen_and_the_model_asked_only_where_two_are
     model.fits, model.inputs = {"weather": 9.0}, '{"city": "Bergen", "query": "umbrella"}'
     small.shelf.near = near
 
-    run = await small.run(PROMPT, "library", "weather", decider="label")
+    run = await small.run(PROMPT, "library", "weather", router="label")
 
     assert run.path == [path, "text_response"]
     assert sum("logprobs" in each.options.extra_json for each in model.seen) == asked
@@ -112,9 +112,9 @@ async def test_the_nearest_tool_is_chosen_and_the_model_asked_only_where_two_are
 async def test_tools_are_compared_when_a_run_begins_and_for_the_decider_that_wants_it(
     small: Routed,
 ) -> None:
-    await small.run(PROMPT, "library", "weather", decider="label")
+    await small.run(PROMPT, "library", "weather", router="label")
     by_label = list(small.shelf.compared)
-    await small.run(PROMPT, "library", "weather", decider="rules")
+    await small.run(PROMPT, "library", "weather", router="rules")
 
     assert by_label[0]
     assert not any(by_label[1:] + small.shelf.compared[len(by_label) :])
@@ -125,7 +125,7 @@ async def test_inputs_are_asked_for_under_the_schema_of_the_chosen_tool(small: R
     assert isinstance(model, Small)
     model.fits = {"weather": 9.0}
 
-    await small.run(PROMPT, "library", "weather", decider="label")
+    await small.run(PROMPT, "library", "weather", router="label")
 
     asked = [json.loads(each.options.extra_json or "{}") for each in model.seen]
     [wanted] = [each["response_format"] for each in asked if "response_format" in each]
@@ -155,10 +155,10 @@ async def test_inputs_that_do_not_fit_are_the_rules_business(
     assert isinstance(model, Small)
     model.fits, model.inputs = {"weather": 9.0}, inputs
 
-    run = await small.run(PROMPT, "library", "weather", decider="label")
+    run = await small.run(PROMPT, "library", "weather", router="label")
 
     assert why in run.decisions[0].rejected
-    assert run.decisions[0].decider == "rules"
+    assert run.decisions[0].router == "rules"
     assert run.path[-1] == "text_response"
 
 
@@ -167,14 +167,14 @@ async def test_without_probabilities_the_rules_decide(small: Routed) -> None:
     assert isinstance(model, Small)
     model.silent = True
 
-    run = await small.run(PROMPT, "library", "weather", decider="label")
+    run = await small.run(PROMPT, "library", "weather", router="label")
 
     assert run.decisions[0].rejected == "The provider returns no log-probabilities."
 
 
 async def test_what_is_liked_anyway_is_asked_once_for_the_same_tools(small: Routed) -> None:
     for _ in range(3):
-        await small.run(PROMPT, "library", "weather", decider="label")
+        await small.run(PROMPT, "library", "weather", router="label")
 
     probes = [each for each in small.model.seen if "logprobs" in each.options.extra_json]
     assert len(probes) == 4 + 3
@@ -185,7 +185,7 @@ async def test_dspy_that_is_not_installed_is_said_and_the_rules_decide(
 ) -> None:
     monkeypatch.setattr("heddle_orchestrator.agent.routers.dspy._PACKAGE", "no_such_package")
 
-    run = await agent.run("Which port?", decider="dspy")
+    run = await agent.run("Which port?", router="dspy")
 
     assert "install heddle-orchestrator[dspy]" in run.decisions[0].rejected
     assert run.path[-1] == "text_response"

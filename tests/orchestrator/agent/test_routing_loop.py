@@ -22,7 +22,7 @@ async def test_decisions_come_before_what_they_run_and_outputs_after(agent: Rout
         *("decision", "text_delta", "output", "done"),
     ]
     [first, last] = run.decisions
-    assert (first.iteration, first.decider, first.choices[0].binding_id) == (1, "rules", FAST)
+    assert (first.iteration, first.router, first.choices[0].binding_id) == (1, "rules", FAST)
     assert json.loads(first.choices[0].inputs_json) == {"query": "Which port does ssh use?"}
     assert first.reason
     assert (last.iteration, last.choices[0].tool) == (2, "text_response")
@@ -41,8 +41,8 @@ async def test_a_whole_answer_holds_the_same_decisions_and_outputs(agent: Routed
 
 
 async def test_a_greeting_is_answered_without_a_search(agent: Routed) -> None:
-    for decider in ("rules", "native", "label", ""):
-        run = await agent.run("Hello!", decider=decider)
+    for router in ("rules", "native", "label", ""):
+        run = await agent.run("Hello!", router=router)
 
         assert run.path == ["text_response"]
         assert run.text == "Hello"
@@ -51,7 +51,7 @@ async def test_a_greeting_is_answered_without_a_search(agent: Routed) -> None:
 
 
 async def test_a_model_that_calls_nothing_answers_at_once(agent: Routed) -> None:
-    run = await agent.run("Which port does ssh use?", decider="native")
+    run = await agent.run("Which port does ssh use?", router="native")
 
     assert run.path == ["text_response"]
     assert not agent.shelf.ran
@@ -60,7 +60,7 @@ async def test_a_model_that_calls_nothing_answers_at_once(agent: Routed) -> None
 async def test_a_model_can_choose_to_answer_only_once_something_was_tried(agent: Routed) -> None:
     agent.model.decide = lambda _: [("text_response", {})]
 
-    run = await agent.run("Which port does ssh use?", decider="native")
+    run = await agent.run("Which port does ssh use?", router="native")
 
     offered = [{each.name for each in asked.functions} for asked in agent.model.decisions]
     assert ["text_response" in names for names in offered] == [False, True]
@@ -84,10 +84,10 @@ async def test_what_a_model_may_not_choose_is_never_run_and_the_rules_decide(
     agent.shelf.finds = {FAST: [{"text": "The port of ssh is 22"}]}
     agent.model.decide = lambda _: calls if len(agent.model.decisions) == 1 else []
 
-    run = await agent.run("Which port does ssh use?", FAST, decider="native")
+    run = await agent.run("Which port does ssh use?", FAST, router="native")
 
     assert complaint in run.decisions[0].rejected
-    assert run.decisions[0].decider == "rules"
+    assert run.decisions[0].router == "rules"
     assert agent.shelf.ran == [(FAST, {"query": "Which port does ssh use?"})]
 
 
@@ -95,7 +95,7 @@ async def test_the_rules_decide_where_the_model_fails(agent: Routed) -> None:
     agent.model.undecided = UnavailableError("The provider is down.")
     agent.shelf.finds = {FAST: [{"text": "The port of ssh is 22"}]}
 
-    run = await agent.run("Which port does ssh use?", FAST, decider="native")
+    run = await agent.run("Which port does ssh use?", FAST, router="native")
 
     assert run.path == [FAST, "text_response"]
     assert run.decisions[0].rejected == "The provider is down."
@@ -107,7 +107,7 @@ async def test_independent_tools_run_at_once(agent: Routed) -> None:
     agent.model.decide = lambda _: calls if len(agent.model.decisions) == 1 else []
     agent.shelf.finds = {FAST: [{"text": "a"}], "hybrid_search": [{"text": "b"}]}
 
-    run = await agent.run("Compare a and b, please", decider="native")
+    run = await agent.run("Compare a and b, please", router="native")
 
     assert run.path == [f"{FAST}+hybrid_search", "text_response"]
     assert len(agent.shelf.seen) == 1
@@ -119,7 +119,7 @@ async def test_the_next_decision_reads_what_was_found_and_said(agent: Routed) ->
     calls = [(FAST, {"query": "a"})]
     agent.model.decide = lambda _: calls if len(agent.model.decisions) == 1 else []
 
-    await agent.run("Which port does ssh use?", decider="native")
+    await agent.run("Which port does ssh use?", router="native")
 
     task = agent.model.decisions[1].messages[0].parts[0].text
     assert "THE END" in task
@@ -135,7 +135,7 @@ async def test_an_error_is_seen_by_the_next_decision_and_cleared_by_a_success(
     calls = [[(FAST, {"query": "a"})], [(FAST, {"query": "b"})]]
     agent.model.decide = lambda _: dict(enumerate(calls)).get(len(agent.model.decisions) - 1, [])
 
-    run = await agent.run("Which port does ssh use?", decider="native")
+    run = await agent.run("Which port does ssh use?", router="native")
 
     told = [asked.messages[0].parts[0].text for asked in agent.model.decisions]
     assert ["It broke. Ask again." in text for text in told] == [False, True, False]
@@ -171,7 +171,7 @@ async def test_sources_can_be_left_out(agent: Routed) -> None:
     first, last = [(FAST, {"query": "a"})], [("text_response", {"include_sources": False})]
     agent.model.decide = lambda _: first if len(agent.model.decisions) == 1 else last
 
-    run = await agent.run("What is the voltage?", FAST, decider="native")
+    run = await agent.run("What is the voltage?", FAST, router="native")
 
     assert run.response["sources"] == []
 
@@ -188,11 +188,11 @@ async def test_a_triggered_tool_runs_before_any_decision_and_once_for_a_cause(
     calls = [("c", {"query": "x"})]
     agent.model.decide = lambda _: calls if len(agent.model.decisions) == 1 else []
 
-    run = await agent.run("Which port?", "a", "b", "c", decider="native")
+    run = await agent.run("Which port?", "a", "b", "c", router="native")
 
     assert run.path == ["a+b", "c", "text_response"]
     assert agent.shelf.ran[:2] == [("a", {"query": "of a"}), ("b", {"query": "of b"})]
-    assert run.decisions[0].decider == "trigger"
+    assert run.decisions[0].router == "trigger"
 
 
 async def test_an_end_tool_of_the_assistant_ends_the_run_with_its_text(agent: Routed) -> None:
@@ -238,8 +238,8 @@ async def test_a_tool_that_can_be_asked_again_has_failed_no_longer(agent: Routed
 
 
 async def test_without_any_tool_the_model_answers(agent: Routed) -> None:
-    for decider in ("rules", "native", "label"):
-        asked = ask(routing(decider=decider), "What is the voltage?")
+    for router in ("rules", "native", "label"):
+        asked = ask(routing(router=router), "What is the voltage?")
         run = Run(await agent.bench.events(asked))
 
         assert run.path == ["text_response"]
@@ -274,19 +274,3 @@ async def test_tools_that_fill_slots_and_those_that_are_called_work_beside_the_a
     [trace] = [event.trace for event in run.events if event.HasField("trace")]
     assert [step.name for step in trace.steps] == [FAST, "model"]
     assert kinds(run.events)[-2:] == ["trace", "done"]
-
-
-async def test_each_function_of_one_binding_is_a_choice_and_none_repeats_the_other(
-    agent: Routed,
-) -> None:
-    agent.shelf.functions = {"mcp": ["now", "convert"]}
-    agent.shelf.outcome = lambda _, __, ___: [{"text": f"It is {len(agent.shelf.ran)}."}]
-    choices = [[("now", {"query": "Berlin"})], [("convert", {"query": "Berlin"})]]
-    agent.model.decide = lambda _: choices.pop(0) if choices else [("text_response", {})]
-
-    run = await agent.run("What time is it in Berlin?", "mcp", decider="native")
-
-    assert run.path == ["now", "convert", "text_response"]
-    called = [each.function_call.name for r in agent.shelf.seen for each in r.invocations]
-    assert called == ["now", "convert"]
-    assert [each.tool for each in agent.shelf.trees[-1].history] == ["mcp", "mcp"]

@@ -8,15 +8,14 @@ from typing import Any
 
 import msgspec
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOLS
 from heddle_runtime.struct_codec import from_struct
 
 from heddle_gateway.http import validation
 from heddle_gateway.http.json_text import Place
 
 FORMAT_VERSION = 2
-MOST_TOOLS = 64
 LONGEST_TIMEOUT = 86_400.0  # seconds
-MOST_ROUNDS = 50
 MODES = {"augment": pb.MODE_AUGMENT, "function": pb.MODE_FUNCTION, "agent": pb.MODE_AGENT}
 POLICIES = {
     "note": pb.FAILURE_POLICY_NOTE,
@@ -87,14 +86,14 @@ def assistant(given: dict[str, Any], place: Place) -> pb.Assistant:
         if (value := given.get(name)) is not None:
             setattr(read, name, validation.flag(value, place, name))
     if (value := given.get(_ROUNDS)) is not None:
-        read.max_tool_rounds = validation.whole(value, place, _ROUNDS, low=0, high=MOST_ROUNDS)
+        read.max_tool_rounds = validation.whole(value, place, _ROUNDS, low=0, high=MAX_TOOL_ROUNDS)
     if (able := given.get("capabilities")) is not None:
         _read_capabilities(
             read.capabilities, validation.mapping(able, place, "capabilities"), place
         )
     _read_model(read.model, validation.mapping(given.get("model"), place, "model"), place / "model")
     if (tools := given.get("tools")) is not None:
-        for index, item in enumerate(validation.items(tools, place, "tools", most=MOST_TOOLS)):
+        for index, item in enumerate(validation.items(tools, place, "tools", most=MAX_TOOLS)):
             at = place / "tools" / index
             read.tools.append(_binding(validation.mapping(item, at), at))
     return read

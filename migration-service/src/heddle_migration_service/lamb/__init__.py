@@ -1,12 +1,12 @@
-"""What a LAMB database holds, brought into Heddle's.
+"""Imports LAMB databases.
 
-`opening` reads the database without leaving a trace, `tables` tolerates every schema it ever had,
-`organizations`, `users`, `assistants`, `rubrics` and `knowledge_bases` say what becomes of a row,
-`fates` what may be kept beside what is there already, `importing` does it all in batches.
+`snapshot` reads a database without leaving a trace, `tables` tolerates every schema it ever had.
+`organizations`, `users`, `assistants`, `rubrics` and `knowledge_bases` say what Heddle stores of a
+row. `importing` sends them to the assistants service in batches.
 """
 
 from heddle_migration_service.lamb.errors import LambDatabaseError
 from heddle_migration_service.lamb.importing import LambImport
-from heddle_migration_service.lamb.organizations import UNASSIGNED, Seal
+from heddle_migration_service.lamb.organizations import UNASSIGNED
 
-__all__ = ["UNASSIGNED", "LambDatabaseError", "LambImport", "Seal"]
+__all__ = ["UNASSIGNED", "LambDatabaseError", "LambImport"]

@@ -1,20 +1,24 @@
 """LAMB's assistants, as they are: nothing is migrated here."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
-from heddle_migration_service.database.schema import assistants
-from heddle_migration_service.kept.row import DELETED_OWNER
+from heddle.assistant.v1 import rows_pb2
+
 from heddle_migration_service.lamb import publications, users
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
-from heddle_migration_service.lamb.organizations import OrganizationIds
+from heddle_migration_service.lamb.organizations import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow
 
 TABLE = "assistants"
 _DELETED = re.compile(r"_deleted_(\d{1,11})$", re.ASCII)
 _SHARES = "assistant_shares"
+DELETED_OWNER = "deleted_assistant@owi.com"
+"""Who owns deleted assistants."""
 _TEXTS = {
     "description": "description",
     "api_callback": "metadata",
@@ -32,7 +36,7 @@ _COLUMNS = (
 
 
 async def _drafts(
-    tables: LambTables, organizations: OrganizationIds, rows: Sequence[LambRow]
+    tables: LambTables, organizations: OrganizationSlugs, rows: Sequence[LambRow]
 ) -> list[Draft]:
     published = await publications.publications(tables, rows)
     keys = [key for row in rows if (key := row.whole("id")) is not None]
@@ -52,16 +56,16 @@ async def _drafts(
     return drafts
 
 
-def _draft(row: LambRow, organization: int | None) -> Draft:
+def _draft(row: LambRow, organization: str | None) -> Draft:
     owner = row.text("owner") or ""
     name = row.text("name") or f"assistant_{row.whole('id')}"
     if not row.text("name"):
         row.notes.append("It had no name.")
     values = {
-        "organization_id": organization,
+        "organization": organization,
         "name": name,
         "owner": owner,
-        "rag_top_k": row.untyped("RAG_Top_k"),
+        "rag_top_k_json": _json(row.untyped("RAG_Top_k")),
         **{ours: row.text(lambs) for lambs, ours in _TEXTS.items()},
         **times(row),
         "deleted_at": None,
@@ -85,18 +89,22 @@ async def _note_missing_owners(tables: LambTables, drafts: Sequence[Draft]) -> N
             draft.notes.append(f"Its owner {draft.values['owner'][:200]!r} is no user.")
 
 
-def _renamed(draft: Draft) -> str:
-    return f"{draft.values['name']}_{draft.id}"
+def _row(**values: Any) -> rows_pb2.AssistantRow:  # noqa: ANN401 - columns of any type
+    if "id" in values:
+        values["id"] = str(values["id"])
+    return rows_pb2.AssistantRow(**values)
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else json.dumps(value)
 
 
 ASSISTANTS = Kind(
     TABLE,
     _COLUMNS,
-    assistants,
+    "assistants",
+    _row,
+    ("name", "owner", "organization"),
     _drafts,
-    # Its name, its owner and its organisation can change, in LAMB as in Heddle.
-    known_by=assistants.c.created_at,
-    key=(assistants.c.name, assistants.c.owner, assistants.c.organization_id),
     strays=publications.strays,
-    renamed=_renamed,
 )

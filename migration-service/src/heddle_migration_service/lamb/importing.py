@@ -1,30 +1,39 @@
 """The import of a LAMB database, in batches."""
 
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
+from google.protobuf.message import Message
+from heddle.assistant.v1 import rows_pb2
 from heddle.migration.v1 import migration_pb2 as pb
-from heddle_runtime.egress import Egress
 from heddle_runtime.errors import to_status
 
-from heddle_migration_service.database.engine import Database
-from heddle_migration_service.lamb import fates, organizations
 from heddle_migration_service.lamb.assistants import ASSISTANTS
 from heddle_migration_service.lamb.errors import explained
-from heddle_migration_service.lamb.fates import Fates
 from heddle_migration_service.lamb.kinds import Draft, Kind
 from heddle_migration_service.lamb.knowledge_bases import KNOWLEDGE_BASES
-from heddle_migration_service.lamb.opening import opened
-from heddle_migration_service.lamb.organizations import OrganizationIds, Seal
+from heddle_migration_service.lamb.organizations import (
+    COLUMNS,
+    TABLE,
+    UNASSIGNED,
+    OrganizationSlugs,
+    organization_draft,
+    unassigned,
+)
 from heddle_migration_service.lamb.rubrics import RUBRICS
+from heddle_migration_service.lamb.snapshot import opened
 from heddle_migration_service.lamb.tables import LambTables, lamb_tables
 from heddle_migration_service.lamb.users import USERS
+from heddle_migration_service.row_batches import RowBatches
 
 _KINDS = (USERS, ASSISTANTS, RUBRICS, KNOWLEDGE_BASES)
-_LONGEST_NAME = 200
-_NOWHERE = 0  # an organisation's id that no organisation has
+_MAX_NAME = 200
+_MAX_BATCH_BYTES = 16 * 1024 * 1024  # half of what a message may have
+_NEW = rows_pb2.IMPORT_OUTCOME_INSERTED
+_PRESENT = rows_pb2.IMPORT_OUTCOME_PRESENT
 
 Responses = AsyncGenerator[pb.ImportLambResponse]
 
@@ -32,29 +41,23 @@ Responses = AsyncGenerator[pb.ImportLambResponse]
 class LambImport:
     """Imports one LAMB database. It may run any number of times, and several times at once."""
 
-    def __init__(
-        self, path: Path, prefix: str | None, database: Database, seal: Seal, egress: Egress
-    ) -> None:
+    def __init__(self, path: Path, prefix: str | None, batches: RowBatches) -> None:
         """Set up an import.
 
         Args:
             path: The LAMB database, live or a copy.
             prefix: What LAMB's tables are called before `assistants`. If None, that is found out.
-            database: Heddle's.
-            seal: Encrypts the secrets in an organisation's settings.
-            egress: Where organisations' servers may be.
+            batches: Where the rows go.
         """
         self._path = path.absolute()
         self._prefix = prefix
-        self._database = database
-        self._seal = seal
-        self._egress = egress
+        self._batches = batches
 
     async def run(self, *, dry_run: bool) -> Responses:
-        """Import what is not here yet, as of one moment of the LAMB database.
+        """Import what Heddle does not have yet, as of one moment of the LAMB database.
 
-        Each response is on disk, so whoever stops in between loses nothing: the next run skips
-        what is here, and never changes it, whatever was edited since.
+        What a response counts is on disk, so an interrupted import loses nothing: the next run
+        skips what is there, and never changes it, whatever was edited since.
 
         Args:
             dry_run: Count and report, write nothing.
@@ -66,80 +69,142 @@ class LambImport:
         with explained(self._path):
             async with opened(self._path) as connection:
                 tables = await lamb_tables(connection, self._path, self._prefix)
-                response, ids = await self._organizations(tables, dry_run=dry_run)
-                yield response
+                run = _Run(tables, self._batches, dry_run=dry_run)
+                yield await run.organizations()
                 for kind in _KINDS:
-                    async with aclosing(self._rows(tables, kind, ids, dry_run=dry_run)) as rows:
-                        async for response in rows:
+                    async with aclosing(run.rows(kind)) as responses:
+                        async for response in responses:
                             yield response
 
-    async def _organizations(
-        self, tables: LambTables, *, dry_run: bool
-    ) -> tuple[pb.ImportLambResponse, OrganizationIds]:
-        name, columns = organizations.TABLE, organizations.COLUMNS
-        async with aclosing(tables.batches(name, columns)) as batches:
-            rows = [row async for batch in batches for row in batch]
-        drafts = [organizations.draft(row, self._seal, self._egress) for row in rows]
-        database = self._database
-        async with database.reading() if dry_run else database.writing() as connection:
-            ids = await organizations.place(connection, drafts, dry_run=dry_run)
-        new = sum(draft.new for draft in drafts)
-        progress = pb.Progress(total=len(drafts), changed=new, unchanged=len(drafts) - new)
-        found = [
-            pb.Finding(id=str(one.lamb_id), name=one.values["slug"], notes=one.notes)
-            for one in drafts
-            if one.notes
-        ]
-        return pb.ImportLambResponse(table=name, progress=progress, findings=found), ids
 
-    async def _rows(
-        self, tables: LambTables, kind: Kind, ids: OrganizationIds, *, dry_run: bool
-    ) -> Responses:
-        progress = pb.Progress(total=await tables.count(kind.source))
-        met: set[int] = set()
+class _Run:
+    """One run of an import."""
+
+    def __init__(self, tables: LambTables, batches: RowBatches, *, dry_run: bool) -> None:
+        self._tables = tables
+        self._batches = batches
+        self._dry_run = dry_run
+        self._slugs = OrganizationSlugs()
+        self._has_unassigned = False
+
+    async def organizations(self) -> pb.ImportLambResponse:
+        """Import the organisations."""
+        async with aclosing(self._tables.batches(TABLE, COLUMNS)) as batches:
+            drafts = [organization_draft(row) async for batch in batches for row in batch]
+        self._slugs = OrganizationSlugs.of_drafts(drafts)
+        messages = [rows_pb2.OrganizationRow(**draft.values) for draft in drafts]
+        imported: list[rows_pb2.ImportedRow] = []
+        for start, end in _ranges(messages):
+            batch = rows_pb2.RowBatch(organizations=messages[start:end])
+            imported += await self._import(batch, rows_pb2.RowBatch())
+        new = sum(each.outcome == _NEW for each in imported)
+        progress = pb.Progress(total=len(drafts), changed=new, unchanged=len(drafts) - new)
+        findings = [
+            pb.Finding(id=str(draft.lamb_id), name=draft.values["slug"], notes=notes)
+            for draft, each in zip(drafts, imported, strict=True)
+            if (notes := [*draft.notes, *each.notes])
+        ]
+        return pb.ImportLambResponse(table=TABLE, progress=progress, findings=findings)
+
+    async def rows(self, kind: Kind) -> Responses:
+        """Import the rows of one table."""
+        progress = pb.Progress(total=await self._tables.count(kind.source))
         yield pb.ImportLambResponse(table=kind.source, progress=progress)
-        async with aclosing(tables.batches(kind.source, kind.columns)) as batches:
+        names: dict[str, list[Message]] = defaultdict(list)
+        async with aclosing(self._tables.batches(kind.source, kind.columns)) as batches:
             async for rows in batches:
-                drafts = await kind.drafts(tables, ids, rows)
-                done = await (self._dry(kind, drafts, met) if dry_run else self._kept(kind, drafts))
-                progress.changed += len(done.new)
-                progress.unchanged += len(done.known)
-                progress.refused += len(done.refused)
-                yield pb.ImportLambResponse(
-                    table=kind.source, progress=progress, findings=_findings(done)
-                )
-        if kind.strays and (findings := await kind.strays(tables)):
+                drafts = await kind.drafts(self._tables, self._slugs, rows)
+                findings = await self._import_drafts(kind, drafts, progress, names)
+                yield pb.ImportLambResponse(table=kind.source, progress=progress, findings=findings)
+        if kind.strays and (findings := await kind.strays(self._tables)):
             yield pb.ImportLambResponse(table=kind.source, progress=progress, findings=findings)
 
-    async def _kept(self, kind: Kind, drafts: Sequence[Draft]) -> Fates:
-        async with self._database.writing() as connection:
-            if any(draft.values["organization_id"] is None for draft in drafts):
-                _assign(drafts, await organizations.unassigned(connection, int(time.time())))
-            return await fates.keep(connection, kind, drafts)
+    async def _import_drafts(
+        self,
+        kind: Kind,
+        drafts: Sequence[Draft],
+        progress: pb.Progress,
+        names: dict[str, list[Message]],
+    ) -> list[pb.Finding]:
+        """Import a batch of LAMB's rows and count them; return the findings.
 
-    async def _dry(self, kind: Kind, drafts: Sequence[Draft], met: set[int]) -> Fates:
-        async with self._database.reading() as connection:
-            _assign(drafts, await organizations.find_unassigned(connection) or _NOWHERE)
-            there = await fates.present(connection, kind, drafts)
-        met |= there.keys
-        there.keys = met
-        return fates.decide(kind, drafts, there)
+        Args:
+            kind: Their table.
+            drafts: What Heddle would store of them.
+            progress: Is counted up.
+            names: Of a dry run, the keys of the rows before them, by their names.
+        """
+        await self._assign_organizations(drafts)
+        sent = [draft for draft in drafts if draft.error is None]
+        messages = [kind.message(**draft.values) for draft in sent]
+        findings = [_refusal(draft) for draft in drafts if draft.error]
+        progress.refused += len(findings)
+        for start, end in _ranges(messages):
+            batch = kind.batch(messages[start:end])
+            earlier = _earlier(kind, sent[start:end], names)
+            imported = await self._import(batch, earlier)
+            for draft, each in zip(sent[start:end], imported, strict=True):
+                if each.outcome == _PRESENT:
+                    progress.unchanged += 1
+                    continue
+                if each.outcome == _NEW:
+                    progress.changed += 1
+                    if self._dry_run:
+                        name = each.renamed_to or draft.values[kind.key[0]]
+                        names[name].append(kind.key_row(draft.values, name))
+                else:
+                    progress.refused += 1
+                notes = [*draft.notes, *each.notes]
+                if notes or each.HasField("error"):
+                    error = each.error if each.HasField("error") else None
+                    findings.append(_finding(draft, notes=notes, error=error))
+        return findings
+
+    async def _import(
+        self, batch: rows_pb2.RowBatch, earlier: rows_pb2.RowBatch
+    ) -> Sequence[rows_pb2.ImportedRow]:
+        return await self._batches.import_rows(batch, earlier, dry_run=self._dry_run)
+
+    async def _assign_organizations(self, drafts: Sequence[Draft]) -> None:
+        missing = [draft for draft in drafts if draft.values["organization"] is None]
+        for draft in missing:
+            draft.values["organization"] = UNASSIGNED
+        if missing and not (self._has_unassigned or self._dry_run):
+            organization = rows_pb2.RowBatch(organizations=[unassigned(int(time.time()))])
+            await self._import(organization, rows_pb2.RowBatch())
+            self._has_unassigned = True
 
 
-def _assign(drafts: Iterable[Draft], organization: int) -> None:
-    for draft in drafts:
-        if draft.values["organization_id"] is None:
-            draft.values["organization_id"] = organization
+def _ranges(messages: Sequence[Message]) -> list[tuple[int, int]]:
+    """Return where the parts of a batch begin and end that fit a request each."""
+    ranges: list[tuple[int, int]] = []
+    start = size = 0
+    for index, message in enumerate(messages):
+        size += message.ByteSize()
+        if size > _MAX_BATCH_BYTES and index > start:
+            ranges.append((start, index))
+            start, size = index, message.ByteSize()
+    if messages:
+        ranges.append((start, len(messages)))
+    return ranges
 
 
-def _findings(done: Fates) -> list[pb.Finding]:
-    return [
-        pb.Finding(
-            id=str(draft.id),
-            name=draft.name[:_LONGEST_NAME],
-            notes=draft.notes,
-            error=to_status(draft.error) if draft.error else None,
-        )
-        for draft in (*done.new, *done.refused)
-        if draft.notes or draft.error
-    ]
+def _earlier(
+    kind: Kind, drafts: Sequence[Draft], names: dict[str, list[Message]]
+) -> rows_pb2.RowBatch:
+    """Return the rows before `drafts` that have one of their names, or of their new names."""
+    if not names:
+        return rows_pb2.RowBatch()
+    plain = [draft.values[kind.key[0]] for draft in drafts]
+    numbered = [f"{draft.values[kind.key[0]]}_{draft.id}" for draft in drafts]
+    found = [row for name in dict.fromkeys([*plain, *numbered]) for row in names.get(name, ())]
+    return kind.batch(found)
+
+
+def _refusal(draft: Draft) -> pb.Finding:
+    error = to_status(draft.error) if draft.error else None
+    return _finding(draft, notes=draft.notes, error=error)
+
+
+def _finding(draft: Draft, **members: object) -> pb.Finding:
+    return pb.Finding(id=str(draft.id), name=draft.name[:_MAX_NAME], **members)  # type: ignore[arg-type] # notes and error

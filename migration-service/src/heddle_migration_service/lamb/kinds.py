@@ -1,14 +1,15 @@
-"""What there is to say about each kind of row that is imported."""
+"""What is imported of each of LAMB's tables."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from google.protobuf.message import Message
+from heddle.assistant.v1 import rows_pb2
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_runtime.errors import HeddleError, InvalidRequestError
-from sqlalchemy import Column, Table
 
-from heddle_migration_service.lamb.organizations import OrganizationIds
+from heddle_migration_service.lamb.organizations import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow
 
@@ -17,23 +18,23 @@ _LARGEST_ID = 2**63 - 1
 
 @dataclass(slots=True)
 class Draft:
-    """A row as Heddle would keep it."""
+    """A row as Heddle would store it."""
 
     id: int
     name: str
     values: dict[str, Any]
-    """By the names of Heddle's columns. `organization_id` is None for `UNASSIGNED`."""
+    """By the names of the fields of the message."""
     notes: list[str] = field(default_factory=list)
     """What a person should look at."""
     error: HeddleError | None = None
-    """Why it is not kept."""
+    """Why it is not imported."""
 
     def refuse(self, message: str) -> None:
-        """Say why it is not kept."""
+        """Set why it is not imported."""
         self.error = InvalidRequestError(message)
 
 
-Drafts = Callable[[LambTables, OrganizationIds, Sequence[LambRow]], Awaitable[list[Draft]]]
+Drafts = Callable[[LambTables, OrganizationSlugs, Sequence[LambRow]], Awaitable[list[Draft]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +45,32 @@ class Kind:
     """LAMB's name of the table, without its prefix."""
     columns: Sequence[str]
     """What is read of it, besides the id."""
-    table: Table
-    """Heddle's table."""
+    field: str
+    """The field of `RowBatch` that its rows are sent in."""
+    message: Callable[..., Message]
+    """The type of a row."""
+    key: Sequence[str]
+    """What no two rows may share besides the id; the first of them is the name."""
     drafts: Drafts
-    """Says what Heddle would keep of some rows."""
-    known_by: Column[Any]
-    """Tells a row that was imported before from another one of its id: no edit changes it."""
-    key: Sequence[Column[Any]]
-    """What no two rows may share besides the id; the first of them may be changed for that."""
+    """Returns what Heddle would store of some rows."""
     strays: Callable[[LambTables], Awaitable[list[pb.Finding]]] | None = None
-    """Tells of rows of other tables that belong to rows which are not there."""
-    renamed: Callable[[Draft], str] | None = None
-    """Returns what the first of `key` is if the key is taken. Without, the row is refused."""
+    """Reports rows of other tables that belong to rows which do not exist."""
+
+    def batch(self, rows: Sequence[Message]) -> rows_pb2.RowBatch:
+        """Return what rows are sent in."""
+        batch = rows_pb2.RowBatch()
+        getattr(batch, self.field).extend(rows)
+        return batch
+
+    def key_row(self, values: Mapping[str, Any], name: str) -> Message:
+        """Return a row that has only its key, with the name that it got."""
+        return self.message(
+            **{**{column: values[column] for column in self.key}, self.key[0]: name}
+        )
 
 
 def drafted(row: LambRow, name: str | None, values: dict[str, Any]) -> Draft:
-    """Return the draft of a row; refused if it has no id that Heddle could keep."""
+    """Return the draft of a row; refused if it has no id that Heddle could store."""
     identifier = row.whole("id")
     if identifier is not None and 0 < identifier <= _LARGEST_ID:
         return Draft(identifier, name or "", {"id": identifier, **values}, row.notes)
@@ -69,7 +80,7 @@ def drafted(row: LambRow, name: str | None, values: dict[str, Any]) -> Draft:
 
 
 def times(row: LambRow) -> dict[str, int]:
-    """Return when a row was made and changed; 0 is kept for a time that nobody knows."""
+    """Return when a row was created and changed; an unknown time becomes 0."""
     created_at = row.seconds("created_at")
     if created_at is None:
         row.notes.append("When it was made is not known.")

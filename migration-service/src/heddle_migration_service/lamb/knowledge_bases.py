@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from heddle_migration_service.conversion import MalformedMetadataError, parse
-from heddle_migration_service.conversion.reading_tools import text
-from heddle_migration_service.database.schema import knowledge_bases
+from heddle.assistant.v1 import rows_pb2
+from heddle_conversion import MalformedMetadataError, parse
+from heddle_conversion.contract_tools import text
+
 from heddle_migration_service.lamb import users
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
-from heddle_migration_service.lamb.organizations import OrganizationIds
+from heddle_migration_service.lamb.organizations import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import UNREADABLE, LambRow
 
@@ -19,7 +20,7 @@ _COLUMNS = (
 
 
 async def _drafts(
-    tables: LambTables, organizations: OrganizationIds, rows: Sequence[LambRow]
+    tables: LambTables, organizations: OrganizationSlugs, rows: Sequence[LambRow]
 ) -> list[Draft]:
     keys = {key for row in rows if (key := row.whole("owner_user_id")) is not None}
     found = await tables.matching(users.TABLE, "id", keys, ("user_email",))
@@ -27,14 +28,14 @@ async def _drafts(
     return [_draft(row, organizations.of(row), owners) for row in rows]
 
 
-def _draft(row: LambRow, organization: int | None, owners: Mapping[int | None, str]) -> Draft:
+def _draft(row: LambRow, organization: str | None, owners: Mapping[int | None, str]) -> Draft:
     kb_id = row.text("kb_id") or ""
     name = row.text("kb_name") or kb_id
     owner = owners.get(row.whole("owner_user_id"), "")
     if not owner:
         row.notes.append("Its owner is no user.")
     values = {
-        "organization_id": organization,
+        "organization": organization,
         "kb_id": kb_id,
         "owner_email": owner,
         "name": name,
@@ -60,10 +61,5 @@ def _description(row: LambRow) -> str | None:
 
 
 KNOWLEDGE_BASES = Kind(
-    TABLE,
-    _COLUMNS,
-    knowledge_bases,
-    _drafts,
-    known_by=knowledge_bases.c.kb_id,
-    key=(knowledge_bases.c.kb_id,),
+    TABLE, _COLUMNS, "knowledge_bases", rows_pb2.KnowledgeBaseRow, ("kb_id",), _drafts
 )

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from heddle_migration_service.database.schema import rubrics
+from heddle.assistant.v1 import rows_pb2
+
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
-from heddle_migration_service.lamb.organizations import OrganizationIds
+from heddle_migration_service.lamb.organizations import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow
 
@@ -16,16 +17,16 @@ _COLUMNS = (
 
 
 async def _drafts(
-    _: LambTables, organizations: OrganizationIds, rows: Sequence[LambRow]
+    _: LambTables, organizations: OrganizationSlugs, rows: Sequence[LambRow]
 ) -> list[Draft]:
     return [_draft(row, organizations.of(row)) for row in rows]
 
 
-def _draft(row: LambRow, organization: int | None) -> Draft:
+def _draft(row: LambRow, organization: str | None) -> Draft:
     rubric_id = row.text("rubric_id") or ""
     title = row.text("title") or rubric_id
     values = {
-        "organization_id": organization,
+        "organization": organization,
         "rubric_id": rubric_id,
         "owner_email": row.text("owner_email") or "",
         "title": title,
@@ -42,11 +43,4 @@ def _draft(row: LambRow, organization: int | None) -> Draft:
     return draft
 
 
-RUBRICS = Kind(
-    TABLE,
-    _COLUMNS,
-    rubrics,
-    _drafts,
-    known_by=rubrics.c.rubric_id,
-    key=(rubrics.c.rubric_id,),
-)
+RUBRICS = Kind(TABLE, _COLUMNS, "rubrics", rows_pb2.RubricRow, ("rubric_id",), _drafts)

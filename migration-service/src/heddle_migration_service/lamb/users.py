@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from heddle_migration_service.database.schema import users
+from heddle.assistant.v1 import rows_pb2
+
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
-from heddle_migration_service.lamb.organizations import OrganizationIds
+from heddle_migration_service.lamb.organizations import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow
 
@@ -19,7 +20,7 @@ _Roles = frozenset[tuple[int | None, int | None]]
 
 
 async def _drafts(
-    tables: LambTables, organizations: OrganizationIds, rows: Sequence[LambRow]
+    tables: LambTables, organizations: OrganizationSlugs, rows: Sequence[LambRow]
 ) -> list[Draft]:
     keys = [key for row in rows if (key := row.whole("id")) is not None]
     found = await tables.matching(_ROLES, "user_id", keys, ("organization_id", "role"))
@@ -31,7 +32,7 @@ async def _drafts(
     return [_draft(row, organizations, administrators) for row in rows]
 
 
-def _draft(row: LambRow, organizations: OrganizationIds, administrators: _Roles) -> Draft:
+def _draft(row: LambRow, organizations: OrganizationSlugs, administrators: _Roles) -> Draft:
     email = row.text("user_email") or ""
     organization = organizations.of(row)
     role = "member" if row.text("user_type") == "end_user" else "creator"
@@ -39,7 +40,7 @@ def _draft(row: LambRow, organizations: OrganizationIds, administrators: _Roles)
     if organization and (row.whole("id"), row.whole("organization_id")) in administrators:
         role = "admin"
     values = {
-        "organization_id": organization,
+        "organization": organization,
         "email": email,
         "name": row.text("user_name") or "",
         "role": role,
@@ -52,4 +53,4 @@ def _draft(row: LambRow, organizations: OrganizationIds, administrators: _Roles)
     return draft
 
 
-USERS = Kind(TABLE, _COLUMNS, users, _drafts, known_by=users.c.email, key=(users.c.email,))
+USERS = Kind(TABLE, _COLUMNS, "users", rows_pb2.UserRow, ("email",), _drafts)

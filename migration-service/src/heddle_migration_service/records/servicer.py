@@ -1,108 +1,131 @@
 """`heddle.migration.v1.RecordService`."""
 
-from functools import partial
-from typing import Any
+import asyncio
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
+import grpc
+from heddle.assistant.v1 import rows_pb2
 from heddle.migration.v1 import record_pb2 as pb
 from heddle.migration.v1 import record_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import caller
-from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.paging import page_size, write_token
+from heddle_conversion import dump, legacy_edit, legacy_new, parse
+from heddle_runtime.call_metadata import call_options
+from heddle_runtime.errors import ConflictError, HeddleError, Violation, from_rpc
 from heddle_runtime.server_interceptor import Context
-from sqlalchemy import and_
 
-from heddle_migration_service.access import changeable, may_use
-from heddle_migration_service.assistants.catalog import Catalog
-from heddle_migration_service.conversion import legacy_edit, legacy_new
-from heddle_migration_service.kept.migrating import Stored
-from heddle_migration_service.kept.paging import fitting, row_before
-from heddle_migration_service.kept.reader import Reader
-from heddle_migration_service.kept.rows import Rows
-from heddle_migration_service.kept.writer import Columns, Writer, no_assistant
+from heddle_migration_service.batch_jobs.migrate import legacy_columns
 from heddle_migration_service.records.view import (
+    changed_columns,
     columns_of_request,
-    legacy_of_request,
     metadata_of_request,
-    record_of_kept,
     record_of_row,
-    record_of_stored,
     wrong_metadata,
 )
-from heddle_migration_service.texts import require_name
+
+if TYPE_CHECKING:
+    from heddle.assistant.v1.rows_pb2_grpc import RowServiceAsyncStub
+
+_MAX_TRIES = 50
+_MAX_PAUSE_SECONDS = 0.02
 
 
 class RecordServicer(pb_grpc.RecordServiceServicer):
-    """Translates between LAMB's view and what keeps assistants."""
+    """Translates between LAMB's form of an assistant and the rows of the assistants service."""
 
-    def __init__(self, catalog: Catalog, rows: Rows, reader: Reader, writer: Writer) -> None:
-        self._catalog = catalog
+    def __init__(self, rows: "RowServiceAsyncStub") -> None:
         self._rows = rows
-        self._reader = reader
-        self._writer = writer
 
     async def GetRecord(
         self, request: pb.GetRecordRequest, context: Context
     ) -> pb.GetRecordResponse:
-        """Return one record. A forbidden one is answered like a missing one."""
-        identity = caller().identity
-        if kept := await self._catalog.in_folder(request.id):
-            if may_use(identity, kept):
-                return pb.GetRecordResponse(record=record_of_kept(kept), etag=kept.etag)
-        elif stored := await self._reader.stored(request.id, partial(may_use, identity)):
-            return pb.GetRecordResponse(record=record_of_stored(stored), etag=stored.row.etag)
-        raise no_assistant(request.id)
+        """Return one record. A forbidden one gets the same answer as a missing one."""
+        row_request = rows_pb2.GetRowRequest(id=request.id)
+        response = await self._rows.GetRow(row_request, **call_options(context))
+        return pb.GetRecordResponse(record=record_of_row(response.row), etag=response.etag)
 
     async def ListRecords(
         self, request: pb.ListRecordsRequest, context: Context
     ) -> pb.ListRecordsResponse:
-        """List records, as they are kept."""
-        size = page_size(request.page_size, default=100, maximum=1000)
-        after = row_before(request.page_token)
-        if request.skip < 0:
-            violation = Violation("skip", "must not be negative")
-            raise InvalidRequestError("The request is not valid.", [violation])
-        where = and_(await self._catalog.in_sight(), changeable(caller().identity))
-        rows = await self._rows.after(after, size + 1, where, skip=request.skip)
-        found = fitting(map(record_of_row, rows[:size]))
+        """List records in the format that they are stored in."""
+        row_request = rows_pb2.ListRowsRequest(
+            page_size=request.page_size, page_token=request.page_token, skip=request.skip
+        )
+        response = await self._rows.ListRows(row_request, **call_options(context))
         return pb.ListRecordsResponse(
-            records=found,
-            next_page_token=write_token(found[-1].id) if len(found) < len(rows) else "",
-            total_size=await self._rows.count(where),
+            records=map(record_of_row, response.rows),
+            next_page_token=response.next_page_token,
+            total_size=response.total_size,
         )
 
     async def CreateRecord(
         self, request: pb.CreateRecordRequest, context: Context
     ) -> pb.CreateRecordResponse:
-        """Keep a new assistant."""
-        identity, record = caller().identity, request.record
-        require_name(record.name, "record.name")
-        columns = columns_of_request(record)
-        body = metadata_of_request(record)
+        """Create an assistant."""
+        row = columns_of_request(request.record)
+        row.owner = request.record.owner
         with wrong_metadata():
-            document = legacy_new(body, legacy_of_request(columns))
-        await self._catalog.refuse_name(record.name, identity)
-        stored = await self._writer.insert(document, columns, identity, await self._catalog.taken())
-        return pb.CreateRecordResponse(record=record_of_stored(stored), etag=stored.row.etag)
+            document = legacy_new(metadata_of_request(request.record), legacy_columns(row))
+        row.metadata = dump(document)
+        with _errors_about_records():
+            response = await self._rows.CreateRow(
+                rows_pb2.CreateRowRequest(row=row), **call_options(context)
+            )
+        return pb.CreateRecordResponse(record=record_of_row(response.row), etag=response.etag)
 
     async def UpdateRecord(
         self, request: pb.UpdateRecordRequest, context: Context
     ) -> pb.UpdateRecordResponse:
-        """Change what the request sets."""
-        identity, record = caller().identity, request.record
-        await self._catalog.refuse_folder(request.id, identity)
-        body = metadata_of_request(record)
-        check_name = await self._catalog.name_check(identity)
+        """Change what the request sets, again if the assistant changes at the same time."""
+        for _ in range(_MAX_TRIES):
+            try:
+                with _errors_about_records():
+                    return await self._update(request, context)
+            except ConflictError:
+                if request.etag:
+                    raise
+            await asyncio.sleep(random.uniform(0, _MAX_PAUSE_SECONDS))  # noqa: S311 - no secret
+        message = f"The assistant {request.id!r} changes all the time. Try again."
+        raise ConflictError(message, assistant=request.id)
 
-        def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
-            columns = columns_of_request(record, stored)
-            if columns.get("name", stored.row.name) != stored.row.name:
-                require_name(record.name, "record.name")
-                check_name(record.name)
-            with wrong_metadata():
-                document = legacy_edit(
-                    stored.document, stored.row.legacy, body, legacy_of_request(columns)
-                )
-            return document, columns
+    async def _update(
+        self, request: pb.UpdateRecordRequest, context: Context
+    ) -> pb.UpdateRecordResponse:
+        row_request = rows_pb2.GetRowRequest(id=request.id, to_change=True)
+        before = await self._rows.GetRow(row_request, **call_options(context))
+        stored = parse(before.row.metadata)
+        row = changed_columns(columns_of_request(request.record), before.row, stored)
+        row.id = request.id
+        with wrong_metadata():
+            document = legacy_edit(
+                stored,
+                legacy_columns(before.row),
+                metadata_of_request(request.record),
+                legacy_columns(row),
+            )
+        row.metadata = dump(document)
+        update = rows_pb2.UpdateRowRequest(row=row, etag=request.etag or before.etag)
+        response = await self._rows.UpdateRow(update, **call_options(context))
+        return pb.UpdateRecordResponse(record=record_of_row(response.row), etag=response.etag)
 
-        stored = await self._writer.edit(request.id, identity, request.etag, edit)
-        return pb.UpdateRecordResponse(record=record_of_stored(stored), etag=stored.row.etag)
+
+@contextmanager
+def _errors_about_records() -> Iterator[None]:
+    """Let errors of the assistants service name the fields of the caller's request."""
+    try:
+        yield
+    except grpc.aio.AioRpcError as rpc_error:
+        error = from_rpc(rpc_error)
+        if any(each.field.startswith("row.") for each in error.violations):
+            violations = [
+                Violation(f"record.{each.field.removeprefix('row.')}", each.description)
+                for each in error.violations
+            ]
+            error = _with_violations(error, violations)
+        raise error from rpc_error
+
+
+def _with_violations(error: HeddleError, violations: list[Violation]) -> HeddleError:
+    kind = type(error)
+    return kind(error.message, violations, retry_after=error.retry_after, **error.metadata)

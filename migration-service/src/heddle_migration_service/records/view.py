@@ -1,10 +1,21 @@
-"""Rows as records, and what a record says of a row."""
+"""Rows as records, and records of requests as rows."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from google.protobuf.timestamp_pb2 import Timestamp
+from heddle.assistant.v1 import rows_pb2
 from heddle.migration.v1 import record_pb2 as pb
+from heddle_conversion import (
+    dump,
+    legacy_columns,
+    legacy_view,
+    newest,
+    parse,
+    version_of,
+)
 from heddle_runtime.errors import (
     InvalidRequestError,
     MalformedAssistantError,
@@ -12,62 +23,43 @@ from heddle_runtime.errors import (
     Violation,
 )
 
-from heddle_migration_service.conversion import (
-    LegacyColumns,
-    dump,
-    from_contract,
-    legacy_columns,
-    legacy_view,
-    newest,
-    parse,
-    version_of,
+from heddle_migration_service.batch_jobs.migrate import legacy_columns as columns_of_row
+
+_COLUMNS = (
+    *("name", "description", "system_prompt", "prompt_template", "rag_collections"),
+    *("rag_endpoint", "pre_retrieval_endpoint", "post_retrieval_endpoint"),
 )
-from heddle_migration_service.kept.migrating import Stored
-from heddle_migration_service.kept.row import Row, timestamp
-from heddle_migration_service.store import Kept
-from heddle_migration_service.texts import NO_USER, may_be_user, refuse_nul
-
-_COLUMNS = ("name", "description", "system_prompt", "prompt_template", "rag_collections")
-_ENDPOINTS = ("rag_endpoint", "pre_retrieval_endpoint", "post_retrieval_endpoint")
+_SHARED = ("id", "organization", "owner", "published", *_COLUMNS)
+_GROUP = ("group_id", "group_name", "oauth_consumer_name")
+_LAST_SECOND = 253_402_300_799  # of the year 9999; timestamps end there
+_MAX_DIGITS = 18
 
 
-def record_of_stored(stored: Stored) -> pb.Record:
-    """Return an assistant with the keys of both formats."""
-    columns = legacy_columns(stored.document, stored.row.legacy)
-    return _record(stored.row, dump(legacy_view(stored.document)), columns)
-
-
-def record_of_row(row: Row) -> pb.Record:
-    """Return an assistant in the format that it is kept in, whatever that is."""
+def record_of_row(row: rows_pb2.AssistantRow) -> pb.Record:
+    """Return a row as a record: with the keys of both formats if it is of the newest one."""
+    present = {field.name for field, _ in row.ListFields()}
+    record = pb.Record(
+        **{name: getattr(row, name) for name in _SHARED if name in present},
+        **{name: getattr(row, name) for name in _GROUP},
+        create_time=_timestamp(row.created_at),
+        update_time=_timestamp(row.updated_at),
+        publish_time=_timestamp(row.published_at),
+    )
+    columns = columns_of_row(row)
+    if "metadata" in present:
+        record.metadata_json = row.metadata
     try:
         document = parse(row.metadata)
-        known = version_of(document) == newest()
+        if version_of(document) == newest():
+            record.metadata_json = dump(legacy_view(document))
+            columns = legacy_columns(document, columns)
     except MalformedAssistantError:
-        document, known = {}, False
-    if known:
-        return record_of_stored(Stored(row, document))
-    return _record(row, row.metadata, row.legacy)
-
-
-def record_of_kept(kept: Kept) -> pb.Record:
-    """Return an assistant of the folder."""
-    found = kept.assistant
-    document = from_contract(found)
-    columns = legacy_columns(document, LegacyColumns())
-    return pb.Record(
-        id=found.id,
-        name=found.name,
-        description=found.description,
-        owner=found.owner,
-        organization=found.organization,
-        system_prompt=found.system_prompt,
-        prompt_template=found.prompt_template,
-        metadata_json=dump(legacy_view(document)),
-        rag_top_k=_text(columns.top_k),
-        rag_collections=columns.collections,
-        published=kept.published,
-        create_time=found.create_time,
-    )
+        pass
+    if columns.top_k is not None:
+        record.rag_top_k = str(columns.top_k)
+    if columns.collections is not None:
+        record.rag_collections = columns.collections
+    return record
 
 
 def metadata_of_request(record: pb.Record) -> dict[str, Any] | None:
@@ -82,42 +74,44 @@ def metadata_of_request(record: pb.Record) -> dict[str, Any] | None:
         return parse(record.metadata_json)
 
 
-def columns_of_request(record: pb.Record, stored: Stored | None = None) -> dict[str, Any]:
-    """Return the columns that a request tells; `stored` is what is kept, if anything is.
+def columns_of_request(record: pb.Record) -> rows_pb2.AssistantRow:
+    """Return the columns that a request sets, without the owner and the metadata."""
+    present = {field.name for field, _ in record.ListFields()}
+    row = rows_pb2.AssistantRow(
+        **{name: getattr(record, name) for name in _COLUMNS if name in present}
+    )
+    if "rag_top_k" in present:
+        row.rag_top_k_json = json.dumps(_number(record.rag_top_k))
+    return row
 
-    Only what is new gets an owner, whom an edit leaves as he is.
 
-    A column that comes back as it was shown is not told: what was shown is what the tool says by
-    now, and the column stays what it was before the migration.
+def changed_columns(
+    columns: rows_pb2.AssistantRow, stored: rows_pb2.AssistantRow, document: dict[str, Any]
+) -> rows_pb2.AssistantRow:
+    """Return the columns of a request without those that come back as they were shown.
 
-    Raises:
-        InvalidRequestError: One cannot be kept.
+    What is shown is what the tool of the newest format says. The column itself stays what it was
+    before the migration.
+
+    Args:
+        columns: Of the request.
+        stored: What is stored.
+        document: The stored metadata, of the newest format.
     """
-    told = {field.name: value for field, value in record.ListFields()}
-    if stored is not None:
-        shown = legacy_columns(stored.document, stored.row.legacy)
-        as_shown = {"rag_top_k": _text(shown.top_k), "rag_collections": shown.collections}
-        told = {name: value for name, value in told.items() if as_shown.get(name) != value}
-    columns = {name: told[name] for name in (*_COLUMNS, *_ENDPOINTS) if name in told}
-    if stored is None:
-        columns["owner"] = record.owner
-        if not may_be_user(record.owner):
-            violation = Violation("record.owner", NO_USER)
-            raise InvalidRequestError("The record is not valid.", [violation])
-    if "rag_top_k" in told:
-        columns["rag_top_k"] = _number(record.rag_top_k)
-    refuse_nul(columns, "record.")
-    return columns
-
-
-def legacy_of_request(columns: dict[str, Any]) -> LegacyColumns:
-    """Return the columns that told a part of the configuration before version 2."""
-    return LegacyColumns(columns.get("rag_top_k"), columns.get("rag_collections"))
+    shown = legacy_columns(document, columns_of_row(stored))
+    changed = rows_pb2.AssistantRow()
+    changed.CopyFrom(columns)
+    sent = columns_of_row(columns)
+    if sent.collections == shown.collections:
+        changed.ClearField("rag_collections")
+    if sent.top_k is not None and shown.top_k is not None and str(sent.top_k) == str(shown.top_k):
+        changed.ClearField("rag_top_k_json")
+    return changed
 
 
 @contextmanager
 def wrong_metadata() -> Iterator[None]:
-    """Tell callers what is wrong with the metadata that they sent."""
+    """Turn errors about metadata into errors about the request."""
     try:
         yield
     except (MalformedAssistantError, NewerFormatError) as error:
@@ -126,37 +120,12 @@ def wrong_metadata() -> Iterator[None]:
         raise InvalidRequestError(f"The metadata {what}.", [violation]) from None
 
 
-def _record(row: Row, metadata: str | None, columns: LegacyColumns) -> pb.Record:
-    return pb.Record(
-        id=str(row.id),
-        name=row.name,
-        description=row.description,
-        owner=row.owner,
-        organization=row.organization,
-        system_prompt=row.system_prompt,
-        prompt_template=row.prompt_template,
-        metadata_json=metadata,
-        rag_top_k=_text(columns.top_k),
-        rag_collections=columns.collections,
-        rag_endpoint=row.rag_endpoint,
-        pre_retrieval_endpoint=row.pre_retrieval_endpoint,
-        post_retrieval_endpoint=row.post_retrieval_endpoint,
-        published=row.published,
-        group_id=row.group_id or "",
-        group_name=row.group_name or "",
-        oauth_consumer_name=row.oauth_consumer_name or "",
-        create_time=timestamp(row.created_at),
-        update_time=timestamp(row.updated_at),
-        publish_time=timestamp(row.published_at),
-    )
+def _timestamp(seconds: int) -> Timestamp | None:
+    return Timestamp(seconds=seconds) if 0 < seconds <= _LAST_SECOND else None
 
 
-def _text(top_k: object) -> str | None:
-    return None if top_k is None else str(top_k)
-
-
-def _number(told: str) -> int | str:
+def _number(text: str) -> int | str:
     """Return the whole number that a text is, if it is one and no more."""
-    digits = told.removeprefix("-")
-    is_number = digits.isascii() and digits.isdecimal() and len(digits) < len("9" * 19)
-    return int(told) if is_number and str(int(told)) == told else told
+    digits = text.removeprefix("-")
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS
+    return int(text) if is_number and str(int(text)) == text else text

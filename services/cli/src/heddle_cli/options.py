@@ -7,7 +7,8 @@ import typer
 TOOLS = "127.0.0.1:9102"
 ORCHESTRATOR = "127.0.0.1:9101"
 CONNECTOR = "127.0.0.1:9103"
-MIGRATION = "127.0.0.1:9104"
+ASSISTANTS = "127.0.0.1:9104"
+MIGRATION = "127.0.0.1:9106"
 
 ToolsAddress = Annotated[
     str,
@@ -29,12 +30,20 @@ ConnectorAddress = Annotated[
         "--connector-address", envvar="HEDDLE_CONNECTOR_ADDRESS", help="Where the connector is."
     ),
 ]
+AssistantsAddress = Annotated[
+    str,
+    typer.Option(
+        "--assistants-address",
+        envvar="HEDDLE_ASSISTANTS_ADDRESS",
+        help="Where the assistants service is.",
+    ),
+]
 MigrationAddress = Annotated[
     str,
     typer.Option(
         "--migration-address",
         envvar="HEDDLE_MIGRATION_ADDRESS",
-        help="Where the migration service is, which keeps the assistants.",
+        help="Where the migration service is.",
     ),
 ]
 CollectionName = Annotated[str, typer.Option("--collection", help="The collection's name.")]

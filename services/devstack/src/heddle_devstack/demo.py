@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx
 import uvloop
+from heddle_assistants.app import AssistantsSettings
 from heddle_connector.app import ConnectorSettings
 from heddle_gateway.app import GatewaySettings
 from heddle_gateway.http.server import serving
@@ -48,9 +49,10 @@ async def main() -> int:
         tools=ToolsSettings(listen=ANY_PORT, drain_wait=0),
         orchestrator=OrchestratorSettings(listen=ANY_PORT, drain_wait=0),
         connector=ConnectorSettings(listen=ANY_PORT, drain_wait=0),
-        migration=MigrationSettings(
+        assistants=AssistantsSettings(
             listen=ANY_PORT, assistants_dir=Path("examples/assistants"), drain_wait=0
         ),
+        migration=MigrationSettings(listen=ANY_PORT, drain_wait=0),
     )
     # The assistant's tool `single_file` reads a page from the folder of files.
     shutil.copytree(manual, settings.tools.files_dir, dirs_exist_ok=True)

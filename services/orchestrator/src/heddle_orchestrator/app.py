@@ -13,6 +13,7 @@ from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_runtime import addresses
 from heddle_runtime.client import channel
+from heddle_runtime.limits import MAX_TOOL_ROUNDS
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.settings import ServiceSettings
@@ -68,7 +69,7 @@ class OrchestratorSettings(ServiceSettings):
     tool_rounds: int = Field(
         default=5,
         ge=1,
-        le=50,
+        le=MAX_TOOL_ROUNDS,
         description="Rounds of calls that a model may make before it must answer, if its "
         "assistant sets no limit.",
     )

@@ -96,7 +96,7 @@ def decision(made: Decision) -> dict[str, Any]:
         "iteration": made.iteration,
         "choices": choices,
         "reason": made.reason,
-        "decider": made.decider,
+        "router": made.router,
         "rejected": made.rejected or None,
     }
     return {"type": "decision", "data": data}

@@ -1135,8 +1135,8 @@ class AssessToolsResponse(_message.Message):
     ASSESSMENTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def assessments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Assessment]:
-        """In the order of the invocations: one for each, or, of a tool whose functions depend on its
-        configuration, such as an MCP server, one for each function that may be called.
+        """One for each invocation, in their order; one for each function of a tool that has several,
+        for example an MCP server.
         """
 
     def __init__(

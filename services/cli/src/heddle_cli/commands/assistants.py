@@ -4,15 +4,15 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
 
 from heddle_cli.connections import SOON, connected, new_call_options
-from heddle_cli.options import MIGRATION, MigrationAddress
+from heddle_cli.options import ASSISTANTS, AssistantsAddress
 from heddle_cli.pages import items
 from heddle_cli.terminal import columns
 
 
-def assistants(*, migration_address: MigrationAddress = MIGRATION) -> None:
+def assistants(*, assistants_address: AssistantsAddress = ASSISTANTS) -> None:
     """List the assistants: id, name, title, description."""
     service = assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"]
-    with connected(migration_address, service) as connection:
+    with connected(assistants_address, service) as connection:
         stub = AssistantServiceStub(connection.channel)
         found = items(
             lambda token: stub.ListAssistants(

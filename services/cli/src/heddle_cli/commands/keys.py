@@ -11,7 +11,7 @@ from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
 
 from heddle_cli.connections import SOON, Connection, connected, new_call_options
-from heddle_cli.options import MIGRATION, MigrationAddress
+from heddle_cli.options import ASSISTANTS, AssistantsAddress
 from heddle_cli.pages import pages
 from heddle_cli.terminal import columns, notes, out, plain
 
@@ -41,7 +41,7 @@ def create_key(
         float | None,
         typer.Option(min=0.001, max=_MOST_DAYS, help="After how many days it ends. Else never."),
     ] = None,
-    migration_address: MigrationAddress = MIGRATION,
+    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Make a key and print it, now and never again. Nothing else goes to standard output."""
     key = pb.Key(
@@ -52,7 +52,7 @@ def create_key(
         trusted=trusted,
         expire_time=None if expires is None else _after(expires),
     )
-    with connected(migration_address, _SERVICE) as connection:
+    with connected(assistants_address, _SERVICE) as connection:
         made = create(connection, key)
     out.print(made.secret)
     notes.print(plain(f"{made.key.id}: made. Keep the key: nobody can show it again."), style="dim")
@@ -62,10 +62,10 @@ def create_key(
 def list_keys(
     *,
     organization: Annotated[str, typer.Option(help="Only those of this organisation.")] = "",
-    migration_address: MigrationAddress = MIGRATION,
+    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """List the keys, newest first: id, organisation, user, rights, state, name."""
-    with connected(migration_address, _SERVICE) as connection:
+    with connected(assistants_address, _SERVICE) as connection:
         found = list(listed(connection, organization))
     if not found:
         notes.print("There are no keys. `heddle keys create` makes one.", style="dim")
@@ -76,13 +76,13 @@ def list_keys(
 def revoke_key(
     identifier: Annotated[str, typer.Argument(metavar="ID", help="The key's id.")],
     *,
-    migration_address: MigrationAddress = MIGRATION,
+    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Make a key useless, within two seconds everywhere."""
     # Whoever has the key itself at hand need not take it apart.
     beginning, _, rest = identifier.partition("_")
     request = pb.RevokeKeyRequest(id=rest.partition("_")[0] if beginning == "hk" else identifier)
-    with connected(migration_address, _SERVICE) as connection:
+    with connected(assistants_address, _SERVICE) as connection:
         key = (
             AccountServiceStub(connection.channel).RevokeKey(request, **new_call_options(SOON)).key
         )

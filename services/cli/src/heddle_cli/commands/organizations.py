@@ -10,7 +10,7 @@ from heddle.account.v1.account_pb2_grpc import AccountServiceStub
 from heddle_runtime.errors import InvalidRequestError, NotFoundError
 
 from heddle_cli.connections import SOON, Connection, connected, new_call_options
-from heddle_cli.options import MIGRATION, MigrationAddress
+from heddle_cli.options import ASSISTANTS, AssistantsAddress
 from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out, plain
 
@@ -20,9 +20,9 @@ Slug = Annotated[str, typer.Argument(help="The organisation's short name.")]
 
 
 @app.command("list")
-def list_organizations(*, migration_address: MigrationAddress = MIGRATION) -> None:
+def list_organizations(*, assistants_address: AssistantsAddress = ASSISTANTS) -> None:
     """List the organisations: short name, whether it is the system's, name."""
-    with connected(migration_address, _SERVICE) as connection:
+    with connected(assistants_address, _SERVICE) as connection:
         stub = AccountServiceStub(connection.channel)
         found = items(
             lambda token: stub.ListOrganizations(
@@ -36,12 +36,12 @@ def list_organizations(*, migration_address: MigrationAddress = MIGRATION) -> No
 
 
 @app.command("show")
-def show_organization(slug: Slug, *, migration_address: MigrationAddress = MIGRATION) -> None:
+def show_organization(slug: Slug, *, assistants_address: AssistantsAddress = ASSISTANTS) -> None:
     """Print the settings as JSON, with ******** in the place of secrets.
 
     What is printed can be edited and given to `set`, which leaves those secrets as they are.
     """
-    with connected(migration_address, _SERVICE) as connection:
+    with connected(assistants_address, _SERVICE) as connection:
         found = read(connection, slug)
     # ASCII: text of the settings cannot steer the terminal.
     out.print(json.dumps(json.loads(found.organization.settings_json), indent=2))
@@ -60,13 +60,13 @@ def set_organization(
     etag: Annotated[
         str, typer.Option(help="What `show` told. Refuses to replace what changed since.")
     ] = "",
-    migration_address: MigrationAddress = MIGRATION,
+    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Make an organisation, or change its settings or its name."""
     wanted = pb.Organization(
         slug=slug, name=name, settings_json=_text(settings) if settings else ""
     )
-    with connected(migration_address, _SERVICE) as connection:
+    with connected(assistants_address, _SERVICE) as connection:
         known = etag or _etag(connection, slug)
         request = pb.PutOrganizationRequest(organization=wanted, etag=known)
         AccountServiceStub(connection.channel).PutOrganization(request, **new_call_options(SOON))

@@ -8,7 +8,7 @@ from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceStub
 
 from heddle_cli.connections import SOON, Connection, connected, new_call_options
-from heddle_cli.options import MIGRATION, MigrationAddress
+from heddle_cli.options import ASSISTANTS, AssistantsAddress
 from heddle_cli.pages import pages
 from heddle_cli.terminal import columns, notes, out, plain
 
@@ -27,7 +27,7 @@ def usage(
     reset: Annotated[
         bool, typer.Option("--reset", help="Begin to count the assistant anew, from zero.")
     ] = False,
-    migration_address: MigrationAddress = MIGRATION,
+    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Show what assistants consumed, by model: answers, tokens, US dollars.
 
@@ -36,7 +36,7 @@ def usage(
     """
     if reset and not assistant:
         raise typer.BadParameter("Name the assistant.", param_hint="--assistant")
-    with connected(migration_address, _SERVICE) as connection:
+    with connected(assistants_address, _SERVICE) as connection:
         if reset:
             request = pb.ResetUsageRequest(id=assistant)
             UsageServiceStub(connection.channel).ResetUsage(request, **new_call_options(SOON))

@@ -7,7 +7,7 @@ from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
 
 from heddle_cli.connections import SOON, connected, new_call_options
-from heddle_cli.options import MIGRATION, MigrationAddress
+from heddle_cli.options import ASSISTANTS, AssistantsAddress
 from heddle_cli.terminal import out, plain
 
 app = typer.Typer(help="Make and change users.", no_args_is_help=True)
@@ -29,12 +29,12 @@ def set_user(
         str, typer.Option(help="member, creator or admin of the organisation.")
     ] = "creator",
     disabled: Annotated[bool, typer.Option("--disabled", help="Let the user in no more.")] = False,
-    migration_address: MigrationAddress = MIGRATION,
+    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Make a user, or change one. What is not given is set to its default."""
     request = pb.PutUserRequest(
         email=email, organization=organization, name=name, role=role, disabled=disabled
     )
-    with connected(migration_address, _SERVICE) as connection:
+    with connected(assistants_address, _SERVICE) as connection:
         AccountServiceStub(connection.channel).PutUser(request, **new_call_options(SOON))
     out.print(plain(f"{email}: {'disabled' if disabled else role} of {organization}"))

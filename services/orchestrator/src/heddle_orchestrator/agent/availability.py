@@ -96,14 +96,8 @@ async def available_tools(
         return Availability(built_in, {b.id: (b.tool, down) for b in bound})
     by_id = {b.id: b for b in bound}
     pairs = [(by_id[each.id], each) for each in response.assessments if each.id in by_id]
-    names = _unique_names(pairs)
-    candidates = [
-        _candidate(b, each, name)
-        for (b, each), name in zip(pairs, names, strict=True)
-        if each.available
-    ]
     return Availability(
-        [*candidates, *built_in],
+        [*_candidates(pairs), *built_in],
         {
             b.id: (
                 b.tool,
@@ -120,23 +114,34 @@ def may_respond(state: State) -> bool:
     return not state.environment.is_empty() or state.iterations > 0
 
 
-def _unique_names(pairs: Sequence[tuple[BoundTool, tool_pb2.Assessment]]) -> Sequence[str]:
-    """Return a name for each function: its own if that is unique, else from the binding's id."""
-    counts = Counter(each.function.name for _, each in pairs)
-    built_in = [TEXT_RESPONSE, SUMMARIZE]
-    names = [*built_in]
+def _candidates(pairs: Sequence[tuple[BoundTool, tool_pb2.Assessment]]) -> list[Candidate]:
+    """Return the available tools by unique names.
+
+    The name is the function's if that is unique, else the id of the binding, followed by the
+    function's name if the binding has several functions.
+    """
+    uses = Counter(each.function.name for _, each in pairs)
+    functions = Counter(bound.id for bound, _ in pairs)
+    taken = {TEXT_RESPONSE, SUMMARIZE}
+    candidates = []
     for bound, each in pairs:
-        function = each.function.name
-        preferred = function if counts[function] == 1 else bound.id
+        function, several = each.function.name, functions[bound.id] > 1
+        preferred = function
+        if uses[function] > 1:
+            preferred = f"{bound.id}__{function}" if several else bound.id
         name, number = preferred, 1
-        while name in names:
+        while name in taken:
             number += 1
             name = f"{preferred}_{number}"
-        names.append(name)
-    return names[len(built_in) :]
+        taken.add(name)
+        if each.available:
+            candidates.append(_candidate(bound, each, name, shares_binding=several))
+    return candidates
 
 
-def _candidate(bound: BoundTool, assessment: tool_pb2.Assessment, name: str) -> Candidate:
+def _candidate(
+    bound: BoundTool, assessment: tool_pb2.Assessment, name: str, *, shares_binding: bool
+) -> Candidate:
     trigger = None
     if assessment.HasField("trigger"):
         trigger = (assessment.trigger.cause, members(assessment.trigger.inputs_json or "{}"))
@@ -150,6 +155,7 @@ def _candidate(bound: BoundTool, assessment: tool_pb2.Assessment, name: str) -> 
         assessment.end,
         trigger,
         assessment.affinity if assessment.HasField("affinity") else None,
+        shares_binding,
     )
 
 

@@ -35,11 +35,15 @@ class Candidate:
     """The cause and the inputs, if the tool must run now."""
     affinity: float | None = None
     """The similarity of the request to the tool, by the tools service. None if not computed."""
+    shares_binding: bool = False
+    """Whether its binding has more functions, as that of an MCP server."""
 
     @property
     def tool(self) -> str:
-        """The tool's own name, as the selection matrix knows it."""
-        return self.bound.tool if self.bound else self.name
+        """The name in history and results: the tool's, or the function's if it shares a binding."""
+        if self.bound is None:
+            return self.name
+        return self.function if self.shares_binding else self.bound.tool
 
     @property
     def declaration(self) -> chat_pb2.FunctionDeclaration:

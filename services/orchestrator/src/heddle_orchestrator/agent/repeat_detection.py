@@ -20,21 +20,14 @@ class RepeatDetector:
 
     state: State
 
-    def refuses(self, tool: str, inputs: Mapping[str, Any], function: str = "") -> str:
+    def refuses(self, tool: str, inputs: Mapping[str, Any]) -> str:
         """Return why a tool may not run with these inputs, in one sentence; empty if it may.
 
         A tool runs once with equivalent inputs, and a second time if the first run failed.
-
-        Args:
-            tool: The tool's name.
-            inputs: What to run it with.
-            function: Which of its functions to run.
         """
         tries = 0
         for past in self.state.history:
-            if (past.tool, past.function) != (tool, function):
-                continue
-            if not _equivalent(inputs, past.inputs):
+            if past.tool != tool or not _equivalent(inputs, past.inputs):
                 continue
             tries += 1
             if not past.failed or tries > 1:

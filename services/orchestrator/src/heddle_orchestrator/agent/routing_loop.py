@@ -204,7 +204,7 @@ class RoutingLoop:
                 yield events
         self.called += bound
         stop_on_failure(bound)
-        yield [self._store_outcome(each) for each in bound]
+        yield [self._store_outcome(each, by_name) for each in bound]
 
     async def _summarize(self, inputs: Mapping[str, Any]) -> pb.RunEvent:
         length = inputs.get("max_length", DEFAULT_SUMMARY_WORDS)
@@ -231,24 +231,21 @@ class RoutingLoop:
             timeout=min(tool.bound.timeout, left),
         )
 
-    def _store_outcome(self, tool: BoundTool) -> pb.RunEvent:
+    def _store_outcome(self, tool: BoundTool, by_name: Mapping[str, Candidate]) -> pb.RunEvent:
         """Store the result or the error of a tool for the next decision."""
         inputs = tool.call.arguments if tool.call and tool.call.arguments else {}
+        name = by_name[tool.call.name].tool if tool.call else tool.tool
         failure = tool.failure
         self.budget.take_outcome(failed=failure is not None)
         if failure is not None:
             error = _tool_error(failure)
-            self.state.environment.fail(tool.tool, error)
-            self.state.history.append(
-                PastRun(tool.tool, inputs, 0, failed=True, function=tool.function)
-            )
-            return self._output(output_events.error(tool.tool, error))
+            self.state.environment.fail(name, error)
+            self.state.history.append(PastRun(name, inputs, 0, failed=True))
+            return self._output(output_events.error(name, error))
         result = tool.result or tool_pb2.ToolResult()
-        new = self.state.environment.add(tool.tool, result)
-        self.state.history.append(
-            PastRun(tool.tool, inputs, new, failed=False, function=tool.function)
-        )
-        return self._output(output_events.result(tool.tool, result))
+        new = self.state.environment.add(name, result)
+        self.state.history.append(PastRun(name, inputs, new, failed=False))
+        return self._output(output_events.result(name, result))
 
     def _output(self, output: ToolOutput) -> pb.RunEvent:
         return output_events.event(output, self.response.query_id)
@@ -284,7 +281,7 @@ class RoutingLoop:
                 for choice in decision.choices
             ],
             reason=redact(decision.reason),
-            decider=decision.router,
+            router=decision.router,
             rejected=decision.rejected,
             elapsed=elapsed,
         )

@@ -20,8 +20,6 @@ class PastRun:
     inputs: Mapping[str, Any]
     new_objects: int
     failed: bool
-    function: str = ""
-    """The function of the tool that was called."""
 
 
 @dataclass(slots=True)

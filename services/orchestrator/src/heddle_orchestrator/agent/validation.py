@@ -60,6 +60,4 @@ def _problem(choice: Choice, by_name: Mapping[str, Candidate], detector: RepeatD
         place = ".".join(str(step)[:_MAX_NAME_CHARS] for step in error.instance_path)
         where = f" at {place}" if place else ""
         return f"The inputs of {tool.name!r} break the rule {error.kind.name!r}{where}."
-    if tool.bound is None:
-        return ""
-    return detector.refuses(tool.tool, choice.inputs, tool.function)
+    return detector.refuses(tool.tool, choice.inputs) if tool.bound is not None else ""

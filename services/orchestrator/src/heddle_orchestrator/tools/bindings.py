@@ -10,10 +10,9 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.call_metadata import TimedCall, remaining
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, from_status
+from heddle_runtime.limits import MAX_TOOLS
 
 from heddle_orchestrator.tools.function_call import FunctionCall
-
-MAX_TOOLS = 64
 
 
 @dataclass(slots=True)

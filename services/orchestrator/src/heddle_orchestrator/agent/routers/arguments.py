@@ -1,9 +1,9 @@
 """The arguments of a tool that a router chose by name.
 
 The user's question fills free-text arguments. The assistant's model writes the other required
-arguments by constrained decoding under the tool's JSON Schema. A text that the schema does not
-constrain must be a part of the question, because small models invent values otherwise. Optional
-arguments are omitted, so their defaults apply.
+arguments by constrained decoding under the tool's JSON Schema. A text must be a part of the
+question that fits its schema, because small models invent values otherwise. Optional arguments are
+omitted, so their defaults apply.
 """
 
 import json
@@ -20,10 +20,12 @@ from heddle_orchestrator.agent.decision import (
     message,
 )
 from heddle_orchestrator.agent.environment import members
+from heddle_orchestrator.agent.schema_cache import compiled
 
 _FREE_TEXT = frozenset({"query", "question", "prompt"})
 """Names of arguments that take the whole question."""
-_CONSTRAINTS = frozenset({"enum", "const", "format", "pattern"})
+_TIME_FORMATS = frozenset({"date", "time", "date-time"})
+"""Formats that users rarely write as the schema requires."""
 _MAX_TOKENS = 200
 _MAX_QUESTION_CHARS = 2_000
 """Characters of a question whose parts can be arguments."""
@@ -83,11 +85,18 @@ async def arguments_for(ask: AskModel, prompt: str, tool: Candidate) -> Mapping[
 
 
 def _constrained(schema: Any, prompt: str) -> Any:  # noqa: ANN401 - any JSON Schema
-    """Return the schema of an argument; a plain text becomes a choice among parts of the prompt."""
-    if not isinstance(schema, dict) or schema.get("type") != "string" or _CONSTRAINTS & set(schema):
+    """Return the schema of an argument; a text becomes a choice among fitting parts of the prompt.
+
+    The schema stays as it is if no part fits, and for dates and times.
+    """
+    if not isinstance(schema, dict) or schema.get("type") != "string" or "enum" in schema:
         return schema
+    if schema.get("format") in _TIME_FORMATS:
+        return schema
+    validator = compiled(schema)
     parts = _parts(prompt[:_MAX_QUESTION_CHARS])
-    return {"enum": parts} if parts else schema
+    fitting = list(validator.fitting(parts)) if validator else parts
+    return {"enum": fitting} if fitting else schema
 
 
 def _parts(text: str) -> list[str]:

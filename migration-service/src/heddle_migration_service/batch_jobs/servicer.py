@@ -1,0 +1,158 @@
+"""`heddle.migration.v1.MigrationService`."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Protocol
+
+from heddle.assistant.v1 import assistant_pb2, rows_pb2
+from heddle.migration.v1 import migration_pb2 as pb
+from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
+from heddle_conversion import (
+    Conversion,
+    LegacyColumns,
+    StoredColumns,
+    convert,
+    convert_row,
+    dump,
+    parse,
+    to_contract,
+)
+from heddle_runtime.call_metadata import call_options, caller
+from heddle_runtime.errors import (
+    InvalidRequestError,
+    NotSetUpError,
+    PermissionDeniedError,
+    Violation,
+)
+from heddle_runtime.identity import ADMIN, ANONYMOUS
+from heddle_runtime.server_interceptor import Context
+
+from heddle_migration_service.batch_jobs.job import BatchJob
+from heddle_migration_service.batch_jobs.migrate import ConvertibleMessage, Migrate
+from heddle_migration_service.batch_jobs.rollback import Rollback
+from heddle_migration_service.row_batches import RowBatches
+
+if TYPE_CHECKING:
+    from heddle.assistant.v1.rows_pb2_grpc import RowServiceAsyncStub
+
+_MAX_IDS = 1000
+
+
+class Importer(Protocol):
+    """Copies the contents of a LAMB database."""
+
+    def run(self, *, dry_run: bool) -> AsyncGenerator[pb.ImportLambResponse]:
+        """Yield the progress after each batch."""
+
+
+class MigrationServicer(pb_grpc.MigrationServiceServicer):
+    """Starts batch jobs. Everything here is for administrators."""
+
+    def __init__(
+        self, rows: "RowServiceAsyncStub", batches: RowBatches, importer: Importer | None
+    ) -> None:
+        self._rows = rows
+        self._batches = batches
+        self._importer = importer
+
+    async def ConvertAssistant(
+        self, request: pb.ConvertAssistantRequest, context: Context
+    ) -> pb.ConvertAssistantResponse:
+        """Return what a migration would make of an assistant."""
+        _require_administrator()
+        match request.WhichOneof("source"):
+            case "id":
+                conversion, assistant = await self._convert_stored(request.id, context)
+            case "columns":
+                conversion = _convert(request.columns)
+                assistant = to_contract(conversion.metadata, StoredColumns(""))
+            case _:
+                violation = Violation("source", "is required")
+                raise InvalidRequestError("The request names nothing to convert.", [violation])
+        return pb.ConvertAssistantResponse(
+            metadata_json=dump(conversion.metadata),
+            assistant=assistant,
+            from_version=conversion.from_version,
+            to_version=conversion.to_version,
+            notes=conversion.notes,
+        )
+
+    async def MigrateAssistants(
+        self, request: pb.MigrateAssistantsRequest, context: Context
+    ) -> AsyncGenerator[pb.MigrateAssistantsResponse]:
+        """Migrate every assistant that is of an older format."""
+        _check(request.ids)
+        job = BatchJob(self._batches, Migrate(), dry_run=request.dry_run)
+        runs = job.run_some(request.ids) if request.ids else job.run_all()
+        async with aclosing(runs) as reports:
+            async for report in reports:
+                yield pb.MigrateAssistantsResponse(
+                    progress=report.progress, findings=report.findings
+                )
+
+    async def RollbackAssistants(
+        self, request: pb.RollbackAssistantsRequest, context: Context
+    ) -> AsyncGenerator[pb.RollbackAssistantsResponse]:
+        """Restore every migrated assistant."""
+        _check(request.ids)
+        rollback = Rollback(discard_edits=request.discard_edits)
+        job = BatchJob(self._batches, rollback, dry_run=request.dry_run)
+        runs = job.run_some(request.ids) if request.ids else job.run_all()
+        async with aclosing(runs) as reports:
+            async for report in reports:
+                yield pb.RollbackAssistantsResponse(
+                    progress=report.progress, findings=report.findings
+                )
+
+    async def ImportLamb(
+        self, request: pb.ImportLambRequest, context: Context
+    ) -> AsyncGenerator[pb.ImportLambResponse]:
+        """Copy the contents of a LAMB database."""
+        _require_administrator()
+        if self._importer is None:
+            raise NotSetUpError(
+                "No LAMB database is set up. Set HEDDLE_MIGRATION_LAMB_DATABASE to its path."
+            )
+        async with aclosing(self._importer.run(dry_run=request.dry_run)) as responses:
+            async for response in responses:
+                yield response
+
+    async def _convert_stored(
+        self, identifier: str, context: Context
+    ) -> tuple[Conversion, assistant_pb2.Assistant]:
+        request = rows_pb2.GetRowRequest(id=identifier, as_stored=True)
+        row = (await self._rows.GetRow(request, **call_options(context))).row
+        number = int(row.id) if row.id.isdecimal() else 0
+        conversion = convert_row(ConvertibleMessage.of(number, row))
+        columns = StoredColumns(
+            id=row.id,
+            name=row.name,
+            description=row.description,
+            owner=row.owner,
+            organization=row.organization,
+            system_prompt=row.system_prompt,
+            prompt_template=row.prompt_template,
+            created_at=row.created_at,
+        )
+        return conversion, to_contract(conversion.metadata, columns)
+
+
+def _require_administrator() -> None:
+    identity = caller().identity
+    # Without an identity secret, on one machine, there is nobody else.
+    if not (identity == ANONYMOUS or ADMIN in identity.scopes):
+        raise PermissionDeniedError("Only a caller with the scope 'admin' may do this.")
+
+
+def _check(ids: Sequence[str]) -> None:
+    _require_administrator()
+    if len(ids) > _MAX_IDS:
+        violation = Violation("ids", f"must be at most {_MAX_IDS}")
+        raise InvalidRequestError("The request names too many assistants.", [violation])
+
+
+def _convert(columns: pb.Columns) -> Conversion:
+    text = columns.metadata_json if columns.HasField("metadata_json") else None
+    top_k = columns.rag_top_k if columns.HasField("rag_top_k") else None
+    collections = columns.rag_collections if columns.HasField("rag_collections") else None
+    return convert(parse(text), LegacyColumns(top_k, collections))

@@ -1,0 +1,58 @@
+"""Calls of `heddle.assistant.v1.RowBatchService`, in the name of this service.
+
+A batch job may take longer than the caller's token is valid, so the calls carry this service's own.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+from heddle.assistant.v1 import rows_pb2 as pb
+from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.errors import from_rpc
+from heddle_runtime.service_credentials import ServiceCredentials
+
+if TYPE_CHECKING:
+    from heddle.assistant.v1.rows_pb2_grpc import RowBatchServiceAsyncStub
+
+_TIMEOUT_SECONDS = 120.0
+ResponseT = TypeVar("ResponseT")
+
+
+class RowBatches:
+    """Reads and writes batches of rows. Each method raises a `HeddleError` if the call fails."""
+
+    def __init__(self, stub: "RowBatchServiceAsyncStub", credentials: ServiceCredentials) -> None:
+        self._stub = stub
+        self._credentials = credentials
+
+    async def read(self, request: pb.ReadRowsRequest) -> pb.ReadRowsResponse:
+        """Return a batch of rows."""
+        return await self._call(self._stub.ReadRows, request)
+
+    async def replace(self, replacements: Sequence[pb.Replacement]) -> Sequence[int]:
+        """Replace metadata; return the ids of the rows that had not changed."""
+        request = pb.ReplaceRowsRequest(replacements=replacements)
+        return (await self._call(self._stub.ReplaceRows, request)).ids
+
+    async def restore(self, restorations: Sequence[pb.Restoration]) -> Sequence[int]:
+        """Restore originals; return the ids of the rows that had not changed."""
+        request = pb.RestoreOriginalsRequest(restorations=restorations)
+        return (await self._call(self._stub.RestoreOriginals, request)).ids
+
+    async def import_rows(
+        self, rows: pb.RowBatch, earlier: pb.RowBatch, *, dry_run: bool
+    ) -> Sequence[pb.ImportedRow]:
+        """Insert rows; return what became of each."""
+        request = pb.ImportRowsRequest(rows=rows, earlier=earlier, dry_run=dry_run)
+        return (await self._call(self._stub.ImportRows, request)).rows
+
+    async def _call(
+        self, method: Callable[..., Awaitable[ResponseT]], request: Message
+    ) -> ResponseT:
+        try:
+            with self._credentials.as_service():
+                return await method(request, **new_call_options(_TIMEOUT_SECONDS))
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error) from error

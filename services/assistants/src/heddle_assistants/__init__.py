@@ -1,0 +1,1 @@
+"""The service that stores assistants, organisations, users, keys, rubrics and usage."""

@@ -1,0 +1,60 @@
+"""Where the servers are that an organisation sets up: refused where the operator would not go."""
+
+import asyncio
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+from heddle_runtime.egress import SETTING, Egress, ForbiddenAddressError
+from heddle_runtime.errors import NotFoundError
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
+
+from heddle_assistants.accounts.organizations import Organizations
+from heddle_assistants.accounts.resolution import resolved, servers
+from heddle_assistants.accounts.secret_members import MASK, Config
+from heddle_assistants.accounts.settings_text import wrong
+
+_PATIENCE = 2.0
+"""Seconds that looking a name up may take."""
+
+
+class Addresses:
+    """Looks at addresses when they are given. Who connects looks again, for names change."""
+
+    def __init__(self, organizations: Organizations, egress: Egress) -> None:
+        self._organizations = organizations
+        self._egress = egress
+
+    async def check(self, slug: str, given: Config) -> None:
+        """Refuse settings that put a server where an organisation may have none.
+
+        What stays where it is, as LAMB's import may have put it, keeps nobody from changing the
+        rest.
+
+        Raises:
+            InvalidRequestError: They do.
+        """
+        system = slug == DEFAULT_ORGANIZATION
+        kept: Config = {}
+        with suppress(NotFoundError):  # a new one
+            organization = await self._organizations.get(slug)
+            system, kept = organization.system, organization.settings
+        if system:
+            return  # the operator's own
+        known = {name: address for name, address, _ in servers(resolved("", kept, {}))}
+        for name, address, _ in servers(resolved("", given, {})):
+            if address not in ("", MASK, known.get(name)) and not await self._permits(address):
+                raise wrong(
+                    f"puts {name!r} into a private network, which the operator can allow with "
+                    f"{SETTING}"
+                )
+
+    async def _permits(self, address: str) -> bool:
+        try:
+            parts = urlsplit(address)
+            async with asyncio.timeout(_PATIENCE):
+                await self._egress.addresses(parts.hostname or "", parts.port or 80)
+        except ForbiddenAddressError:
+            return False
+        except (OSError, ValueError):  # no address, or a name that is not known now
+            return True
+        return True

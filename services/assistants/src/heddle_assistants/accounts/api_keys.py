@@ -1,0 +1,235 @@
+"""The table of API keys."""
+
+import hmac
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
+from heddle_runtime.identity import ORGANIZATION_ADMIN
+from sqlalchemy import Row, Select, and_, bindparam, func, insert, or_, select, update
+
+from heddle_assistants.accounts.access import KeysOf, no_organization
+from heddle_assistants.accounts.key_text import NewKey, Pepper, new_key, parts
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import api_keys, organizations, users
+
+OPEN = ("active", "trial")
+"""What LAMB calls organisations that may work."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """What is kept of a key, except its digest."""
+
+    id: str
+    name: str
+    organization: str
+    user: str | None
+    scopes: tuple[str, ...]
+    trusted: bool
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whom a key stands for."""
+
+    subject: str
+    organization: str
+    scopes: tuple[str, ...] = ()
+    trusted: bool = False
+
+
+class ApiKeys:
+    """Makes, finds and revokes keys."""
+
+    def __init__(self, database: Database, pepper: Pepper) -> None:
+        self._database = database
+        self._pepper = pepper
+        self._decoy = secrets.token_bytes(32)
+        self._read = database.row_reader(_CHECKED)
+
+    async def holder(self, text: str) -> Holder | None:
+        """Return whom a key stands for; None if it is of no use, whatever the reason.
+
+        Every text takes the same way through here: one read, one digest, one comparison.
+        """
+        identifier, secret = parts(text)
+        row = await self._read(identifier)
+        known = _Checked(*row) if row else _Checked(identifier, self._decoy)
+        right = hmac.compare_digest(self._pepper.digest(secret), known.digest)
+        return known.holder() if right & known.is_open(time.time()) else None
+
+    async def make(self, wanted: ApiKey) -> tuple[ApiKey, NewKey]:
+        """Make a key. Of `wanted`, the id and the times but `expires_at` are ignored.
+
+        Raises:
+            InvalidRequestError: There is no such user in the organisation, or not of that role.
+            NotFoundError: There is no such organisation.
+        """
+        made = new_key(self._pepper)
+        async with self._database.writing() as connection:
+            query = select(organizations.c.id).where(organizations.c.slug == wanted.organization)
+            organization = await connection.scalar(query)
+            if organization is None:
+                raise no_organization(wanted.organization)
+            if wanted.user:
+                query_role = select(users.c.role).where(
+                    users.c.email == wanted.user, users.c.organization_id == organization
+                )
+                _check_role(wanted, await connection.scalar(query_role))
+            await connection.execute(
+                insert(api_keys).values(
+                    id=made.id,
+                    name=wanted.name,
+                    digest=made.digest,
+                    organization_id=organization,
+                    user_email=wanted.user,
+                    scopes=" ".join(wanted.scopes),
+                    trusted=wanted.trusted,
+                    created_at=int(time.time()),
+                    expires_at=wanted.expires_at,
+                )
+            )
+            row = (await connection.execute(_LISTED.where(api_keys.c.id == made.id))).one()
+        return _key(row), made
+
+    async def listed(self, of: KeysOf, after: tuple[int, str] | None, limit: int) -> list[ApiKey]:
+        """Return keys, the newest first.
+
+        Args:
+            of: Whose.
+            after: The time and the id of the key before the first.
+            limit: The most to return.
+        """
+        query = _of(_LISTED, of)
+        if after is not None:
+            created, identifier = after
+            query = query.where(
+                or_(
+                    api_keys.c.created_at < created,
+                    and_(api_keys.c.created_at == created, api_keys.c.id < identifier),
+                )
+            )
+        query = query.order_by(api_keys.c.created_at.desc(), api_keys.c.id.desc()).limit(limit)
+        async with self._database.reading() as connection:
+            return [_key(row) for row in await connection.execute(query)]
+
+    async def revoke(self, identifier: str, of: KeysOf) -> ApiKey:
+        """Make a key useless; one that was revoked before stays so.
+
+        Raises:
+            NotFoundError: There is no such key among those of `of`.
+        """
+        query = _of(_LISTED, of).where(api_keys.c.id == identifier)
+        async with self._database.writing() as connection:
+            row = (await connection.execute(query)).one_or_none()
+            if row is None:
+                raise NotFoundError(f"No key has the id {identifier[:64]!r}.")
+            revoked = func.coalesce(api_keys.c.revoked_at, int(time.time()))
+            await connection.execute(
+                update(api_keys).where(api_keys.c.id == identifier).values(revoked_at=revoked)
+            )
+            return _key((await connection.execute(query)).one())
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A row that a key is checked against; by default, one that no key fits."""
+
+    id: str
+    digest: bytes = field(repr=False)
+    organization: str = ""
+    status: str = ""
+    user: str | None = None
+    scopes: str = ""
+    trusted: bool = False
+    expires_at: int | None = 0
+    revoked_at: int | None = 0
+    role: str | None = None
+    enabled: bool | None = None
+
+    def is_open(self, now: float) -> bool:
+        """Say whether the row lets anybody in."""
+        return all(
+            (
+                self.revoked_at is None,
+                self.expires_at is None or self.expires_at > now,
+                self.status in OPEN,
+                self.user is None or bool(self.enabled),
+            )
+        )
+
+    def holder(self) -> Holder:
+        """Return whom the key stands for."""
+        scopes = self.scopes.split()
+        if self.user is not None and self.role != "admin":  # he was when he got it
+            scopes = [scope for scope in scopes if scope != ORGANIZATION_ADMIN]
+        subject = self.user if self.user is not None else f"key:{self.id}"
+        return Holder(subject, self.organization, tuple(scopes), self.trusted)
+
+
+_FOUND = api_keys.join(organizations, organizations.c.id == api_keys.c.organization_id)
+_CHECKED = (
+    select(
+        api_keys.c.id,
+        api_keys.c.digest,
+        organizations.c.slug,
+        organizations.c.status,
+        api_keys.c.user_email,
+        api_keys.c.scopes,
+        api_keys.c.trusted,
+        api_keys.c.expires_at,
+        api_keys.c.revoked_at,
+        users.c.role,
+        users.c.enabled,
+    )
+    .select_from(
+        _FOUND.outerjoin(
+            users,
+            # Who went to another organisation left his keys behind.
+            and_(
+                users.c.email == api_keys.c.user_email,
+                users.c.organization_id == api_keys.c.organization_id,
+            ),
+        )
+    )
+    .where(api_keys.c.id == bindparam("id"))
+)
+_LISTED = select(
+    api_keys.c.id,
+    api_keys.c.name,
+    organizations.c.slug,
+    api_keys.c.user_email,
+    api_keys.c.scopes,
+    api_keys.c.trusted,
+    api_keys.c.created_at,
+    api_keys.c.expires_at,
+    api_keys.c.revoked_at,
+).select_from(_FOUND)
+
+
+def _of(query: Select[*tuple[Any, ...]], of: KeysOf) -> Select[*tuple[Any, ...]]:
+    if of.organization is not None:
+        query = query.where(organizations.c.slug == of.organization)
+    if of.user is not None:
+        query = query.where(api_keys.c.user_email == of.user)
+    return query
+
+
+def _key(row: Row[*tuple[Any, ...]]) -> ApiKey:
+    identifier, name, organization, user, scopes, trusted, *times = row
+    return ApiKey(identifier, name, organization, user, tuple(scopes.split()), trusted, *times)
+
+
+def _check_role(wanted: ApiKey, role: str | None) -> None:
+    if role is None:
+        message = f"{wanted.organization!r} has no such user"
+        raise InvalidRequestError("The key cannot be made.", [Violation("key.user", message)])
+    if ORGANIZATION_ADMIN in wanted.scopes and role != "admin":
+        message = f"{ORGANIZATION_ADMIN!r} is for users with the role 'admin'"
+        raise InvalidRequestError("The key cannot be made.", [Violation("key.scopes", message)])

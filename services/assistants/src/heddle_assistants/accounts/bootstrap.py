@@ -1,0 +1,105 @@
+"""Putting the account service together: its secrets, its store, its servicer."""
+
+from pathlib import Path
+
+from heddle.account.v1 import account_pb2 as pb
+from heddle.account.v1 import account_pb2_grpc as pb_grpc
+from heddle_runtime.egress import Egress, EgressSettings
+from heddle_runtime.server import Binding, bind
+from pydantic import Field, SecretStr, field_validator
+
+from heddle_assistants.accounts.addresses import Addresses
+from heddle_assistants.accounts.api_keys import ApiKeys
+from heddle_assistants.accounts.collections import Collections
+from heddle_assistants.accounts.encryption import Keys
+from heddle_assistants.accounts.key_rotation import reseal
+from heddle_assistants.accounts.key_text import Pepper
+from heddle_assistants.accounts.organizations import Organizations
+from heddle_assistants.accounts.resolved_settings import ResolvedSettings
+from heddle_assistants.accounts.secret_file import kept_secret
+from heddle_assistants.accounts.servicer import AccountServicer
+from heddle_assistants.accounts.users import Users
+from heddle_assistants.database.address import SqliteAddress, parse
+from heddle_assistants.database.engine import Database
+
+SHORTEST = 32
+PEPPER_FILE = ".pepper"
+ENCRYPTION_FILE = ".encryption-key"
+
+
+class AccountSettings(EgressSettings):
+    """Settings of the account service, for `AssistantsSettings` to inherit."""
+
+    key_pepper: SecretStr | None = Field(
+        default=None,
+        min_length=SHORTEST,
+        description="The secret that the digests of API keys are made with; who changes it makes "
+        "all keys useless. Without it one is made and kept beside the SQLite database, in a file "
+        f"that ends in {PEPPER_FILE}. PostgreSQL needs it.",
+    )
+    encryption_key: SecretStr | None = Field(
+        default=None,
+        description="The secret that encrypts secrets in organisations' settings. To change it, "
+        "write the new one and the old one with a comma between; after a start the old one may "
+        "go. Without it one is made and kept beside the SQLite database, in a file that ends in "
+        f"{ENCRYPTION_FILE}. PostgreSQL needs it.",
+    )
+
+    @field_validator("encryption_key")
+    @classmethod
+    def _refuse_short_keys(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and any(len(text) < SHORTEST for text in split_keys(value)):
+            raise ValueError(f"each key must have {SHORTEST} characters or more")
+        return value
+
+
+def split_keys(value: SecretStr) -> list[str]:
+    """Return the keys between the commas."""
+    return [text.strip() for text in value.get_secret_value().split(",")]
+
+
+async def account_service(database: Database, url: str, settings: AccountSettings) -> Binding:
+    """Return what serves the accounts of an open database, `url` being where it is.
+
+    Raises:
+        ValueError: The database is PostgreSQL and a secret is missing.
+        OSError: A file with a secret cannot be read or made.
+    """
+    keys = encryption_keys(url, settings)
+    await reseal(database, keys)
+    organizations = Organizations(database, keys)
+    servicer = AccountServicer(
+        organizations,
+        Addresses(organizations, Egress(settings.private_networks)),
+        Users(database),
+        ApiKeys(database, _pepper(url, settings)),
+        ResolvedSettings(database, keys),
+        Collections(database),
+    )
+    contract = pb.DESCRIPTOR.services_by_name["AccountService"]
+    return bind(contract, pb_grpc.add_AccountServiceServicer_to_server, servicer)
+
+
+def encryption_keys(url: str, settings: AccountSettings) -> Keys:
+    """Return what seals and opens secrets in settings. Raises as `account_service`."""
+    given = settings.encryption_key
+    if given:
+        return Keys.of(split_keys(given))
+    return Keys.of([kept_secret(_beside(url, ENCRYPTION_FILE, "HEDDLE_ASSISTANTS_ENCRYPTION_KEY"))])
+
+
+def _pepper(url: str, settings: AccountSettings) -> Pepper:
+    given = settings.key_pepper
+    if given:
+        return Pepper(given.get_secret_value().encode())
+    return Pepper(kept_secret(_beside(url, PEPPER_FILE, "HEDDLE_ASSISTANTS_KEY_PEPPER")).encode())
+
+
+def _beside(url: str, ending: str, variable: str) -> Path:
+    address = parse(url)
+    if not isinstance(address, SqliteAddress):
+        raise ValueError(  # noqa: TRY004 - the setting's value is what is wrong
+            f"Set {variable} to {SHORTEST} random characters or more: with PostgreSQL there is no "
+            "file of the database's own to keep a secret beside."
+        )
+    return address.path.with_name(address.path.name + ending)

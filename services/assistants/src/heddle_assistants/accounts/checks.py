@@ -1,0 +1,59 @@
+"""What requests must fulfil beyond what their contract marks."""
+
+import re
+import time
+
+from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.errors import InvalidRequestError, Violation
+
+from heddle_assistants.accounts.access import GIVEN
+
+ROLES = ("member", "creator", "admin")
+DEFAULT_ROLE = "creator"
+_SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
+# Where it stands for a caller it must not look like one that is no user: those have no @.
+_EMAIL = re.compile(r"[!-?A-~]{1,64}@[!-?A-~]{1,190}", re.ASCII)
+_LONGEST_NAME = 200
+_MOST_COLLECTIONS = 1000
+
+
+def check_slug(slug: str) -> None:
+    """Refuse what cannot be the slug of a new organisation."""
+    if not _SLUG.fullmatch(slug):
+        what = "must be small letters, digits, - and _, at most 63 and no - or _ first"
+        raise _wrong("organization.slug", what)
+
+
+def check_name(name: str, path: str) -> None:
+    """Refuse a name that is too long, or would steer a terminal."""
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise _wrong(path, f"must be at most {_LONGEST_NAME} printable characters")
+
+
+def check_user(request: pb.PutUserRequest) -> None:
+    """Refuse what cannot be a user."""
+    if not _EMAIL.fullmatch(request.email):
+        raise _wrong("email", "must be an e-mail address")
+    if request.role and request.role not in ROLES:
+        raise _wrong("role", f"must be one of {', '.join(ROLES)}")
+    check_name(request.name, "name")
+
+
+def check_key(key: pb.Key) -> None:
+    """Refuse what cannot be a key."""
+    check_name(key.name, "key.name")
+    for scope in key.scopes:
+        if scope not in GIVEN:
+            raise _wrong("key.scopes", f"may hold {' and '.join(GIVEN)}, not {scope[:50]!r}")
+    if key.HasField("expire_time") and key.expire_time.seconds <= time.time():
+        raise _wrong("key.expire_time", "must be in the future")
+
+
+def check_collections(request: pb.ResolveCollectionsRequest) -> None:
+    """Refuse a request about more collections than one answer tells of."""
+    if len(request.ids) > _MOST_COLLECTIONS:
+        raise _wrong("ids", f"must be at most {_MOST_COLLECTIONS}")
+
+
+def _wrong(path: str, what: str) -> InvalidRequestError:
+    return InvalidRequestError("The request is not valid.", [Violation(path, what)])

@@ -1,0 +1,55 @@
+"""LAMB's registry of the collections at knowledge-base servers: whose each of them is."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from sqlalchemy import select
+
+from heddle_assistants.accounts.organizations import COLUMNS, Organization
+from heddle_assistants.accounts.resolution import knowledge_server
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import knowledge_bases, organizations
+from heddle_assistants.repository.organizations import organization_of
+
+_REGISTERED = select(
+    knowledge_bases.c.kb_id, knowledge_bases.c.owner_email, knowledge_bases.c.is_shared, *COLUMNS
+).join(organizations, knowledge_bases.c.organization_id == organizations.c.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A collection that is not for whoever asked."""
+
+    id: str
+    server: str
+    """The address of the server that its organisation has set up; empty if that is none."""
+
+
+class Collections:
+    """Looks collections up."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def withheld(self, ids: Iterable[str], owner: str, organization: str) -> list[Withheld]:
+        """Return those of `ids` that are not for an owner, in the order of their ids.
+
+        Args:
+            ids: What the server calls collections.
+            owner: Whose assistant asks; empty if nobody's.
+            organization: The slug of the assistant's organisation; if empty, the owner's.
+        """
+        known = {each for each in ids if "\0" not in each}  # which PostgreSQL does not compare
+        query = _REGISTERED.where(knowledge_bases.c.kb_id.in_(known))
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(query.order_by(knowledge_bases.c.kb_id))).all()
+            if rows and not organization:
+                organization = await organization_of(connection, owner) or ""
+        home = organization or DEFAULT_ORGANIZATION
+        return [
+            Withheld(identifier, knowledge_server(of.settings))
+            for identifier, whose, shared, *columns in rows
+            if (of := Organization(*columns)).slug != home
+            or not (shared or (owner and whose == owner))
+        ]

@@ -1,0 +1,175 @@
+"""The table of organisations."""
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from heddle_runtime.errors import AlreadyExistsError, ConflictError
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from sqlalchemy import Row, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.accounts.access import no_organization
+from heddle_assistants.accounts.encryption import Keys
+from heddle_assistants.accounts.secret_members import Config
+from heddle_assistants.accounts.settings_text import replaced
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import organizations
+
+log = structlog.get_logger(__name__)
+COLUMNS = (
+    organizations.c.slug,
+    organizations.c.name,
+    organizations.c.is_system,
+    organizations.c.status,
+    organizations.c.config,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Organization:
+    """A row, its secrets sealed."""
+
+    slug: str
+    name: str
+    imported_system: bool
+    status: str
+    config: str = field(repr=False)
+
+    @property
+    def system(self) -> bool:
+        """Whether it is of those who run the installation: LAMB's, or the one for everybody else.
+
+        None that is made later is, so no tenant gets what the operator set up for himself.
+        """
+        return self.imported_system or self.slug == DEFAULT_ORGANIZATION
+
+    @property
+    def settings(self) -> Config:
+        """The settings; none if what is kept is not a JSON object, as a foreign row may be."""
+        try:
+            found = json.loads(self.config)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            log.warning("settings cannot be read", organization=self.slug)
+            return {}
+        return found
+
+    @property
+    def etag(self) -> str:
+        """What changes whenever the row does."""
+        parts = json.dumps([self.slug, self.name, self.status, self.config])
+        return hashlib.sha256(parts.encode()).hexdigest()[:32]
+
+
+class Organizations:
+    """Reads and writes organisations."""
+
+    def __init__(self, database: Database, keys: Keys) -> None:
+        self._database = database
+        self._keys = keys
+
+    async def get(self, slug: str) -> Organization:
+        """Return the organisation of a slug.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        async with self._database.reading() as connection:
+            found = await _find(connection, slug)
+        if found is None:
+            raise no_organization(slug)
+        return found
+
+    async def listed(self, only: str | None, after: str, limit: int) -> list[Organization]:
+        """Return organisations in the order of their slugs.
+
+        Args:
+            only: The one slug that may be among them. If None, all may.
+            after: The slug before the first.
+            limit: The most to return.
+        """
+        query = select(*COLUMNS).where(organizations.c.slug > after)
+        if only is not None:
+            query = query.where(organizations.c.slug == only)
+        query = query.order_by(organizations.c.slug).limit(limit)
+        async with self._database.reading() as connection:
+            return [_organization(row) for row in await connection.execute(query)]
+
+    async def make(self, slug: str, name: str, given: Config) -> Organization:
+        """Keep a new organisation.
+
+        Raises:
+            AlreadyExistsError: The slug is taken.
+            InvalidRequestError: The settings are wrong.
+        """
+        config = replaced(given, {}, self._keys, slug)
+        now = int(time.time())
+        query = insert(organizations).values(
+            slug=slug, name=name or slug, config=config, created_at=now, updated_at=now
+        )
+        try:
+            async with self._database.writing() as connection:
+                row = (await connection.execute(query.returning(*COLUMNS))).one()
+        except IntegrityError:
+            message = f"There is an organisation {slug!r} already."
+            raise AlreadyExistsError(message, organization=slug) from None
+        return _organization(row)
+
+    async def replace(self, slug: str, name: str, given: Config | None, etag: str) -> Organization:
+        """Change an organisation.
+
+        Args:
+            slug: Which one.
+            name: If empty, it stays as it is.
+            given: Its settings. If None, they stay as they are.
+            etag: Of what the caller read.
+
+        Raises:
+            ConflictError: It changed since.
+            InvalidRequestError: The settings are wrong.
+            NotFoundError: There is none.
+        """
+        async with self._database.writing() as connection:
+            known = await locked(connection, slug)
+            if known is None:
+                raise no_organization(slug)
+            if known.etag != etag:
+                raise ConflictError(
+                    f"The organisation {slug!r} changed since it was read. Read it again.",
+                    organization=slug,
+                )
+            config = known.config
+            if given is not None:
+                config = replaced(given, known.settings, self._keys, slug)
+            query = (
+                update(organizations)
+                .where(organizations.c.slug == slug)
+                .values(name=name or known.name, config=config, updated_at=int(time.time()))
+                .returning(*COLUMNS)
+            )
+            return _organization((await connection.execute(query)).one())
+
+
+async def locked(connection: AsyncConnection, slug: str) -> Organization | None:
+    """Return the organisation of a slug, which nobody else changes until the transaction ends."""
+    return await _find(connection, slug, lock=True)
+
+
+async def _find(
+    connection: AsyncConnection, slug: str, *, lock: bool = False
+) -> Organization | None:
+    query = select(*COLUMNS).where(organizations.c.slug == slug)
+    if lock:  # SQLite has no such words and needs none: a writer is alone
+        query = query.with_for_update()
+    row = (await connection.execute(query)).one_or_none()
+    return _organization(row) if row else None
+
+
+def _organization(row: Row[*tuple[Any, ...]]) -> Organization:
+    return Organization(*row)

@@ -1,0 +1,188 @@
+"""What an organisation has set up, read out of LAMB's form of settings."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from heddle.account.v1 import account_pb2 as pb
+
+from heddle_assistants.accounts.secret_members import Config, masked
+
+_SETUP = "default"
+_DEFAULTS = "assistant_defaults"
+# LAMB's name of a provider, where its connector is called otherwise.
+_LAMBS = {"google": "banana_img"}
+_MCP = "mcp_servers"
+_NO = {"false", "0", "no", "off", ""}
+_SECRET_FIELDS = ("api_key", "token")
+_ADDRESS_FIELDS = ("base_url", "url")
+
+
+def resolved(
+    slug: str, own: Config, system: Config, *, reaching: bool = True
+) -> pb.ResolveSettingsResponse:
+    """Return the settings of an organisation.
+
+    Args:
+        slug: Which one.
+        own: What it has set up; opened, if its servers are to be told.
+        system: What the system has set up. Only names of models are taken from it, and only of
+            providers that the system does not pay for.
+        reaching: Whether to tell where its servers are and what opens them.
+    """
+    response = pb.ResolveSettingsResponse(organization=slug)
+    setup = _setup(own)
+    if reaching:
+        _add_servers(response, own, setup)
+    response.assistant_defaults_json = _assistant_defaults(own, setup)
+    response.default_model = _model(setup, system, "global_default_model")
+    response.small_model = _model(setup, system, "small_fast_model")
+    response.etag = hashlib.sha256(response.SerializeToString(deterministic=True)).hexdigest()[:32]
+    return response
+
+
+def _add_servers(
+    response: pb.ResolveSettingsResponse, own: Config, setup: Mapping[str, Any]
+) -> None:
+    providers = _object(setup, "providers")
+    for name, given in providers.items():
+        connector = _LAMBS.get(name, name)
+        replaced = connector != name and connector in providers
+        if isinstance(given, Mapping) and given and not replaced:
+            response.providers[_text(connector)].CopyFrom(_provider(given))
+    if knowledge := _knowledge(own, setup):
+        response.knowledge.CopyFrom(knowledge)
+    if moodle := _moodle(own, setup):
+        response.moodle.CopyFrom(moodle)
+    for name, given in {**_object(setup, _MCP), **_object(own, _MCP)}.items():
+        if isinstance(given, Mapping) and (url := _first(given, "url").rstrip("/")):
+            server = pb.McpServer(url=url, token=_first(given, "token", "api_key"))
+            response.mcp_servers[_text(name)].CopyFrom(server)
+
+
+def prices(config: Config) -> object:
+    """Return what an organisation has set as prices of models, nothing if it has set none."""
+    return _setup(config).get("prices", {})
+
+
+def only_prices(config: Config) -> Config:
+    """Return the settings without anything but the prices, which stay in their place."""
+    return {"setups": {_SETUP: {"prices": prices(config)}}}
+
+
+def servers(settings: pb.ResolveSettingsResponse) -> Iterator[tuple[str, str, str]]:
+    """Yield a name, an address and a secret for each server that is set up."""
+    found: dict[str, Any] = {f"providers.{name}": p for name, p in settings.providers.items()}
+    if settings.HasField("knowledge"):
+        found["knowledge_base"] = settings.knowledge
+    if settings.HasField("moodle"):
+        found["moodle"] = settings.moodle
+    found |= {f"{_MCP}.{name}": server for name, server in settings.mcp_servers.items()}
+    for name, server in found.items():
+        yield name, _one_of(server, _ADDRESS_FIELDS), _one_of(server, _SECRET_FIELDS)
+
+
+def knowledge_server(config: Config) -> str:
+    """Return the address of the knowledge-base server that is set up; empty if there is none."""
+    found = _knowledge(config, _setup(config))
+    return found.url if found else ""
+
+
+def _assistant_defaults(config: Config, setup: Mapping[str, Any]) -> str:
+    """Return the text of the object, whatever secrets people wrote there masked."""
+    found = masked({**_object(setup, _DEFAULTS), **_object(config, _DEFAULTS)})
+    return json.dumps(found) if found else ""
+
+
+def _one_of(message: Any, fields: tuple[str, ...]) -> str:  # noqa: ANN401 - one of several messages
+    return next(str(getattr(message, name)) for name in fields if hasattr(message, name))
+
+
+def _setup(config: Config) -> Mapping[str, Any]:
+    return _object(_object(config, "setups"), _SETUP)
+
+
+def _provider(given: Mapping[str, Any]) -> pb.Provider:
+    return pb.Provider(
+        base_url=_first(given, "base_url", "endpoint", "url").rstrip("/"),
+        api_key=_first(given, "api_key"),
+        models=_names(given.get("models")),
+        default_model=_first(given, "default_model"),
+        enabled=_flag(given.get("enabled", True)),
+    )
+
+
+def _knowledge(config: Config, setup: Mapping[str, Any]) -> pb.KnowledgeServer | None:
+    given = {**_object(setup, "knowledge_base"), **_object(config, "kb_server")}
+    url = _first(given, "server_url", "url").rstrip("/")
+    token = _first(given, "api_token", "api_key", "token")
+    return pb.KnowledgeServer(url=url, token=token) if url else None
+
+
+def _moodle(config: Config, setup: Mapping[str, Any]) -> pb.Moodle | None:
+    given = {**_object(setup, "moodle"), **_object(config, "moodle")}
+    url = _first(given, "url", "api_url", "base_url").rstrip("/")
+    token = _first(given, "token", "api_token", "wstoken", "api_key")
+    return pb.Moodle(url=url, token=token) if url else None
+
+
+def _model(setup: Mapping[str, Any], system: Config, name: str) -> str:
+    if own := _reference(setup, name):
+        return "/".join(own)
+    theirs = _setup(system)
+    borrowed = _reference(theirs, name)
+    return "/".join(borrowed) if borrowed and _is_free(*borrowed, setup, theirs) else ""
+
+
+def _reference(setup: Mapping[str, Any], name: str) -> tuple[str, str] | None:
+    given = _object(setup, name)
+    provider, model = _first(given, "provider"), _first(given, "model")
+    return (provider, model) if provider and model else None
+
+
+def _is_free(
+    provider: str, model: str, setup: Mapping[str, Any], theirs: Mapping[str, Any]
+) -> bool:
+    """Say whether an organisation may use a model of the system without spending its money."""
+    if own := _object(_object(setup, "providers"), provider):
+        known = _provider(own)
+        return known.enabled and (not known.models or model in known.models)
+    return not _object(_object(theirs, "providers"), provider)
+
+
+def _object(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a member that should be an object, or an empty one: people edit this by hand."""
+    found = config.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _first(given: Mapping[str, Any], *names: str) -> str:
+    """Return the text of the first of some members that has one; a number's too."""
+    texts = (
+        _text(value)
+        for name in names
+        if isinstance(value := given.get(name), str | int | float) and not isinstance(value, bool)
+    )
+    return next(filter(None, texts), "")
+
+
+def _names(given: object) -> list[str]:
+    """Return the names of a list, of an object's members, or between commas."""
+    match given:
+        case str():
+            found: list[object] = list(given.split(","))
+        case list() | Mapping():
+            found = list(given)
+        case _:
+            found = []
+    return [text for name in found if isinstance(name, str) and (text := _text(name))]
+
+
+def _text(value: str | float) -> str:
+    """Return what a message can hold: JSON may hold halves of characters."""
+    return str(value).strip().encode("utf-8", "replace").decode()
+
+
+def _flag(given: object) -> bool:
+    return given.strip().lower() not in _NO if isinstance(given, str) else bool(given)

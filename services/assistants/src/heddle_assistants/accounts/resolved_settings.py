@@ -1,0 +1,90 @@
+"""What organisations have set up, for the services that act for them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.errors import UnavailableError
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from sqlalchemy import bindparam, or_, select, text
+
+from heddle_assistants.accounts.api_keys import OPEN
+from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
+from heddle_assistants.accounts.organizations import COLUMNS, Organization
+from heddle_assistants.accounts.resolution import resolved
+from heddle_assistants.accounts.secret_members import Config, opened
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import organizations, users
+
+# No parameter: those are the values that a caller of the query gives.
+_IS_DEFAULT = organizations.c.slug == text(f"'{DEFAULT_ORGANIZATION}'")
+log = structlog.get_logger(__name__)
+
+
+class ResolvedSettings:
+    """Finds, opens and reads settings."""
+
+    def __init__(self, database: Database, keys: Keys) -> None:
+        self._keys = keys
+        found = select(*COLUMNS).select_from(organizations)
+        self._of_slug = database.row_reader(found.where(organizations.c.slug == bindparam("slug")))
+        self._of_owner = database.row_reader(
+            found.add_columns(users.c.id)
+            .join(users, users.c.organization_id == organizations.c.id)
+            .where(users.c.email == bindparam("email"))
+        )
+        self._of_system = database.row_reader(
+            # LAMB's system before the one that Heddle makes.
+            found.where(or_(organizations.c.is_system, _IS_DEFAULT)).order_by(
+                organizations.c.is_system.desc(), organizations.c.id
+            )
+        )
+
+    async def of_owner(self, email: str, *, reaching: bool) -> pb.ResolveSettingsResponse:
+        """Return the settings of a user's organisation, empty ones if there is none.
+
+        Args:
+            email: Whose.
+            reaching: Whether to tell where its servers are and what opens them.
+        """
+        row = await self._of_owner(email)
+        if row is None:
+            return await self._resolved(None, reaching=reaching)
+        *organization, number = row
+        response = await self._resolved(organization, reaching=reaching)
+        if response.organization:
+            response.user_id = number
+        return response
+
+    async def of_organization(self, slug: str, *, reaching: bool) -> pb.ResolveSettingsResponse:
+        """Return the settings of an organisation likewise."""
+        return await self._resolved(await self._of_slug(slug), reaching=reaching)
+
+    async def _resolved(
+        self, row: Sequence[Any] | None, *, reaching: bool
+    ) -> pb.ResolveSettingsResponse:
+        organization = Organization(*row) if row else None
+        if organization is None or organization.status not in OPEN:
+            return resolved("", {}, {})  # nobody's: the answer tells nothing of what there is
+        system: Config = {}
+        if not organization.system and (row := await self._of_system()):
+            system = Organization(*row).settings  # its secrets stay sealed
+        own = self._opened(organization) if reaching else organization.settings
+        response = resolved(organization.slug, own, system, reaching=reaching)
+        response.system = organization.system
+        return response
+
+    def _opened(self, organization: Organization) -> Config:
+        try:
+            return opened(organization.settings, self._keys, organization.slug)
+        except UnreadableSecretError as error:
+            log.error(  # noqa: TRY400 - the key is at fault, a traceback says nothing
+                "settings are sealed with another key",
+                organization=organization.slug,
+                cause=str(error),
+            )
+            raise UnavailableError(
+                f"The settings of the organisation {organization.slug!r} cannot be decrypted: "
+                "HEDDLE_ASSISTANTS_ENCRYPTION_KEY is not what they were encrypted with."
+            ) from None

@@ -1,0 +1,148 @@
+"""Settings with secrets in them: which members are secret, and what becomes of those."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heddle_assistants.accounts.encryption import Keys, Place, is_sealed
+
+MASK = "********"
+Config = Mapping[str, Any]
+"""An organisation's settings in LAMB's form: a JSON object."""
+_NAMES = re.compile(
+    r"(?:^|[_-])(?:api_?key|key|keys|token|secrets?|pass(?:word|wd|phrase)?|pwd|credentials?"
+    r"|authorization|auth|cookie|wstoken|bearer)$",
+    re.IGNORECASE | re.ASCII,
+)
+_PUBLIC = re.compile(r"public_?key$", re.IGNORECASE | re.ASCII)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_URL_WITH_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s/?#@]*:[^\s/?#@]*@", re.IGNORECASE)
+
+Change = Callable[[Any, Place], Any]
+
+
+def sealed(config: Config, keys: Keys, slug: str) -> dict[str, Any]:
+    """Return plain settings as they are kept: with every secret encrypted.
+
+    Args:
+        config: Settings as an administrator, or LAMB, writes them.
+        keys: The first of them encrypts.
+        slug: Of the organisation that they belong to.
+    """
+    return _changed(config, (slug,), _is_secret, keys.seal)
+
+
+def opened(config: Config, keys: Keys, slug: str) -> dict[str, Any]:
+    """Return kept settings as `sealed` was given them.
+
+    Raises:
+        UnreadableSecretError: A secret was encrypted with other keys, or for another place.
+    """
+    return _changed(config, (slug,), lambda _, value: is_sealed(value), keys.open)
+
+
+def resealed(config: Config, keys: Keys, slug: str) -> dict[str, Any]:
+    """Return kept settings with every secret sealed with the first of the keys. Raises as above."""
+
+    def renewed(value: Any, place: Place) -> str:  # noqa: ANN401 - any JSON value
+        if not is_sealed(value):
+            return keys.seal(value, place)
+        current: str = value
+        return (
+            current
+            if keys.is_current(current, place)
+            else keys.seal(keys.open(current, place), place)
+        )
+
+    return _changed(config, (slug,), _is_secret, renewed)
+
+
+def masked(config: Config) -> dict[str, Any]:
+    """Return kept settings as people may see them."""
+    # Also secrets that are not sealed, which rows of other origin may hold.
+    return _changed(config, ("",), _is_secret, lambda _, __: MASK)
+
+
+def unmasked(given: Config, kept: Config, keys: Keys, slug: str) -> dict[str, Any]:
+    """Return the settings that an administrator gave, with the secrets that he leaves as they are.
+
+    Args:
+        given: May say `"********"` in the place of a secret.
+        kept: The settings before, as they are kept.
+        keys: What they are sealed with.
+        slug: Of their organisation.
+
+    Raises:
+        KeyError: There is nothing in that place. Its argument is the place, with dots.
+        UnreadableSecretError: As of `opened`.
+    """
+
+    def former(_: Any, place: Place) -> Any:  # noqa: ANN401 - any JSON value
+        value = _former(kept, place)
+        return keys.open(value, place) if is_sealed(value) else value
+
+    return _changed(given, (slug,), _is_mask, former)
+
+
+def put_back(given: Config, kept: Config) -> dict[str, Any]:
+    """Return the settings that an administrator gave, likewise, those secrets sealed as they are.
+
+    Raises:
+        KeyError: As of `unmasked`.
+    """
+    return _changed(given, ("",), _is_mask, lambda _, place: _former(kept, place))
+
+
+def _is_mask(_: bool, value: Any) -> bool:  # noqa: ANN401, FBT001 - called by position only
+    return bool(value == MASK)
+
+
+def _former(kept: Config, place: Place) -> Any:  # noqa: ANN401 - any JSON value
+    value: Any = kept
+    for step in place[1:]:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            value = None
+    if value is None or isinstance(value, Mapping | list):
+        raise KeyError(".".join(map(str, place[1:])))
+    return value
+
+
+def _changed(
+    config: Config, place: Place, applies: Callable[[bool, Any], bool], change: Change
+) -> dict[str, Any]:
+    def walk(value: Any, place: Place, *, secret: bool) -> Any:  # noqa: ANN401 - any JSON value
+        match value:
+            case Mapping():
+                return {
+                    name: walk(item, (*place, name), secret=secret or is_secret_name(name))
+                    for name, item in value.items()
+                }
+            case list():
+                return [
+                    walk(item, (*place, index), secret=secret) for index, item in enumerate(value)
+                ]
+            case _:
+                return change(value, place) if applies(secret, value) else value
+
+    return {
+        name: walk(item, (*place, name), secret=is_secret_name(name))
+        for name, item in config.items()
+    }
+
+
+def is_secret_name(name: str) -> bool:
+    """Say whether what a member of this name holds is a secret."""
+    words = _HUMP.sub("_", name)
+    return bool(_NAMES.search(words)) and not _PUBLIC.search(words)
+
+
+def _is_secret(named: bool, value: Any) -> bool:  # noqa: ANN401, FBT001 - called by position only
+    match value:
+        case None | bool() | "":
+            return False
+        case str() if is_sealed(value) or _URL_WITH_PASSWORD.match(value):
+            return True  # nobody but this module writes a sealed text, so one that is given is text
+        case _:
+            return named

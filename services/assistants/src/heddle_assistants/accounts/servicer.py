@@ -1,0 +1,197 @@
+"""`heddle.account.v1.AccountService`."""
+
+from heddle.account.v1 import account_pb2 as pb
+from heddle.account.v1 import account_pb2_grpc as pb_grpc
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.errors import InvalidRequestError, UnauthenticatedError, Violation
+from heddle_runtime.paging import page_size, read_token, write_token
+from heddle_runtime.server_interceptor import Context
+
+from heddle_assistants.access import may_administer
+from heddle_assistants.accounts import access, checks, messages
+from heddle_assistants.accounts.addresses import Addresses
+from heddle_assistants.accounts.api_keys import ApiKeys
+from heddle_assistants.accounts.collections import Collections
+from heddle_assistants.accounts.organizations import Organizations
+from heddle_assistants.accounts.resolved_settings import ResolvedSettings
+from heddle_assistants.accounts.settings_text import parsed
+from heddle_assistants.accounts.users import User, Users
+from heddle_assistants.repository.row import row_id
+
+_DEFAULT_PAGE = 100
+_LARGEST_PAGE = 1000
+
+
+class AccountServicer(pb_grpc.AccountServiceServicer):
+    """Translates between the contract and the tables, and lets nobody do what he may not."""
+
+    def __init__(
+        self,
+        organizations: Organizations,
+        addresses: Addresses,
+        users: Users,
+        keys: ApiKeys,
+        settings: ResolvedSettings,
+        collections: Collections,
+    ) -> None:
+        self._organizations = organizations
+        self._addresses = addresses
+        self._users = users
+        self._keys = keys
+        self._settings = settings
+        self._collections = collections
+
+    async def ResolveKey(
+        self, request: pb.ResolveKeyRequest, context: Context
+    ) -> pb.ResolveKeyResponse:
+        """Tell whom a key stands for."""
+        access.require_service(caller().identity)
+        holder = await self._keys.holder(request.key)
+        if holder is None:
+            # The member tells the caller apart from the case that he himself is not known.
+            raise UnauthenticatedError("The API key is not valid.", subject="key")
+        return pb.ResolveKeyResponse(
+            subject=holder.subject,
+            organization=holder.organization,
+            scopes=holder.scopes,
+            trusted=holder.trusted,
+        )
+
+    async def CreateKey(
+        self, request: pb.CreateKeyRequest, context: Context
+    ) -> pb.CreateKeyResponse:
+        """Make a key and return it, once."""
+        identity = caller().identity
+        wanted = messages.wanted_key(request.key)
+        access.require_may_make(
+            identity,
+            organization=wanted.organization,
+            user=wanted.user,
+            trusted=wanted.trusted,
+        )
+        checks.check_key(request.key)
+        access.require_scopes(identity, wanted.scopes)
+        key, made = await self._keys.make(wanted)
+        return pb.CreateKeyResponse(key=messages.key_message(key), secret=made.text)
+
+    async def ListKeys(self, request: pb.ListKeysRequest, context: Context) -> pb.ListKeysResponse:
+        """List the keys that the caller may see."""
+        limit = page_size(request.page_size, _DEFAULT_PAGE, _LARGEST_PAGE)
+        of = access.visible_keys(caller().identity).within(request.organization)
+        after = _after(request.page_token)
+        found = await self._keys.listed(of, after, limit + 1) if of else []
+        last = found[limit - 1] if len(found) > limit else None
+        return pb.ListKeysResponse(
+            keys=[messages.key_message(key) for key in found[:limit]],
+            next_page_token=write_token(f"{last.created_at} {last.id}") if last else "",
+        )
+
+    async def RevokeKey(
+        self, request: pb.RevokeKeyRequest, context: Context
+    ) -> pb.RevokeKeyResponse:
+        """Make a key useless."""
+        of = access.visible_keys(caller().identity)
+        return pb.RevokeKeyResponse(
+            key=messages.key_message(await self._keys.revoke(request.id, of))
+        )
+
+    async def GetOrganization(
+        self, request: pb.GetOrganizationRequest, context: Context
+    ) -> pb.GetOrganizationResponse:
+        """Return an organisation without its secrets."""
+        access.require_administrator(caller().identity, request.slug)
+        found = await self._organizations.get(request.slug)
+        message = messages.organization_message(found)
+        return pb.GetOrganizationResponse(organization=message, etag=found.etag)
+
+    async def ListOrganizations(
+        self, request: pb.ListOrganizationsRequest, context: Context
+    ) -> pb.ListOrganizationsResponse:
+        """List the organisations that the caller administers."""
+        limit = page_size(request.page_size, _DEFAULT_PAGE, _LARGEST_PAGE)
+        after = read_token(request.page_token)
+        only = access.visible_organization(caller().identity)
+        found = [] if only == "" else await self._organizations.listed(only, after, limit + 1)
+        return pb.ListOrganizationsResponse(
+            organizations=[messages.organization_summary(item) for item in found[:limit]],
+            next_page_token=write_token(found[limit - 1].slug) if len(found) > limit else "",
+        )
+
+    async def PutOrganization(
+        self, request: pb.PutOrganizationRequest, context: Context
+    ) -> pb.PutOrganizationResponse:
+        """Make an organisation, or change one that did not change since it was read."""
+        given = request.organization
+        access.require_administrator(caller().identity, given.slug)
+        checks.check_name(given.name, "organization.name")
+        settings = parsed(given.settings_json) if given.settings_json else None
+        if settings is not None:
+            await self._addresses.check(given.slug, settings)
+        if request.etag:
+            kept = await self._organizations.replace(given.slug, given.name, settings, request.etag)
+        else:
+            checks.check_slug(given.slug)
+            kept = await self._organizations.make(given.slug, given.name, settings or {})
+        message = messages.organization_message(kept)
+        return pb.PutOrganizationResponse(organization=message, etag=kept.etag)
+
+    async def PutUser(self, request: pb.PutUserRequest, context: Context) -> pb.PutUserResponse:
+        """Make or change a user."""
+        identity = caller().identity
+        access.require_administrator(identity, request.organization)
+        checks.check_user(request)
+        user = User(
+            request.email,
+            request.organization,
+            request.name,
+            request.role or checks.DEFAULT_ROLE,
+            not request.disabled,
+        )
+        await self._users.put(user, may_move=may_administer(identity))
+        return pb.PutUserResponse()
+
+    async def ResolveUser(
+        self, request: pb.ResolveUserRequest, context: Context
+    ) -> pb.ResolveUserResponse:
+        """Tell what somebody is to an organisation."""
+        access.require_service(caller().identity)
+        standing = await self._users.standing(request.email, request.organization)
+        return pb.ResolveUserResponse(standing=standing)
+
+    async def ResolveSettings(
+        self, request: pb.ResolveSettingsRequest, context: Context
+    ) -> pb.ResolveSettingsResponse:
+        """Return what an organisation has set up, with its secrets if they are wanted."""
+        access.require_service(caller().identity)
+        reaching = not request.without_servers
+        match request.WhichOneof("whose"):
+            case "owner":
+                return await self._settings.of_owner(request.owner, reaching=reaching)
+            case "organization":
+                slug = request.organization
+                return await self._settings.of_organization(slug, reaching=reaching)
+            case None:
+                violation = Violation("whose", "name an owner or an organisation")
+                raise InvalidRequestError("The request is not valid.", [violation])
+
+    async def ResolveCollections(
+        self, request: pb.ResolveCollectionsRequest, context: Context
+    ) -> pb.ResolveCollectionsResponse:
+        """Tell which collections are somebody else's."""
+        access.require_service(caller().identity)
+        checks.check_collections(request)
+        found = await self._collections.withheld(request.ids, request.owner, request.organization)
+        return pb.ResolveCollectionsResponse(
+            withheld=[pb.WithheldCollection(id=each.id, server_url=each.server) for each in found]
+        )
+
+
+def _after(token: str) -> tuple[int, str] | None:
+    if not token:
+        return None
+    created, _, identifier = read_token(token).partition(" ")
+    seconds = row_id(created)
+    if seconds is None:
+        violation = Violation("page_token", "is not a token of this list")
+        raise InvalidRequestError("The page token is not valid.", [violation])
+    return seconds, identifier

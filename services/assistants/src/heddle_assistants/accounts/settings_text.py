@@ -1,0 +1,91 @@
+"""Settings as administrators send them: read, and refused where they are wrong."""
+
+import json
+from typing import Any
+
+from heddle_conversion.errors import MalformedMetadataError
+from heddle_conversion.json_text import checked
+from heddle_runtime.errors import InvalidRequestError, Violation
+
+from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
+from heddle_assistants.accounts.resolution import prices, resolved, servers
+from heddle_assistants.accounts.secret_members import (
+    MASK,
+    Config,
+    put_back,
+    sealed,
+    unmasked,
+)
+from heddle_assistants.usage.prices import PriceError, read_prices
+
+_FIELD = "organization.settings_json"
+_LARGEST = 256 * 1024
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Return the object that a text holds.
+
+    Raises:
+        InvalidRequestError: It is not the text of a JSON object, too large or nested too deep.
+    """
+    if len(text) > _LARGEST:
+        raise wrong(f"must have at most {_LARGEST} characters")
+    try:
+        return checked(json.loads(text))
+    except MalformedMetadataError as error:
+        raise wrong(error.violations[0].description) from None
+    except (ValueError, RecursionError) as error:
+        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise wrong(f"must be the text of a JSON object{where}") from None
+
+
+def replaced(given: Config, kept: Config, keys: Keys, slug: str) -> str:
+    """Return the text to keep for settings that an administrator gave.
+
+    Args:
+        given: May say `"********"` in the place of a secret, which stays as it is.
+        kept: What is kept so far.
+        keys: What seals the secrets.
+        slug: Of the organisation.
+
+    Raises:
+        InvalidRequestError: There is no such secret, or it would go to another server. Or a
+            price is wrong.
+    """
+    try:
+        _refuse_moves(given, kept)
+        plain = unmasked(given, kept, keys, slug)
+        read_prices(prices(plain))
+        return json.dumps(sealed(plain, keys, slug))
+    except PriceError as error:
+        raise wrong(f"is wrong at 'setups.default.prices': {error}") from None
+    except KeyError as error:
+        raise wrong(f"says {MASK!r} at {error.args[0]!r}, where no secret is kept") from None
+    except UnreadableSecretError as error:
+        raise wrong(
+            f"says {MASK!r} where a secret is kept that HEDDLE_ASSISTANTS_ENCRYPTION_KEY does not "
+            f"open. {error} Give it anew"
+        ) from None
+
+
+def _refuse_moves(given: Config, kept: Config) -> None:
+    """Refuse to send a secret that somebody else gave to a server of the caller's choice.
+
+    It goes where it went before, or nowhere: another secret of the same server, which an earlier
+    change moved, says nothing about this one.
+    """
+    before, after = _reached(kept), _reached(put_back(given, kept))
+    for name, (_, secret) in _reached(given).items():
+        if secret == MASK and after.get(name) != before.get(name):
+            raise wrong(f"changes the address of {name!r}: give its secret anew")
+
+
+def _reached(config: Config) -> dict[str, tuple[str, str]]:
+    """Return the address and the secret of each server by its name."""
+    found = servers(resolved("", config, {}))
+    return {name: (address, secret) for name, address, secret in found}
+
+
+def wrong(what: str) -> InvalidRequestError:
+    """Return the error that says what is wrong with settings."""
+    return InvalidRequestError("The settings are not valid.", [Violation(_FIELD, what)])

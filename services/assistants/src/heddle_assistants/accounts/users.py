@@ -1,0 +1,102 @@
+"""The table of users."""
+
+import time
+from dataclasses import dataclass
+
+from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.errors import AlreadyExistsError, ConflictError
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from heddle_assistants.accounts.access import no_organization
+from heddle_assistants.accounts.organizations import COLUMNS, Organization
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import organizations, users
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user as he shall be."""
+
+    email: str
+    organization: str
+    name: str
+    role: str
+    enabled: bool
+
+
+class Users:
+    """Reads and writes users."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        at_home = users.join(organizations, organizations.c.id == users.c.organization_id)
+        self._known = database.row_reader(
+            select(users.c.enabled, organizations.c.slug)
+            .select_from(at_home)
+            .where(users.c.email == bindparam("email"))
+        )
+        self._asking = database.row_reader(
+            select(*COLUMNS).where(organizations.c.slug == bindparam("slug"))
+        )
+
+    async def standing(self, email: str, organization: str) -> pb.Standing.ValueType:
+        """Return what a person is to an organisation."""
+        found = await self._known(email)
+        if found is None:
+            return pb.STANDING_UNSPECIFIED
+        enabled, home = found
+        if home == organization:
+            return pb.STANDING_USER if enabled else pb.STANDING_DISABLED
+        if not enabled and await self._is_of_the_operator(organization):
+            return pb.STANDING_DISABLED
+        return pb.STANDING_UNSPECIFIED
+
+    async def _is_of_the_operator(self, slug: str) -> bool:
+        row = await self._asking(slug)
+        return slug == DEFAULT_ORGANIZATION if row is None else Organization(*row).system
+
+    async def put(self, user: User, *, may_move: bool) -> None:
+        """Make or change a user.
+
+        Args:
+            user: Who.
+            may_move: Whether he may come from another organisation.
+
+        Raises:
+            AlreadyExistsError: He is in another organisation.
+            ConflictError: Somebody else made the user at the same moment.
+            NotFoundError: There is no such organisation.
+        """
+        try:
+            await self._put(user, may_move=may_move)
+        except IntegrityError:
+            raise ConflictError("The user was made at the same time. Try again.") from None
+
+    async def _put(self, user: User, *, may_move: bool) -> None:
+        now = int(time.time())
+        async with self._database.writing() as connection:
+            organization = await connection.scalar(
+                select(organizations.c.id).where(organizations.c.slug == user.organization)
+            )
+            if organization is None:
+                raise no_organization(user.organization)
+            values = {
+                "organization_id": organization,
+                "name": user.name,
+                "role": user.role,
+                "enabled": user.enabled,
+                "updated_at": now,
+            }
+            query = select(users.c.organization_id).where(users.c.email == user.email)
+            known = await connection.scalar(query.with_for_update())
+            if known is None:
+                query_new = insert(users).values(**values, email=user.email, created_at=now)
+                await connection.execute(query_new)
+                return
+            if known != organization and not may_move:
+                raise AlreadyExistsError("The address belongs to somebody elsewhere.")
+            await connection.execute(
+                update(users).where(users.c.email == user.email).values(**values)
+            )

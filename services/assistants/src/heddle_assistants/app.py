@@ -1,0 +1,124 @@
+"""The assembly of the assistants service."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc, rows_pb2, rows_pb2_grpc
+from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
+from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
+from heddle_runtime import addresses
+from heddle_runtime.egress import Egress
+from heddle_runtime.server import Binding, bind
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from heddle_assistants.accounts.bootstrap import (
+    AccountSettings,
+    account_service,
+    encryption_keys,
+)
+from heddle_assistants.assistants.catalog import Catalog
+from heddle_assistants.assistants.exporting import Exporter
+from heddle_assistants.assistants.servicer import AssistantServicer
+from heddle_assistants.database.engine import open_database
+from heddle_assistants.database.upgrading import upgrade
+from heddle_assistants.folder import FolderAssistants
+from heddle_assistants.imports.rows import RowImport
+from heddle_assistants.repository.batches import Batches
+from heddle_assistants.repository.migrating import Migrations
+from heddle_assistants.repository.reader import Reader
+from heddle_assistants.repository.rows import Rows
+from heddle_assistants.repository.writer import Writer
+from heddle_assistants.rows.batch_servicer import RowBatchServicer
+from heddle_assistants.rows.servicer import RowServicer
+from heddle_assistants.rubrics.servicer import RubricServicer
+from heddle_assistants.rubrics.store import Rubrics
+from heddle_assistants.usage.budgets import Budgets
+from heddle_assistants.usage.price_file import prices_of_file
+from heddle_assistants.usage.price_lookup import Tariffs
+from heddle_assistants.usage.recording import Recording
+from heddle_assistants.usage.reports import Reports
+from heddle_assistants.usage.servicer import UsageServicer
+
+
+class AssistantsSettings(AccountSettings):
+    """Settings of the assistants service."""
+
+    model_config = SettingsConfigDict(env_prefix="HEDDLE_ASSISTANTS_")
+
+    listen: str = Field(
+        default=addresses.ASSISTANTS,
+        description="Where the server listens: host:port, or unix:/path.",
+    )
+    database: str = Field(
+        default="sqlite:///.heddle/heddle.db",
+        repr=False,
+        description="Where assistants, organisations and keys are stored: sqlite:///PATH, a file "
+        "on a local disk, or postgresql://USER:PASSWORD@HOST:PORT/NAME.",
+    )
+    assistants_dir: Path = Field(
+        default=Path("assistants"),
+        validation_alias="HEDDLE_ASSISTANTS_DIR",
+        description="Folder of further assistants, one YAML or JSON file each. No call can change "
+        "them. A file is read again when it changes.",
+    )
+    migrate_on_read: bool = Field(
+        default=True,
+        description="Migrate an assistant of LAMB's format to the newest one when it is first "
+        "used. If 0, reads write nothing, and such an assistant answers as its old columns say.",
+    )
+    prices: Path | None = Field(
+        default=None,
+        description="A JSON file with what models cost, in US dollars for a million tokens: "
+        '{"openai/gpt-x": {"input": 2.5, "cached_input": 1.25, "output": 10}}. A name that ends '
+        "in * stands for all that begin so. An organisation's own prices, setups.default.prices "
+        "of its settings, come first. Without a price nothing is spent.",
+    )
+
+
+@asynccontextmanager
+async def app(settings: AssistantsSettings) -> AsyncGenerator[Sequence[Binding]]:
+    """Yield what the service serves."""
+    prices = prices_of_file(settings.prices)
+    async with open_database(settings.database) as database:
+        await upgrade(database)
+        keys = encryption_keys(settings.database, settings)
+        rows, writer = Rows(database), Writer(database)
+        reader = Reader(rows, Migrations(database, enabled=settings.migrate_on_read))
+        catalog = Catalog(FolderAssistants(settings.assistants_dir), rows, reader)
+        tariffs = Tariffs(database, keys, prices)
+        exporter, budgets = Exporter(catalog, rows, reader), Budgets(database, tariffs)
+        batches = Batches(database, migrates=settings.migrate_on_read)
+        importer = RowImport(database, keys, Egress(settings.private_networks))
+        yield [
+            bind(
+                assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
+                assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
+                AssistantServicer(catalog, writer, exporter, budgets),
+            ),
+            bind(
+                rows_pb2.DESCRIPTOR.services_by_name["RowService"],
+                rows_pb2_grpc.add_RowServiceServicer_to_server,
+                RowServicer(catalog, rows, reader, writer),
+            ),
+            bind(
+                rows_pb2.DESCRIPTOR.services_by_name["RowBatchService"],
+                rows_pb2_grpc.add_RowBatchServiceServicer_to_server,
+                RowBatchServicer(batches, importer),
+            ),
+            bind(
+                rubric_pb2.DESCRIPTOR.services_by_name["RubricService"],
+                rubric_pb2_grpc.add_RubricServiceServicer_to_server,
+                RubricServicer(Rubrics(database)),
+            ),
+            bind(
+                usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
+                usage_pb2_grpc.add_UsageServiceServicer_to_server,
+                UsageServicer(
+                    Recording(database, catalog, tariffs),
+                    Reports(database, catalog, rows, tariffs),
+                ),
+            ),
+            await account_service(database, settings.database, settings),
+        ]

@@ -1,0 +1,199 @@
+"""All assistants: those of the folder, which nobody can change here, and those of the database."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+import structlog
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_runtime.errors import (
+    AlreadyExistsError,
+    InvalidRequestError,
+    PermissionDeniedError,
+    Violation,
+)
+from heddle_runtime.identity import Identity
+from sqlalchemy import ColumnElement, and_, true
+
+from heddle_assistants.access import changeable, may_use, offered, owned, owns
+from heddle_assistants.assistants.summaries import summary_of_kept, summary_of_row
+from heddle_assistants.database.schema import assistants
+from heddle_assistants.folder import Contents, FolderAssistants
+from heddle_assistants.repository.reader import Reader
+from heddle_assistants.repository.row import row_id
+from heddle_assistants.repository.rows import Rows
+from heddle_assistants.repository.writer import no_assistant
+from heddle_assistants.store import Kept, candidates
+
+log = structlog.get_logger(__name__)
+_BATCH = 200
+_ROWS: Mapping[int, Callable[[Identity], ColumnElement[bool]]] = {
+    pb.SELECTION_UNSPECIFIED: offered,
+    pb.SELECTION_USABLE: offered,
+    pb.SELECTION_OWN: owned,
+    pb.SELECTION_MANAGED: changeable,
+}
+
+
+class Catalog:
+    """Finds assistants for whoever asks.
+
+    An assistant of the folder hides one of the database that has its id.
+    """
+
+    def __init__(self, folder: FolderAssistants, rows: Rows, reader: Reader) -> None:
+        self._folder = folder
+        self._rows = rows
+        self._reader = reader
+        self._told = Contents()
+
+    async def get(self, reference: str, identity: Identity) -> Kept:
+        """Return the assistant that `identity` may use under `reference`.
+
+        Of several with one name, the caller's own counts.
+
+        Raises:
+            InvalidRequestError: Several have that name, none of them the caller's.
+            MalformedAssistantError: What is kept cannot be understood.
+            NewerFormatError: What is kept is of a newer format.
+            NotFoundError: There is none.
+        """
+        by_id, by_name = candidates(reference)
+        found = await self._by_id(by_id, identity) if by_id else None
+        if found is None and by_name:
+            found = await self._by_name(by_name, identity)
+        if found is None:
+            raise no_assistant(reference)
+        return found
+
+    async def in_folder(self, identifier: str) -> Kept | None:
+        """Return an assistant of the folder, whoever asks."""
+        return (await self._folder.contents()).by_id.get(identifier)
+
+    async def taken(self) -> frozenset[str]:
+        """Return the identifiers that no assistant of the database should have."""
+        return frozenset((await self._folder.contents()).by_id)
+
+    async def in_sight(self) -> ColumnElement[bool]:
+        """Return the condition of rows that no assistant of the folder hides."""
+        contents = await self._folder.contents()
+        numbers = [number for each in contents.by_id if (number := row_id(each)) is not None]
+        if contents is not self._told:
+            self._told = contents
+            for row in await self._rows.after(0, len(numbers), assistants.c.id.in_(numbers)):
+                log.warning("a file hides an assistant of the database", id=row.id)
+        return assistants.c.id.not_in(numbers) if numbers else true()
+
+    async def refuse_name(self, name: str, identity: Identity) -> None:
+        """Refuse a new name under which an assistant of the folder would be found instead.
+
+        Raises:
+            AlreadyExistsError: There is one that `identity` may use.
+        """
+        (await self.name_check(identity))(name)
+
+    async def name_check(self, identity: Identity) -> Callable[[str], None]:
+        """Return what refuses a new name likewise, where nothing can be awaited."""
+        by_name = (await self._folder.contents()).by_name
+
+        def check(name: str) -> None:
+            kept = by_name.get(name)
+            if kept is not None and may_use(identity, kept):
+                raise AlreadyExistsError(f"A file holds an assistant named {name!r} already.")
+
+        return check
+
+    async def refuse_folder(self, identifier: str, identity: Identity) -> None:
+        """Refuse to change an assistant that comes from a file.
+
+        Raises:
+            NotFoundError: `identity` may not know that there is one.
+            PermissionDeniedError: It does.
+        """
+        kept = await self.in_folder(identifier)
+        if kept is None:
+            return
+        if not may_use(identity, kept):
+            raise no_assistant(identifier)
+        raise PermissionDeniedError(
+            f"The assistant {identifier!r} comes from a file. Whoever runs the service changes it "
+            "there.",
+            assistant=identifier,
+        )
+
+    async def listed(
+        self, identity: Identity, selection: int, text: str, after: str, limit: int
+    ) -> list[pb.AssistantSummary]:
+        """Return assistants in the order of their ids, numbers before others.
+
+        Args:
+            identity: Who asks.
+            selection: Which ones, as in the contract.
+            text: Only those whose name or title contains this, in any case of letters.
+            after: The id before the first; empty for the beginning.
+            limit: The most to return.
+        """
+        if selection not in _ROWS:
+            violation = Violation("selection", "is none that this release knows")
+            raise InvalidRequestError("The selection is not known.", [violation])
+        contents = await self._folder.contents()
+        found = [
+            each
+            for each in _of_folder(contents, identity, selection)
+            if _place(each.id) > _place(after) and _matches(each, text)
+        ]
+        where = and_(await self.in_sight(), _ROWS[selection](identity))
+        found += await self._of_database(where, text, after, limit)
+        return sorted(found, key=lambda each: _place(each.id))[:limit]
+
+    async def _by_id(self, identifier: str, identity: Identity) -> Kept | None:
+        if kept := await self.in_folder(identifier):
+            return kept if may_use(identity, kept) else None
+        return await self._reader.kept(identifier, partial(may_use, identity))
+
+    async def _by_name(self, name: str, identity: Identity) -> Kept | None:
+        kept = (await self._folder.contents()).by_name.get(name)
+        if kept is not None and may_use(identity, kept):
+            return kept
+        rows = await self._rows.named(name, identity)
+        if len(rows) > 1:
+            message = f"Several assistants are named {name[:200]!r}. Say which one by its id."
+            raise InvalidRequestError(message, [Violation("reference", "names several assistants")])
+        return await self._by_id(str(rows[0].id), identity) if rows else None
+
+    async def _of_database(
+        self, where: ColumnElement[bool], text: str, after: str, limit: int
+    ) -> list[pb.AssistantSummary]:
+        found: list[pb.AssistantSummary] = []
+        last = row_id(after) if after else 0
+        # What the database returns may not match after all: small pages must not mean many reads.
+        batch = max(limit, _BATCH) if text else limit
+        while last is not None and len(found) < limit:
+            rows = await self._rows.after(last, batch, where, text)
+            found += (each for each in map(summary_of_row, rows) if _matches(each, text))
+            last = rows[-1].id if len(rows) == batch else None
+        return found
+
+
+def _of_folder(
+    contents: Contents, identity: Identity, selection: int
+) -> Iterator[pb.AssistantSummary]:
+    if selection == pb.SELECTION_MANAGED:  # nobody changes these here
+        return
+    for kept in contents.by_id.values():
+        if selection == pb.SELECTION_OWN:
+            shown = owns(identity, kept)
+        else:
+            shown = kept.published and may_use(identity, kept)
+        if shown:
+            yield summary_of_kept(kept)
+
+
+def _place(identifier: str) -> tuple[int, int, str]:
+    number = row_id(identifier)
+    if number is not None:
+        return 0, number, ""
+    return (1, 0, identifier) if identifier else (-1, 0, "")
+
+
+def _matches(summary: pb.AssistantSummary, text: str) -> bool:
+    return any(text.lower() in each.lower() for each in (summary.name, summary.title))

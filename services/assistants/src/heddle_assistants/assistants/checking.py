@@ -1,0 +1,97 @@
+"""What is wrong with an assistant that a request carries."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from google.protobuf import json_format
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_conversion import (
+    VERSION_KEY,
+    MalformedMetadataError,
+    from_contract,
+    newest,
+)
+from heddle_conversion.bindings import fillable, numbered
+from heddle_conversion.contract import PROMPT_PROCESSOR
+from heddle_conversion.json_text import checked, same
+from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.struct_codec import from_struct
+
+from heddle_assistants.field_checks import NO_USER, may_be_user, refuse_nul
+
+_MOST_TOOLS = 64
+_LONGEST_TIMEOUT = 86_400  # seconds
+_TEXTS = ("name", "title", "description", "owner", "system_prompt", "prompt_template")
+
+
+def document_of(assistant: pb.Assistant) -> dict[str, Any]:
+    """Return the metadata of an assistant that a request carries.
+
+    Raises:
+        InvalidRequestError: It is wrong; each violation says where.
+    """
+    refuse_nul({name: getattr(assistant, name) for name in _TEXTS}, "assistant.")
+    violations = list(_violations(assistant))
+    document: dict[str, Any] = {}
+    if not violations:
+        try:
+            document = checked(from_contract(_completed(assistant)))
+        except MalformedMetadataError as error:
+            violations = [
+                Violation("assistant.extra_json", v.description) for v in error.violations
+            ]
+        else:
+            if not same(document[VERSION_KEY], newest()):
+                what = f"must not have another {VERSION_KEY} than {newest()}"
+                violations = [Violation("assistant.extra_json", what)]
+    if violations:
+        raise InvalidRequestError("The assistant is not valid.", violations)
+    return document
+
+
+def _completed(assistant: pb.Assistant) -> pb.Assistant:
+    """Return an assistant that says what it leaves to the service."""
+    found = pb.Assistant()
+    found.CopyFrom(assistant)
+    found.prompt_processor = assistant.prompt_processor or PROMPT_PROCESSOR
+    told = ({"type": each.tool, **({"id": each.id} if each.id else {})} for each in found.tools)
+    for binding, document in zip(found.tools, numbered(told), strict=True):
+        binding.id = document["id"]
+    return found
+
+
+def _violations(assistant: pb.Assistant) -> Iterator[Violation]:
+    if not may_be_user(assistant.owner):
+        yield Violation("assistant.owner", NO_USER)
+    for name in ("connector", "model"):
+        if not getattr(assistant.model, name).strip():
+            yield Violation(f"assistant.model.{name}", "is required")
+    if len(assistant.tools) > _MOST_TOOLS:
+        yield Violation("assistant.tools", f"must be at most {_MOST_TOOLS}")
+    ids = Counter(binding.id for binding in assistant.tools)
+    for index, binding in enumerate(assistant.tools):
+        field = f"assistant.tools[{index}]"
+        if binding.id and ids[binding.id] > 1:
+            yield Violation(f"{field}.id", "must be unique in the assistant")
+        yield from _of_binding(binding, field)
+
+
+def _of_binding(binding: pb.ToolBinding, field: str) -> Iterator[Violation]:
+    if not binding.tool.strip():
+        yield Violation(f"{field}.tool", "is required")
+    if binding.slot and not fillable(binding.slot):
+        what = "must be at most 63 letters, digits and _, with a letter in it, and not user_input"
+        yield Violation(f"{field}.slot", what)
+    if binding.mode not in pb.Mode.values():
+        yield Violation(f"{field}.mode", "is none that this release knows")
+    if binding.on_failure not in pb.FailurePolicy.values():
+        yield Violation(f"{field}.on_failure", "is none that this release knows")
+    try:
+        from_struct(binding.config)
+    except (ValueError, json_format.Error):
+        yield Violation(f"{field}.config", "holds a number that JSON cannot write")
+    if binding.HasField("timeout"):
+        seconds = binding.timeout.seconds + binding.timeout.nanos / 1e9
+        if not 0 < seconds <= _LONGEST_TIMEOUT:
+            yield Violation(f"{field}.timeout", "must be above 0 s and at most a day")

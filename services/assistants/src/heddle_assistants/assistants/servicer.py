@@ -1,0 +1,158 @@
+"""`heddle.assistant.v1.AssistantService`."""
+
+import time
+from typing import Any
+
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.assistant.v1 import assistant_pb2_grpc as pb_grpc
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.paging import page_size, read_token, write_token
+from heddle_runtime.server_interceptor import Context
+
+from heddle_assistants.assistants.catalog import Catalog
+from heddle_assistants.assistants.checking import document_of
+from heddle_assistants.assistants.exporting import Exporter
+from heddle_assistants.exchange import exported, imported
+from heddle_assistants.field_checks import refuse_nul, require_name
+from heddle_assistants.repository.deleting import delete
+from heddle_assistants.repository.migrating import Stored
+from heddle_assistants.repository.paging import fitting
+from heddle_assistants.repository.reader import contract
+from heddle_assistants.repository.row import Row
+from heddle_assistants.repository.writer import Columns, Writer
+from heddle_assistants.usage.budgets import Budgets
+
+_LONGEST_TEXT = 200
+
+
+class AssistantServicer(pb_grpc.AssistantServiceServicer):
+    """Translates between the contract and what keeps assistants."""
+
+    def __init__(
+        self, catalog: Catalog, writer: Writer, exporter: Exporter, budgets: Budgets
+    ) -> None:
+        self._catalog = catalog
+        self._writer = writer
+        self._exporter = exporter
+        self._budgets = budgets
+
+    async def GetAssistant(
+        self, request: pb.GetAssistantRequest, context: Context
+    ) -> pb.GetAssistantResponse:
+        """Return one assistant. A forbidden one is answered like a missing one."""
+        kept = await self._catalog.get(request.reference, caller().identity)
+        return pb.GetAssistantResponse(
+            assistant=kept.assistant,
+            etag=kept.etag,
+            published=kept.published,
+            quota=await self._budgets.of(kept.assistant),
+        )
+
+    async def ListAssistants(
+        self, request: pb.ListAssistantsRequest, context: Context
+    ) -> pb.ListAssistantsResponse:
+        """List assistants, as they are kept."""
+        if len(request.text) > _LONGEST_TEXT:
+            violation = Violation("text", f"must be at most {_LONGEST_TEXT} characters")
+            raise InvalidRequestError("The text is too long.", [violation])
+        size = page_size(request.page_size, default=100, maximum=1000)
+        after = read_token(request.page_token)
+        found = await self._catalog.listed(
+            caller().identity, request.selection, request.text, after, size + 1
+        )
+        shown = fitting(found[:size])
+        token = write_token(shown[-1].id) if len(found) > len(shown) else ""
+        return pb.ListAssistantsResponse(assistants=shown, next_page_token=token)
+
+    async def CreateAssistant(
+        self, request: pb.CreateAssistantRequest, context: Context
+    ) -> pb.CreateAssistantResponse:
+        """Keep a new assistant."""
+        columns = _columns(request.assistant) | {"owner": request.assistant.owner}
+        if request.published:
+            columns |= {"published": True, "published_at": int(time.time())}
+        stored = await self._new(document_of(request.assistant), columns)
+        return pb.CreateAssistantResponse(assistant=contract(stored), etag=stored.row.etag)
+
+    async def UpdateAssistant(
+        self, request: pb.UpdateAssistantRequest, context: Context
+    ) -> pb.UpdateAssistantResponse:
+        """Replace an assistant."""
+        given, identity = request.assistant, caller().identity
+        if not given.id:
+            violation = Violation("assistant.id", "is required")
+            raise InvalidRequestError("The request does not say which assistant.", [violation])
+        await self._catalog.refuse_folder(given.id, identity)
+        document = document_of(given)
+        check_name = await self._catalog.name_check(identity)
+
+        def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
+            if given.name != stored.row.name:
+                require_name(given.name, "assistant.name")
+                check_name(given.name)
+            return document, _columns(given)
+
+        stored = await self._writer.edit(given.id, identity, request.etag, edit)
+        return pb.UpdateAssistantResponse(
+            assistant=contract(stored), etag=stored.row.etag, published=stored.row.published
+        )
+
+    async def DeleteAssistant(
+        self, request: pb.DeleteAssistantRequest, context: Context
+    ) -> pb.DeleteAssistantResponse:
+        """Take an assistant out of use."""
+        await self._catalog.refuse_folder(request.id, caller().identity)
+        await delete(self._writer, request.id, caller().identity, request.etag)
+        return pb.DeleteAssistantResponse()
+
+    async def PublishAssistant(
+        self, request: pb.PublishAssistantRequest, context: Context
+    ) -> pb.PublishAssistantResponse:
+        """Say who of the organisation may use an assistant."""
+        await self._catalog.refuse_folder(request.id, caller().identity)
+        group = _group(request)
+
+        def publish(row: Row) -> Columns:
+            at = (row.published_at or int(time.time())) if request.published else None
+            return {"published": request.published, "published_at": at, **group}
+
+        row = await self._writer.change(request.id, caller().identity, "", publish)
+        return pb.PublishAssistantResponse(etag=row.etag)
+
+    async def ExportAssistant(
+        self, request: pb.ExportAssistantRequest, context: Context
+    ) -> pb.ExportAssistantResponse:
+        """Return an assistant as the text of a file."""
+        found = await self._exporter.exportable(request.id, caller().identity)
+        return pb.ExportAssistantResponse(document_json=exported(found))
+
+    async def ImportAssistant(
+        self, request: pb.ImportAssistantRequest, context: Context
+    ) -> pb.ImportAssistantResponse:
+        """Keep the assistant of a file."""
+        document, columns = imported(request.document_json)
+        name = request.name or columns["name"]
+        stored = await self._new(document, {**columns, "name": name, "owner": ""})
+        return pb.ImportAssistantResponse(
+            assistant=contract(stored), etag=stored.row.etag, published=stored.row.published
+        )
+
+    async def _new(self, document: dict[str, Any], columns: dict[str, Any]) -> Stored:
+        identity = caller().identity
+        require_name(columns["name"], "assistant.name")
+        await self._catalog.refuse_name(columns["name"], identity)
+        return await self._writer.insert(document, columns, identity, await self._catalog.taken())
+
+
+def _columns(assistant: pb.Assistant) -> dict[str, Any]:
+    names = ("name", "description", "system_prompt", "prompt_template")
+    return {name: getattr(assistant, name) for name in names}
+
+
+def _group(request: pb.PublishAssistantRequest) -> dict[str, str]:
+    """Return what the request says of LAMB's group; what it does not say stays."""
+    names = ("group_id", "group_name", "oauth_consumer_name")
+    given = {name: value for name in names if (value := getattr(request, name))}
+    refuse_nul(given, "")
+    return given

@@ -1,0 +1,54 @@
+"""What lists show of an assistant."""
+
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_conversion import newest, parse, version_of
+from heddle_conversion.contract_tools import text
+from heddle_runtime.errors import MalformedAssistantError
+
+from heddle_assistants.repository.row import Row, timestamp
+from heddle_assistants.store import Kept
+
+_LARGEST_VERSION = 2**31 - 1
+
+
+def summary_of_kept(kept: Kept) -> pb.AssistantSummary:
+    """Return what a list shows of an assistant of the folder."""
+    assistant = kept.assistant
+    return pb.AssistantSummary(
+        id=assistant.id,
+        name=assistant.name,
+        title=assistant.title or assistant.name,
+        description=assistant.description,
+        capabilities=assistant.capabilities,
+        create_time=assistant.create_time,
+        owner=assistant.owner,
+        organization=assistant.organization,
+        published=kept.published,
+        format_version=newest(),
+    )
+
+
+def summary_of_row(row: Row) -> pb.AssistantSummary:
+    """Return what a list shows of a row, which stays in the format that it has."""
+    try:
+        document = parse(row.metadata)
+        version = version_of(document)
+    except MalformedAssistantError:
+        document, version = {}, 0
+    capabilities = document.get("capabilities")
+    able = capabilities if isinstance(capabilities, dict) else {}
+    return pb.AssistantSummary(
+        id=str(row.id),
+        name=row.name,
+        title=text(document.get("title")) or row.name,
+        description=row.description or "",
+        capabilities=pb.Capabilities(
+            vision=able.get("vision") is True,
+            image_generation=able.get("image_generation") is True,
+        ),
+        create_time=timestamp(row.created_at),
+        owner=row.owner,
+        organization=row.organization,
+        published=row.published,
+        format_version=min(version, _LARGEST_VERSION),
+    )

@@ -1,0 +1,114 @@
+"""PostgreSQL by URL."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+from heddle_runtime.errors import UnavailableError
+from sqlalchemy import Select, event
+from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from heddle_assistants.database.address import PostgresAddress
+from heddle_assistants.database.failures import UnusableDatabaseError, told, unreachable
+from heddle_assistants.database.postgresql_rows import Connection, Connections
+from heddle_assistants.database.rows import ReadRow, Row, row_query
+from heddle_assistants.database.semaphore import Turns
+
+_POOL = 8
+_ROW_CONNECTIONS = 4
+_PATIENCE = 10.0  # seconds for whoever waits for a turn
+_CONNECTING = 5.0
+# The server ends what takes too long, and the locks that it holds; a call whose own time is up
+# closes its connection.
+_SETTINGS = {
+    "application_name": "heddle",
+    "statement_timeout": "30s",
+    "lock_timeout": "10s",
+    "idle_in_transaction_session_timeout": "60s",
+}
+
+
+class PostgresDatabase:
+    """A database of a server."""
+
+    def __init__(self, name: str, engine: AsyncEngine, rows: Connections) -> None:
+        self.name = name
+        self._engine = engine
+        self._snapshots = engine.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
+        )
+        self._turns = Turns(_POOL, _PATIENCE)
+        self._rows = rows
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncGenerator[AsyncConnection]:
+        """Yield a connection that sees one state of the database, and cannot change it."""
+        with told():
+            async with self._turns, self._snapshots.connect() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncGenerator[AsyncConnection]:
+        """Yield a connection; what it did is on disk when the block is left.
+
+        Writers of one row wait for each other; each sees what the one before it left.
+        """
+        with told():
+            async with self._turns, self._engine.begin() as connection:
+                yield connection
+
+    def row_reader(self, query: Select[*tuple[Any, ...]]) -> ReadRow:
+        """Return a function that reads one row."""
+        compiled = row_query(query, self._engine.dialect)
+
+        async def read(*values: object) -> Row | None:
+            found = await self._rows.fetch_row(compiled.text, values)
+            return compiled.row(found) if found is not None else None
+
+        return read
+
+
+@asynccontextmanager
+async def open_postgresql(address: PostgresAddress) -> AsyncGenerator[PostgresDatabase]:
+    """Connect to a database, which must exist."""
+
+    async def connect() -> Connection:
+        try:
+            return await asyncpg.connect(
+                address.dsn, timeout=_CONNECTING, server_settings=_SETTINGS
+            )
+        except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            raise unreachable() from error
+
+    engine = create_async_engine(
+        "postgresql+asyncpg://",
+        async_creator=connect,
+        pool_size=_POOL,
+        max_overflow=0,
+    )
+    event.listen(engine.sync_engine, "checkout", _refuse_closed)
+    rows = Connections(connect, _ROW_CONNECTIONS, _PATIENCE)
+    try:
+        await _try(rows, address.name)
+        yield PostgresDatabase(address.name, engine, rows)
+    finally:
+        await rows.close()
+        await engine.dispose()
+
+
+async def _try(rows: Connections, name: str) -> None:
+    try:
+        await rows.fetch_row("SELECT 1", ())
+    except UnavailableError as error:
+        # Its first line: the others are hints for whoever writes SQL. A time-out has none.
+        cause = (str(error.__cause__).splitlines() or ["it does not answer"])[0].rstrip(".")
+        raise UnusableDatabaseError(f"Cannot use the database {name}: {cause}.") from error
+
+
+def _refuse_closed(connection: Any, *_: object) -> None:  # noqa: ANN401 - the adapted driver's
+    # The loop has heard of a server that went away, so asking costs nothing; SQLAlchemy then
+    # connects anew. Its own `pool_pre_ping` asks the server, at the price of another query.
+    if connection.driver_connection.is_closed():
+        raise DisconnectionError

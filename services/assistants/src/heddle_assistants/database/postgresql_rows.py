@@ -1,0 +1,77 @@
+"""A few connections of the bare driver, for reads of one row."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+import asyncpg
+
+from heddle_assistants.database.failures import (
+    busy,
+    is_unrepresentable,
+    passes,
+    unreachable,
+    unrepresentable,
+)
+from heddle_assistants.database.semaphore import Turns
+
+# A class that takes a parameter in its stubs only.
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+_LOST = (
+    OSError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+)
+
+
+class Connections:
+    """Lends each connection to one read at a time, and makes it when it is first needed."""
+
+    def __init__(
+        self, connect: Callable[[], Awaitable[Connection]], size: int, patience: float
+    ) -> None:
+        self._connect = connect
+        self._turns = Turns(size, patience)
+        self._free: list[Connection] = []
+
+    async def fetch_row(self, text: str, values: Sequence[object]) -> asyncpg.Record | None:
+        """Run a query; once more if its connection proves dead, for it changes nothing."""
+        try:
+            try:
+                return await self._fetch_row(text, values)
+            except _LOST:
+                self._drop()
+                return await self._fetch_row(text, values)
+        except _LOST as error:
+            raise unreachable() from error
+        except asyncpg.PostgresError as error:
+            if passes(error):
+                raise busy() from error
+            if is_unrepresentable(error):
+                raise unrepresentable() from None
+            raise
+
+    async def close(self) -> None:
+        """Close what is not lent."""
+        while self._free:
+            await self._free.pop().close(timeout=2)
+
+    def _drop(self) -> None:
+        # One that died because the server did has company.
+        while self._free:
+            self._free.pop().terminate()
+
+    async def _fetch_row(self, text: str, values: Sequence[object]) -> asyncpg.Record | None:
+        async with self._turns:
+            # The last one used is the first one taken: few callers keep few connections warm.
+            connection = self._free.pop() if self._free else await self._connect()
+            if connection.is_closed():
+                connection = await self._connect()
+            try:
+                row = await connection.fetchrow(text, *values)
+            except BaseException:
+                connection.terminate()  # a call that was cut off leaves an answer on its way
+                raise
+            self._free.append(connection)
+            return row

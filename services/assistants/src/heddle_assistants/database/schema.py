@@ -1,0 +1,222 @@
+"""The tables. A change here needs a revision in `revisions/versions`; a test compares the two."""
+
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    false,
+    text,
+    true,
+)
+
+from heddle_assistants.database.columns import Amount, Identifier, Seconds, Untyped
+
+# Without names of their own, constraints could not be altered on both databases alike.
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _id() -> Column[int]:
+    # An id given away once is never given again: old links and keys would reach a stranger's row.
+    # Given ids are kept (LAMB's rows bring theirs); see `identities.py` for what follows.
+    return Column("id", Identifier, Identity(always=False), primary_key=True)
+
+
+def _of_organization() -> Column[int]:
+    return Column("organization_id", ForeignKey("organizations.id"), nullable=False)
+
+
+def _at(name: str, *, optional: bool = False) -> Column[int]:
+    return Column(name, Seconds, nullable=optional)
+
+
+def _text(name: str) -> Column[str]:
+    return Column(name, Text, nullable=False, server_default="")
+
+
+def _flag(name: str, *, default: bool = False) -> Column[bool]:
+    return Column(name, Boolean, nullable=False, server_default=true() if default else false())
+
+
+def _count(name: str, first: int = 0) -> Column[int]:
+    return Column(name, Integer, nullable=False, server_default=text(str(first)))
+
+
+def _amount(name: str) -> Column[int]:
+    return Column(name, Amount, nullable=False)
+
+
+organizations = Table(
+    "organizations",
+    metadata,
+    _id(),
+    Column("slug", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    _flag("is_system"),
+    Column("status", Text, nullable=False, server_default="active"),
+    Column("config", Text, nullable=False, server_default="{}"),
+    _at("created_at"),
+    _at("updated_at"),
+    sqlite_autoincrement=True,
+)
+
+users = Table(
+    "users",
+    metadata,
+    _id(),
+    _of_organization(),
+    Column("email", Text, nullable=False, unique=True),
+    _text("name"),
+    Column("role", Text, nullable=False),
+    _flag("enabled", default=True),
+    _at("created_at"),
+    _at("updated_at"),
+    CheckConstraint("role IN ('admin', 'creator', 'member')", name="role"),
+    Index(None, "organization_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+assistants = Table(
+    "assistants",
+    metadata,
+    _id(),
+    _of_organization(),
+    Column("name", Text, nullable=False),
+    _text("title"),
+    Column("description", Text),
+    Column("owner", Text, nullable=False),
+    Column("metadata", Text),
+    Column("system_prompt", Text),
+    Column("prompt_template", Text),
+    Column("rag_endpoint", Text),
+    Column("rag_top_k", Untyped),
+    Column("rag_collections", Text),
+    Column("pre_retrieval_endpoint", Text),
+    Column("post_retrieval_endpoint", Text),
+    _flag("published"),
+    Column("group_id", Text),
+    Column("group_name", Text),
+    Column("oauth_consumer_name", Text),
+    _at("published_at", optional=True),
+    _at("created_at"),
+    _at("updated_at"),
+    _count("revision", 1),
+    _at("deleted_at", optional=True),
+    UniqueConstraint("organization_id", "name", "owner"),
+    # Each ends in the id, by which lists are paged.
+    Index(None, "organization_id", "id"),
+    Index(None, "organization_id", "published", "id"),
+    Index(None, "owner", "id"),
+    Index(None, "name", "id"),
+    sqlite_autoincrement=True,
+)
+"""`metadata` is LAMB's `api_callback`, byte for byte; `owner` is an email."""
+
+originals = Table(
+    "originals",
+    metadata,
+    Column("assistant_id", ForeignKey("assistants.id"), primary_key=True, autoincrement=False),
+    Column("metadata", Text),
+    Column("from_version", Integer, nullable=False),
+    Column("to_version", Integer, nullable=False),
+    Column("migrated", Text, nullable=False),
+    _at("created_at"),
+)
+"""Documents before their migration, byte for byte, and what the migration made of each."""
+
+rubrics = Table(
+    "rubrics",
+    metadata,
+    _id(),
+    Column("rubric_id", Text, nullable=False, unique=True),
+    _of_organization(),
+    Column("owner_email", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("description", Text),
+    Column("rubric_data", Text, nullable=False),
+    _flag("is_public"),
+    _flag("is_showcase"),
+    Column("parent_rubric_id", Text),
+    _at("created_at"),
+    _at("updated_at"),
+    Index(None, "organization_id", "id"),
+    Index(None, "owner_email", "id"),
+    sqlite_autoincrement=True,
+)
+
+knowledge_bases = Table(
+    "knowledge_bases",
+    metadata,
+    _id(),
+    Column("kb_id", Text, nullable=False, unique=True),
+    _of_organization(),
+    Column("owner_email", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("description", Text),
+    _flag("is_shared"),
+    _at("created_at"),
+    _at("updated_at"),
+    Index(None, "organization_id", "id"),
+    Index(None, "owner_email", "id"),
+    sqlite_autoincrement=True,
+)
+"""LAMB's registry; `kb_id` is what assistants and the knowledge base server call one."""
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _text("name"),
+    Column("digest", LargeBinary, nullable=False),
+    _of_organization(),
+    Column("user_email", Text),
+    _text("scopes"),
+    _flag("trusted"),
+    _at("created_at"),
+    _at("expires_at", optional=True),
+    _at("revoked_at", optional=True),
+    Index(None, "organization_id", "id"),
+)
+"""The id is the public part of a key; the rest is known only as its digest."""
+
+usage = Table(
+    "usage",
+    metadata,
+    Column("assistant_id", ForeignKey("assistants.id"), primary_key=True, autoincrement=False),
+    Column("connector", Text, primary_key=True),
+    Column("model", Text, primary_key=True),
+    _amount("requests"),
+    _amount("usage_unknown"),
+    _amount("prompt_tokens"),
+    _amount("cached_tokens"),
+    _amount("completion_tokens"),
+    _amount("unpriced_tokens"),
+    _amount("cost_picos"),
+)
+"""What assistants consumed. Costs are in millionths of a millionth of a US dollar: that is what one
+token costs if a million cost a millionth, so sums are exact however they were recorded."""
+
+usage_recorders = Table(
+    "usage_recorders",
+    metadata,
+    Column("recorder", Text, primary_key=True),
+    _amount("last_number"),
+    _at("recorded_at"),
+)
+"""Who recorded usage, and the number of the last entry of each: what is sent again counts once."""

@@ -1,0 +1,128 @@
+"""SQLite in a file: any number of readers beside one writer."""
+
+import asyncio
+import random
+import sqlite3
+import time
+from collections.abc import AsyncGenerator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Select
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from heddle_assistants.database.failures import busy, passes, told
+from heddle_assistants.database.rows import ReadRow, Row, row_query
+from heddle_assistants.database.semaphore import Turns
+from heddle_assistants.database.sqlite_driver import SqliteConnection
+from heddle_assistants.database.sqlite_file import connect, prepare
+
+_READERS = 16
+_LONGEST_PAUSE = 0.005  # seconds between two tries at a lock that another process holds
+# In WAL mode readers wait for nobody, but for a process that opens or closes the file as the first
+# or the last one. It holds the loop's thread, so it is short.
+_READER = {"query_only": 1, "busy_timeout": 250}
+_WRITER = {
+    "foreign_keys": 1,
+    # What was acknowledged is on disk, and outlives a power cut as well as a kill.
+    "synchronous": "FULL",
+    "busy_timeout": 0,
+}
+
+
+class SqliteDatabase:
+    """A database in a file, which several processes may have open."""
+
+    def __init__(
+        self,
+        name: str,
+        readers: AsyncEngine,
+        writer: AsyncEngine,
+        rows: sqlite3.Connection,
+        patience: float,
+    ) -> None:
+        self.name = name
+        self._readers = readers
+        self._reading = Turns(_READERS, patience)
+        self._writer = writer
+        self._writing = Turns(1, patience)
+        self._rows = rows
+        self._patience = patience
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncGenerator[AsyncConnection]:
+        """Yield a connection that sees one state of the database, and cannot change it."""
+        with told():
+            async with self._reading, self._readers.connect() as connection:
+                await connection.exec_driver_sql("BEGIN")
+                yield connection
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncGenerator[AsyncConnection]:
+        """Yield the one connection that writes; what it did is on disk when the block is left."""
+        with told():
+            async with self._writing, self._writer.begin() as connection:
+                await _begin_immediate(connection, self._patience)
+                yield connection
+
+    def row_reader(self, query: Select[*tuple[Any, ...]]) -> ReadRow:
+        """Return a function that reads one row."""
+        compiled = row_query(query, self._readers.dialect)
+
+        async def read(*values: object) -> Row | None:
+            with told():
+                # All rows, though it is one: a statement that is not at its end keeps its snapshot.
+                found = self._rows.execute(compiled.text, values).fetchall()
+            return compiled.row(found[0]) if found else None
+
+        return read
+
+
+@asynccontextmanager
+async def open_sqlite(path: Path, patience: float = 10) -> AsyncGenerator[SqliteDatabase]:
+    """Open a file, which is made if there is none; whoever waits for a turn has `patience`."""
+    await asyncio.to_thread(prepare, path)
+    with ThreadPoolExecutor(1, "sqlite-commit") as commits:
+        readers = _engine(path, commits, _READERS, _READER)
+        writer = _engine(path, commits, 1, _WRITER)
+        rows = connect(path, _READER)
+        try:
+            yield SqliteDatabase(str(path), readers, writer, rows, patience)
+        finally:
+            rows.close()
+            await readers.dispose()
+            await writer.dispose()
+
+
+def _engine(path: Path, commits: Executor, size: int, pragmas: Mapping[str, object]) -> AsyncEngine:
+    async def make() -> SqliteConnection:
+        return SqliteConnection(connect(path, pragmas), commits)
+
+    return create_async_engine(
+        "sqlite+aiosqlite:///unused",  # a file, so that it is a pool; `make` knows which
+        async_creator=make,
+        pool_size=size,
+        max_overflow=0,
+        pool_reset_on_return=None,  # both ways in end their transaction themselves
+    )
+
+
+async def _begin_immediate(connection: AsyncConnection, patience: float) -> None:
+    # Not a plain BEGIN: whoever read first cannot wait for another writer any more, and fails.
+    # Not SQLite's own waiting: it holds the thread, and looks ever more seldom whether the lock is
+    # free, so that it can miss every gap between the transactions of a busy process.
+    until = time.monotonic() + patience
+    while True:
+        try:
+            await connection.exec_driver_sql("BEGIN IMMEDIATE")
+        except OperationalError as error:
+            if not passes(error.orig):
+                raise
+            if time.monotonic() > until:
+                raise busy() from error
+            await asyncio.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311 - no secret
+        else:
+            return

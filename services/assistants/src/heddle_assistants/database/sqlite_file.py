@@ -1,0 +1,53 @@
+"""The file of an SQLite database: making it, and connecting to it."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from heddle_assistants.database.failures import UnusableDatabaseError, passes
+
+_PATIENCE = 10.0  # seconds for another process that prepares the same file
+
+
+def connect(path: Path, pragmas: Mapping[str, object]) -> sqlite3.Connection:
+    """Return a connection that begins no transaction of its own accord."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    for name, value in pragmas.items():
+        connection.execute(f"PRAGMA {name} = {value}")
+    return connection
+
+
+def prepare(path: Path) -> None:
+    """See to it that there is a file, in WAL mode, so that readers and the writer do not wait."""
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # It will hold people's data, so it is nobody else's to read.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        with closing(connect(path, {})) as connection:
+            _set_wal(connection)
+
+
+def _set_wal(connection: sqlite3.Connection) -> None:
+    # SQLite does not always wait by itself when another process does the same.
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not passes(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UnusableDatabaseError(f"Cannot use the database {path}: {reason}.") from error

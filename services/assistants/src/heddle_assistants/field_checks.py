@@ -1,0 +1,47 @@
+"""Texts of requests that become columns."""
+
+import re
+from collections.abc import Mapping
+
+from heddle_runtime.errors import InvalidRequestError, Violation
+
+from heddle_assistants.repository.row import DELETED_OWNER
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}"
+"""LAMB's names begin with the number of whoever made them, `7_tutor`."""
+_RULE = "must be at most 128 letters, digits, - or _, the first one a letter or digit"
+NO_USER = "is not the e-mail address of a user"
+_LONGEST_OWNER = 320
+_NUL = "must not contain the character NUL"
+
+
+def require_name(name: str, field: str) -> None:
+    """Refuse a new name that breaks the rule. What has a name keeps it, whatever it is.
+
+    Raises:
+        InvalidRequestError: It breaks it.
+    """
+    if not re.fullmatch(NAME, name, re.ASCII):
+        violation = Violation(field, _RULE if name else "is required")
+        raise InvalidRequestError("The assistant's name is not valid.", [violation])
+
+
+def may_be_user(owner: str) -> bool:
+    """Say whether a new assistant's owner can be a user: what is deleted belongs to none."""
+    return owner != DELETED_OWNER and len(owner) <= _LONGEST_OWNER
+
+
+def refuse_nul(texts: Mapping[str, object], prefix: str) -> None:
+    """Refuse texts that hold what PostgreSQL cannot keep.
+
+    Args:
+        texts: By the name of the field; what is no text is passed over.
+        prefix: What stands before that name in the request.
+
+    Raises:
+        InvalidRequestError: One does.
+    """
+    wrong = [name for name, text in texts.items() if isinstance(text, str) and "\0" in text]
+    if wrong:
+        violations = [Violation(f"{prefix}{name}", _NUL) for name in wrong]
+        raise InvalidRequestError("A text cannot be kept.", violations)

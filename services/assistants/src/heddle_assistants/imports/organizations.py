@@ -1,0 +1,84 @@
+"""Importing organisations.
+
+An organisation is known by its slug, everywhere outside of the database: one whose slug exists
+already is that one, whatever its id. So its id is kept only if it is free.
+"""
+
+import json
+from collections.abc import Container, Sequence
+
+from heddle_conversion import MalformedMetadataError, parse
+from heddle_runtime.egress import Egress
+from sqlalchemy import insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.accounts.encryption import Keys
+from heddle_assistants.accounts.private_networks import private_network_note
+from heddle_assistants.accounts.secret_members import sealed
+from heddle_assistants.database.identities import continue_after_given_ids
+from heddle_assistants.database.schema import organizations
+from heddle_assistants.imports.conflict_resolution import Draft
+
+_KNOWN = (
+    organizations.c.id,
+    organizations.c.slug,
+    organizations.c.is_system,
+    organizations.c.created_at,
+)
+
+
+def prepare(draft: Draft, keys: Keys, egress: Egress) -> None:
+    """Encrypt the secrets of a draft, and note which servers Heddle does not reach."""
+    values = draft.values
+    try:
+        config = parse(values["config"])
+    except MalformedMetadataError:
+        draft.notes.append("Its config is no JSON object; it starts without settings.")
+        config = {}
+    # The servers of the system's organisation may be anywhere.
+    if not values["is_system"] and (note := private_network_note(config, egress)):
+        draft.notes.append(note)
+    values["config"] = json.dumps(sealed(config, keys, values["slug"]))
+    values["status"] = values["status"] or "active"
+
+
+async def place(connection: AsyncConnection, drafts: Sequence[Draft], *, dry_run: bool) -> None:
+    """Insert the drafts that are new, in the caller's transaction."""
+    if not dry_run:  # first, because it also keeps others from inserting meanwhile
+        await continue_after_given_ids(connection, organizations)
+    rows = (await connection.execute(select(*_KNOWN))).all()
+    created_at = {row.slug: row.created_at for row in rows}
+    used_ids = {row.id for row in rows}
+    system = next((row.slug for row in rows if row.is_system), None)
+    # Those that keep their ids come first, or a new id might be one of theirs.
+    for draft in sorted(drafts, key=lambda each: _needs_id(each, used_ids)):
+        values = draft.values
+        slug = values["slug"]
+        if slug in created_at:
+            draft.present = True
+            if created_at[slug] != values["created_at"]:
+                draft.notes.append("Heddle has an organisation of this slug, which stays as it is.")
+            continue
+        if values["is_system"] and system is not None:
+            values["is_system"] = False
+            draft.notes.append(f"It does not run this installation; {system!r} does.")
+        system = slug if values["is_system"] else system
+        if _needs_id(draft, used_ids):
+            draft.notes.append(
+                f"Its id {values['id']} is another organisation's; it has a new one."
+            )
+            values["id"] = None
+        created_at[slug] = values["created_at"]
+        used_ids.add(values["id"] if dry_run else await _insert(connection, draft))
+
+
+async def _insert(connection: AsyncConnection, draft: Draft) -> int:
+    values = {name: value for name, value in draft.values.items() if value is not None}
+    query = insert(organizations).values(**values).returning(organizations.c.id)
+    number = (await connection.execute(query)).scalar_one()
+    await continue_after_given_ids(connection, organizations)
+    return int(number)
+
+
+def _needs_id(draft: Draft, used_ids: Container[int]) -> bool:
+    return draft.values["id"] is None or draft.values["id"] in used_ids

@@ -1,0 +1,128 @@
+"""Importing one batch of rows, in one transaction."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from heddle.assistant.v1 import rows_pb2 as pb
+from heddle_runtime.egress import Egress
+from heddle_runtime.errors import InvalidRequestError, Violation, to_status
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.accounts.encryption import Keys
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import organizations
+from heddle_assistants.imports import organizations as organization_import
+from heddle_assistants.imports.conflict_resolution import (
+    Draft,
+    insert_new,
+    key_of,
+    present_rows,
+    resolve,
+)
+from heddle_assistants.imports.kinds import KINDS, Kind
+from heddle_assistants.rows.messages import column_values
+
+_ORGANIZATIONS = "organizations"
+_LARGEST_ID = 2**63 - 1
+
+
+class RowImport:
+    """Imports rows. Any number of imports may run at once."""
+
+    def __init__(self, database: Database, keys: Keys, egress: Egress) -> None:
+        """Set up imports.
+
+        Args:
+            database: Where the rows go.
+            keys: Encrypt the secrets in an organisation's settings.
+            egress: Where organisations' servers may be.
+        """
+        self._database = database
+        self._keys = keys
+        self._egress = egress
+
+    async def run(
+        self, batch: pb.RowBatch, earlier: pb.RowBatch, *, dry_run: bool
+    ) -> list[pb.ImportedRow]:
+        """Insert the rows that are new, or only say what would happen.
+
+        Args:
+            batch: Rows of one kind.
+            earlier: Of a dry run, the keys of rows before them.
+            dry_run: Write nothing.
+
+        Raises:
+            InvalidRequestError: The batch is not of one kind, or a row is not valid.
+        """
+        names = [field.name for field, _ in batch.ListFields()]
+        if len(names) != 1:
+            violation = Violation("rows", "must be rows of one kind")
+            raise InvalidRequestError("The batch is not valid.", [violation])
+        drafts = [Draft(column_values(row)) for row in getattr(batch, names[0])]
+        database = self._database
+        async with database.reading() if dry_run else database.writing() as connection:
+            if names[0] == _ORGANIZATIONS:
+                for draft in drafts:
+                    organization_import.prepare(draft, self._keys, self._egress)
+                await organization_import.place(connection, drafts, dry_run=dry_run)
+                return [_message(draft, "") for draft in drafts]
+            kind = next(each for each in KINDS if each.field == names[0])
+            _check_ids(drafts)
+            earlier_rows = [column_values(row) for row in getattr(earlier, kind.field)]
+            rows = [*(draft.values for draft in drafts), *earlier_rows]
+            await _set_organizations(connection, rows, dry_run=dry_run)
+            if dry_run:
+                present = await present_rows(connection, kind, drafts)
+                present.keys |= {key_of(kind, values) for values in earlier_rows}
+                resolve(kind, drafts, present)
+            else:
+                await insert_new(connection, kind, drafts)
+        return [_message(draft, _name(kind, draft)) for draft in drafts]
+
+
+def _check_ids(drafts: Sequence[Draft]) -> None:
+    for index, draft in enumerate(drafts):
+        try:
+            draft.values["id"] = int(draft.values["id"])
+        except ValueError:
+            draft.values["id"] = 0
+        if not 0 < draft.id <= _LARGEST_ID:
+            violation = Violation(f"rows[{index}].id", "must be a positive whole number")
+            raise InvalidRequestError("The batch is not valid.", [violation])
+
+
+async def _set_organizations(
+    connection: AsyncConnection, rows: Collection[dict[str, Any]], *, dry_run: bool
+) -> None:
+    """Set the id of each row's organisation; in a dry run a negative one if it is not there yet."""
+    slugs = {values["organization"] for values in rows}
+    query = select(organizations.c.slug, organizations.c.id)
+    found = await connection.execute(query.where(organizations.c.slug.in_(slugs)))
+    ids: dict[str, int] = {slug: number for slug, number in found}  # noqa: C416 - rows are no pairs to mypy
+    missing = slugs - ids.keys()
+    if missing and not dry_run:
+        violation = Violation("rows", f"name organisations that do not exist: {sorted(missing)}")
+        raise InvalidRequestError("The batch is not valid.", [violation])
+    ids |= {slug: -number for number, slug in enumerate(sorted(missing), start=1)}
+    for values in rows:
+        values["organization_id"] = ids[values.pop("organization")]
+
+
+def _message(draft: Draft, name: str) -> pb.ImportedRow:
+    if draft.error:
+        outcome = pb.IMPORT_OUTCOME_REFUSED
+    elif draft.present:
+        outcome = pb.IMPORT_OUTCOME_PRESENT
+    else:
+        outcome = pb.IMPORT_OUTCOME_INSERTED
+    return pb.ImportedRow(
+        outcome=outcome,
+        notes=draft.notes,
+        error=to_status(draft.error) if draft.error else None,
+        renamed_to=name,
+    )
+
+
+def _name(kind: Kind, draft: Draft) -> str:
+    return str(draft.values[kind.key[0].name]) if draft.renamed else ""

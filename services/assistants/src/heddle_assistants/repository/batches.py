@@ -1,0 +1,196 @@
+"""Batches of assistants for the migration service: each method is one transaction.
+
+A row is written only if its revision and its metadata are what the caller read.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from heddle_conversion import Conversion, LegacyColumns, displayed_title, parse
+from heddle_runtime.errors import NotSetUpError
+from sqlalchemy import Row, Select, bindparam, delete, func, select, update
+
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import assistants, originals
+from heddle_assistants.repository.journal import log_migration
+from heddle_assistants.repository.migrating import keeping, original
+
+MAX_ROWS = 500
+_MAX_CHARACTERS = 8_000_000
+"""Of the metadata in one batch; a batch holds one row at least."""
+_UPDATE = (
+    update(assistants)
+    .where(assistants.c.id == bindparam("row_id"))
+    .values(
+        metadata=bindparam("new_metadata"),
+        title=bindparam("new_title"),
+        revision=assistants.c.revision + 1,
+    )
+)
+
+
+class BatchRow(NamedTuple):
+    """The columns that a batch reads."""
+
+    id: int
+    name: str
+    owner: str
+    metadata: str | None
+    rag_top_k: Any
+    rag_collections: str | None
+    revision: int
+    has_original: bool
+    edited: bool
+    """Whether the metadata differs from what the migration wrote."""
+
+    @property
+    def legacy(self) -> LegacyColumns:
+        """The columns that held a part of the configuration before version 2."""
+        return LegacyColumns(self.rag_top_k, self.rag_collections)
+
+    @property
+    def version(self) -> str:
+        """Changes whenever the row or its metadata does, even by hand."""
+        return _version(self.revision, self.metadata)
+
+
+class Replacement(NamedTuple):
+    """New metadata for a row, of the newest format."""
+
+    id: int
+    version: str
+    text: str
+    conversion: Conversion
+
+
+_ROWS = select(
+    *(assistants.c[name] for name in BatchRow._fields[:7]),
+    originals.c.assistant_id.is_not(None),
+    assistants.c.metadata.is_distinct_from(originals.c.migrated),
+).outerjoin(originals, originals.c.assistant_id == assistants.c.id)
+
+
+class Batches:
+    """Reads and writes many assistants at once."""
+
+    def __init__(self, database: Database, *, migrates: bool) -> None:
+        self._database = database
+        self._migrates = migrates
+
+    def require_migration(self) -> None:
+        """Refuse to migrate while migration is switched off.
+
+        Raises:
+            NotSetUpError: It is.
+        """
+        if not self._migrates:
+            raise NotSetUpError(
+                "Migration is switched off. Set HEDDLE_ASSISTANTS_MIGRATE_ON_READ to 1 first."
+            )
+
+    async def count(self) -> int:
+        """Return the number of assistants, deleted ones included."""
+        async with self._database.reading() as connection:
+            return await connection.scalar(select(func.count()).select_from(assistants)) or 0
+
+    async def read(self, after: int, ids: Sequence[int]) -> list[BatchRow]:
+        """Return the rows of `ids`, or if there are none, the batch after the id `after`."""
+        async with self._database.reading() as connection:
+            if not ids:
+                sizes = await connection.execute(_sizes(after))
+                ids = _fitting(sizes.all())
+            query = _ROWS.where(assistants.c.id.in_(ids)).order_by(assistants.c.id)
+            return [BatchRow._make(row) for row in await connection.execute(query)]
+
+    async def replace(self, replacements: Sequence[Replacement]) -> list[int]:
+        """Write new metadata and store the originals; return the ids of the rows written.
+
+        Raises:
+            NotSetUpError: Migration is switched off.
+        """
+        self.require_migration()
+        by_id = {each.id: each for each in replacements}
+        locked = _ROWS.where(assistants.c.id.in_(by_id)).order_by(assistants.c.id)
+        async with self._database.writing() as connection:
+            found = await connection.execute(locked.with_for_update(of=assistants))
+            rows = [
+                row for row in map(BatchRow._make, found) if row.version == by_id[row.id].version
+            ]
+            if rows:
+                changes = [by_id[row.id] for row in rows]
+                await connection.execute(_UPDATE, [_new_values(change) for change in changes])
+                stored = [
+                    original(row, change.conversion, change.text)
+                    for row, change in zip(rows, changes, strict=True)
+                ]
+                await connection.execute(keeping(connection), stored)
+        await asyncio.to_thread(_log, rows, by_id)
+        return [row.id for row in rows]
+
+    async def restore(self, versions: Mapping[int, str]) -> list[int]:
+        """Restore originals; return the ids of the rows written.
+
+        Args:
+            versions: By the ids of the rows, what they were when they were read.
+        """
+        columns = (assistants.c.id, assistants.c.revision, assistants.c.metadata)
+        query = (
+            select(*columns, originals.c.metadata)
+            .join(originals, originals.c.assistant_id == assistants.c.id)
+            .where(assistants.c.id.in_(versions))
+            .order_by(assistants.c.id)
+            .with_for_update(of=assistants)
+        )
+        async with self._database.writing() as connection:
+            restored = {
+                number: text
+                for number, revision, metadata, text in await connection.execute(query)
+                if _version(revision, metadata) == versions[number]
+            }
+            if restored:
+                values = [_values(number, text, parse(text)) for number, text in restored.items()]
+                await connection.execute(_UPDATE, values)
+                query_of_originals = originals.c.assistant_id.in_(restored)
+                await connection.execute(delete(originals).where(query_of_originals))
+        return list(restored)
+
+
+def _version(revision: int, metadata: str | None) -> str:
+    digest = "" if metadata is None else hashlib.sha256(metadata.encode()).hexdigest()[:32]
+    return f"{revision}-{digest}"
+
+
+def _sizes(after: int) -> Select[int, int]:
+    size = func.coalesce(func.length(assistants.c.metadata), 0)
+    query = select(assistants.c.id, size).where(assistants.c.id > after)
+    return query.order_by(assistants.c.id).limit(MAX_ROWS)
+
+
+def _fitting(sizes: Sequence[Row[int, int]]) -> list[int]:
+    ids: list[int] = []
+    room = _MAX_CHARACTERS
+    for number, size in sizes:
+        room -= size
+        if ids and room < 0:
+            break
+        ids.append(number)
+    return ids
+
+
+def _new_values(change: Replacement) -> dict[str, Any]:
+    return _values(change.id, change.text, change.conversion.metadata)
+
+
+def _values(number: int, text: str | None, document: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "row_id": number,
+        "new_metadata": text,
+        "new_title": displayed_title(document),
+    }
+
+
+def _log(rows: Sequence[BatchRow], changes: Mapping[int, Replacement]) -> None:
+    for row in rows:
+        log_migration(row, changes[row.id].conversion, changes[row.id].text)

@@ -1,0 +1,96 @@
+"""Bringing a row to the newest format, when it is used and in one transaction.
+
+Nothing is locked while a row is converted. What is written is compared with what was read, so that
+of any number of replicas one migrates a row, and an edit that comes between is never overwritten.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from heddle_conversion import Conversion, convert_row, displayed_title, dump
+from sqlalchemy import update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import assistants, originals
+from heddle_assistants.repository.journal import log_migration
+from heddle_assistants.repository.row import Convertible, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A row and its metadata in the newest format."""
+
+    row: Row
+    document: dict[str, Any]
+
+
+class Migrations:
+    """Migrates rows when they are used, unless that is switched off."""
+
+    def __init__(self, database: Database, *, enabled: bool = True) -> None:
+        self._database = database
+        self._enabled = enabled
+
+    async def settled(self, row: Row) -> Stored | None:
+        """Return a row in the newest format, None if it changed since it was read.
+
+        Raises:
+            MalformedAssistantError: Its metadata cannot be understood.
+            NewerFormatError: Its metadata is of a newer format.
+        """
+        conversion = convert_row(row)
+        if not conversion.changed or not self._enabled:
+            return Stored(row, conversion.metadata)
+        async with self._database.writing() as connection:
+            migrated = await migrate(connection, row, conversion)
+        if migrated is None:
+            return None
+        log_migration(row, conversion, migrated.metadata)
+        return Stored(migrated, conversion.metadata)
+
+
+async def migrate(connection: AsyncConnection, row: Row, conversion: Conversion) -> Row | None:
+    """Write what a migration made of a row; return what is kept, None if the row changed since."""
+    migrated = dump(conversion.metadata)
+    query = (
+        update(assistants)
+        .where(
+            assistants.c.id == row.id,
+            assistants.c.revision == row.revision,
+            assistants.c.metadata.is_not_distinct_from(row.metadata),
+        )
+        .values(
+            metadata=migrated, title=displayed_title(conversion.metadata), revision=row.revision + 1
+        )
+    )
+    if not (await connection.execute(query)).rowcount:
+        return None
+    await connection.execute(keeping(connection), [original(row, conversion, migrated)])
+    return row._replace(metadata=migrated, revision=row.revision + 1)
+
+
+def original(row: Convertible, conversion: Conversion, migrated: str) -> dict[str, Any]:
+    """Return the values of the row that keeps what an assistant was."""
+    return {
+        "assistant_id": row.id,
+        "metadata": row.metadata,
+        "from_version": conversion.from_version,
+        "to_version": conversion.to_version,
+        "migrated": migrated,
+        "created_at": int(time.time()),
+    }
+
+
+def keeping(connection: AsyncConnection) -> postgresql.Insert | sqlite.Insert:
+    """Return the statement that keeps what assistants were.
+
+    There is something kept already if an operator put the old document back by hand; what was in
+    use last is what counts.
+    """
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    query = insert(originals)
+    anew = {c.name: query.excluded[c.name] for c in originals.c if not c.primary_key}
+    return query.on_conflict_do_update(index_elements=["assistant_id"], set_=anew)

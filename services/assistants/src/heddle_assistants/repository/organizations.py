@@ -1,0 +1,36 @@
+"""The organisation of whoever keeps something, made when it is first needed."""
+
+import time
+
+from sqlalchemy import select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.database.schema import organizations, users
+
+
+async def organization_id(connection: AsyncConnection, slug: str) -> int:
+    """Return the id of an organisation, which is made if it has no row yet."""
+    query = select(organizations.c.id).where(organizations.c.slug == slug)
+    found: int | None = await connection.scalar(query)
+    if found is None:
+        insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+        now = int(time.time())
+        row = {"slug": slug, "name": slug, "created_at": now, "updated_at": now}
+        # Another replica may make it at this moment.
+        await connection.execute(insert(organizations).values(row).on_conflict_do_nothing())
+        found = (await connection.execute(query)).scalar_one()
+    return found
+
+
+async def organization_of(connection: AsyncConnection, owner: str) -> str | None:
+    """Return the slug of the organisation that a user belongs to, if the user is known."""
+    if "\0" in owner:  # which PostgreSQL does not compare
+        return None
+    query = (
+        select(organizations.c.slug)
+        .join(users, users.c.organization_id == organizations.c.id)
+        .where(users.c.email == owner)
+    )
+    slug: str | None = await connection.scalar(query)
+    return slug

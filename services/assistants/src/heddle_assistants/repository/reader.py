@@ -1,0 +1,89 @@
+"""Assistants ready to answer as."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_conversion import StoredColumns, to_contract
+from heddle_runtime.errors import UnavailableError
+
+from heddle_assistants.repository.migrating import Migrations, Stored
+from heddle_assistants.repository.row import Row
+from heddle_assistants.repository.rows import Rows
+from heddle_assistants.store import Kept
+
+_TRIES = 20
+_REMEMBERED = 1000
+_LARGEST_REMEMBERED = 32_000  # bytes
+
+
+class Reader:
+    """Finds assistants, and sees to it that what it returns is of the newest format."""
+
+    def __init__(self, rows: Rows, migrations: Migrations) -> None:
+        self._rows = rows
+        self._migrations = migrations
+        # By everything that the row says: what is remembered is never out of date.
+        self._made: OrderedDict[Row, Kept] = OrderedDict()
+
+    async def stored(self, identifier: str, allowed: Callable[[Row], bool]) -> Stored | None:
+        """Return an assistant's row and document, None if there is none that is `allowed`.
+
+        Raises:
+            MalformedAssistantError: What is kept cannot be understood.
+            NewerFormatError: What is kept is of a newer format.
+        """
+        for _ in range(_TRIES):
+            row = await self._rows.get(identifier)
+            if row is None or not allowed(row):
+                return None
+            if stored := await self._migrations.settled(row):
+                return stored
+        raise changing(identifier)
+
+    async def kept(self, identifier: str, allowed: Callable[[Row], bool]) -> Kept | None:
+        """Return an assistant as the contract tells it, likewise."""
+        for _ in range(_TRIES):
+            row = await self._rows.get(identifier)
+            if row is None or not allowed(row):
+                return None
+            if known := self._made.get(row):
+                return known
+            if stored := await self._migrations.settled(row):
+                return self._remembered(stored)
+        raise changing(identifier)
+
+    def _remembered(self, stored: Stored) -> Kept:
+        made = kept(stored)
+        if made.assistant.ByteSize() <= _LARGEST_REMEMBERED:
+            self._made[stored.row] = made
+            if len(self._made) > _REMEMBERED:
+                self._made.popitem(last=False)
+        return made
+
+
+def kept(stored: Stored) -> Kept:
+    """Return a stored assistant as the contract tells it."""
+    return Kept(contract(stored), stored.row.etag, published=stored.row.published)
+
+
+def contract(stored: Stored) -> pb.Assistant:
+    """Return the assistant alone."""
+    row = stored.row
+    columns = StoredColumns(
+        id=row.id,
+        name=row.name,
+        description=row.description,
+        owner=row.owner,
+        organization=row.organization,
+        system_prompt=row.system_prompt,
+        prompt_template=row.prompt_template,
+        created_at=row.created_at,
+    )
+    return to_contract(stored.document, columns)
+
+
+def changing(identifier: str) -> UnavailableError:
+    """Return the error of a caller whose assistant others change faster than it is read."""
+    message = f"The assistant {identifier!r} changes all the time. Try again."
+    return UnavailableError(message, retry_after=1.0, assistant=identifier)

@@ -1,0 +1,101 @@
+"""Reading rows."""
+
+from heddle_runtime.identity import Identity
+from sqlalchemy import ColumnElement, bindparam, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.access import owned, usable
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import assistants, users
+from heddle_assistants.repository.row import LIVING, ROWS, Row, row_id
+
+
+class Rows:
+    """Finds the rows of assistants that are not deleted."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._read = database.row_reader(ROWS.where(assistants.c.id == bindparam("id")))
+
+    async def get(self, identifier: str) -> Row | None:
+        """Return the row of an identifier, if there is one."""
+        number = row_id(identifier)
+        found = None if number is None else await self._read(number)
+        row = None if found is None else Row._make(found)
+        return None if row is None or row.deleted else row
+
+    async def named(self, name: str, identity: Identity) -> list[Row]:
+        """Return rows of a name that `identity` may use: its own, else the first two."""
+        if not _is_storable(name):
+            return []
+        mine = owned(identity)
+        query = (
+            ROWS.where(assistants.c.name == name, LIVING, usable(identity))
+            .order_by(mine.desc(), assistants.c.id)
+            .limit(2)
+            .add_columns(mine)
+        )
+        async with self._database.reading() as connection:
+            found = (await connection.execute(query)).all()
+        rows = [Row._make(each[:-1]) for each in found]
+        return rows[:1] if found and found[0][-1] else rows
+
+    async def after(
+        self, last: int, limit: int, where: ColumnElement[bool], text: str = "", skip: int = 0
+    ) -> list[Row]:
+        """Return rows in the order of their ids.
+
+        Args:
+            last: The id before the first.
+            limit: The most to return.
+            where: Which ones.
+            text: Only those whose name or title has this in it, in any case of letters; a few
+                others may be among them.
+            skip: How many to leave out at the beginning.
+        """
+        if not _is_storable(text):
+            return []
+        query = ROWS.where(assistants.c.id > last, LIVING, where)
+        if text:
+            query = query.where(_contains(text))
+        async with self._database.reading() as connection:
+            query = query.order_by(assistants.c.id).limit(limit).offset(skip)
+            found = await connection.execute(query)
+            return [Row._make(each) for each in found]
+
+    async def count(self, where: ColumnElement[bool]) -> int:
+        """Return how many rows there are."""
+        query = select(func.count()).select_from(assistants).where(LIVING, where)
+        async with self._database.reading() as connection:
+            return await connection.scalar(query) or 0
+
+    async def owner_number(self, owner: str) -> int | None:
+        """Return the id of a user, if the user is known."""
+        query = select(users.c.id).where(users.c.email == owner)
+        async with self._database.reading() as connection:
+            number: int | None = await connection.scalar(query)
+        return number
+
+
+async def locked(connection: AsyncConnection, identifier: str) -> Row | None:
+    """Return the row of an identifier, which nobody else changes until the transaction ends."""
+    number = row_id(identifier)
+    if number is None:
+        return None
+    query = ROWS.where(assistants.c.id == number)
+    # SQLite has no such words and needs none: a writer is alone.
+    found = (await connection.execute(query.with_for_update(of=assistants))).one_or_none()
+    row = None if found is None else Row._make(found)
+    return None if row is None or row.deleted else row
+
+
+def _is_storable(text: str) -> bool:
+    return "\0" not in text  # which PostgreSQL neither keeps nor compares
+
+
+def _contains(text: str) -> ColumnElement[bool]:
+    # Databases differ in what they know of letters beyond ASCII: each of those may be any here.
+    letters = (f"\\{each}" if each in "%_\\" else each for each in text.lower())
+    pattern = "%" + "".join(each if each.isascii() else "_" for each in letters) + "%"
+    columns = (assistants.c.name, assistants.c.title)
+    return or_(*(func.lower(column).like(pattern, escape="\\") for column in columns))

@@ -1,0 +1,161 @@
+"""Changing rows: each call is one transaction that holds the row it changes."""
+
+import time
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from heddle_conversion import convert_row, displayed_title, dump
+from heddle_conversion.json_text import same
+from heddle_runtime.errors import AlreadyExistsError, ConflictError, NotFoundError
+from heddle_runtime.identity import Identity
+from sqlalchemy import delete, insert, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.access import may_change
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import assistants
+from heddle_assistants.repository.journal import log_migration
+from heddle_assistants.repository.migrating import Stored, migrate
+from heddle_assistants.repository.organizations import organization_id
+from heddle_assistants.repository.owners import owner_of_new
+from heddle_assistants.repository.row import Row
+from heddle_assistants.repository.rows import locked
+
+Columns = Mapping[str, Any]
+"""New values by the names of columns."""
+Edit = Callable[[Stored], tuple[dict[str, Any], Columns]]
+"""Returns the document and the columns that an assistant shall have, and changes neither."""
+
+
+class Writer:
+    """Makes, changes and deletes assistants."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def insert(
+        self, document: dict[str, Any], columns: Columns, identity: Identity, taken: Container[str]
+    ) -> Stored:
+        """Keep a new assistant.
+
+        Args:
+            document: Its metadata in the newest format.
+            columns: The rest. An empty `owner` is `identity`.
+            identity: Who makes it.
+            taken: Identifiers that it must not get.
+
+        Raises:
+            AlreadyExistsError: The owner has one of that name.
+            PermissionDeniedError: `identity` may not make it for that owner.
+        """
+        now = int(time.time())
+        with _taken_names(columns["name"]):
+            async with self._database.writing() as connection:
+                owner, organization = await owner_of_new(connection, identity, columns["owner"])
+                values = {
+                    **columns,
+                    "owner": owner,
+                    "organization_id": await organization_id(connection, organization),
+                    "metadata": dump(document),
+                    "title": displayed_title(document),
+                    "created_at": now,
+                    "updated_at": now,
+                }
+                number = await _inserted(connection, values)
+                while str(number) in taken:
+                    await connection.execute(delete(assistants).where(assistants.c.id == number))
+                    number = await _inserted(connection, values)
+                row = await locked(connection, str(number))
+        assert row is not None  # noqa: S101 - this transaction made it
+        return Stored(row, document)
+
+    async def change(
+        self, identifier: str, identity: Identity, etag: str, change: Callable[[Row], Columns]
+    ) -> Row:
+        """Change columns of an assistant, whatever its metadata is.
+
+        Args:
+            identifier: Which one.
+            identity: Who changes it.
+            etag: Of what was read. If empty, that does not matter.
+            change: Returns the new values.
+
+        Raises:
+            AlreadyExistsError: The owner has another one of the new name.
+            ConflictError: It changed since it was read.
+            NotFoundError: There is none that `identity` may change.
+        """
+        with _taken_names():
+            async with self._database.writing() as connection:
+                row = await _held(connection, identifier, identity, etag)
+                return await _written(connection, row, change(row))
+
+    async def edit(self, identifier: str, identity: Identity, etag: str, edit: Edit) -> Stored:
+        """Change an assistant, likewise, and keep it in the newest format.
+
+        Raises:
+            MalformedAssistantError: What is kept cannot be understood.
+            NewerFormatError: What is kept is of a newer format.
+        """
+        with _taken_names():
+            async with self._database.writing() as connection:
+                before = await _held(connection, identifier, identity, etag)
+                conversion = convert_row(before)
+                held = before
+                if conversion.changed:
+                    migrated = await migrate(connection, before, conversion)
+                    assert migrated is not None  # noqa: S101 - nobody else changes what is held
+                    held = migrated
+                document, columns = edit(Stored(held, conversion.metadata))
+                if not same(document, conversion.metadata):
+                    title = displayed_title(document)
+                    columns = {**columns, "metadata": dump(document), "title": title}
+                row = await _written(connection, held, columns)
+        if held is not before:
+            log_migration(before, conversion, held.metadata)
+        return Stored(row, document)
+
+
+def no_assistant(identifier: str) -> NotFoundError:
+    """Return the error about an assistant that is missing, or must seem so."""
+    known = identifier[:200]
+    return NotFoundError(f"No assistant is named {known!r}.", assistant=known)
+
+
+async def _held(connection: AsyncConnection, identifier: str, identity: Identity, etag: str) -> Row:
+    row = await locked(connection, identifier)
+    if row is None or not may_change(identity, row):
+        raise no_assistant(identifier)
+    if etag and etag != row.etag:
+        message = f"The assistant {identifier!r} changed since it was read. Read it again."
+        raise ConflictError(message, assistant=identifier)
+    return row
+
+
+async def _inserted(connection: AsyncConnection, values: Columns) -> int:
+    query = insert(assistants).values(**values).returning(assistants.c.id)
+    number: int = (await connection.execute(query)).scalar_one()
+    return number
+
+
+async def _written(connection: AsyncConnection, row: Row, columns: Columns) -> Row:
+    """Write what differs; nothing if nothing does."""
+    known = row._asdict()
+    changed = {name: value for name, value in columns.items() if value != known.get(name)}
+    if not changed:
+        return row
+    changed |= {"revision": row.revision + 1, "updated_at": int(time.time())}
+    query = update(assistants).where(assistants.c.id == row.id).values(**changed)
+    await connection.execute(query)
+    return row._replace(**{name: changed[name] for name in changed.keys() & known.keys()})
+
+
+@contextmanager
+def _taken_names(name: str = "") -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError:
+        named = f"an assistant named {name!r}" if name else "another assistant of that name"
+        raise AlreadyExistsError(f"The owner has {named} already.") from None

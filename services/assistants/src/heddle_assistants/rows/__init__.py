@@ -1,0 +1,1 @@
+"""`RowService` and `RowBatchService`: the rows of the database, for the migration service."""

@@ -1,0 +1,70 @@
+"""Rows of the database as messages."""
+
+import json
+from typing import Any
+
+from google.protobuf.message import Message
+from heddle.assistant.v1 import rows_pb2 as pb
+from heddle_conversion import dump, from_contract
+
+from heddle_assistants.repository.migrating import Stored
+from heddle_assistants.repository.row import Row
+from heddle_assistants.store import Kept
+
+_TOP_K = "rag_top_k_json"
+_OTHERS = ("id", "organization", "metadata", _TOP_K)
+_COLUMNS = tuple(
+    field.name for field in pb.AssistantRow.DESCRIPTOR.fields if field.name not in _OTHERS
+)
+
+
+def row_message(row: Row, metadata: str | None) -> pb.AssistantRow:
+    """Return a row with its metadata."""
+    return pb.AssistantRow(
+        id=str(row.id),
+        organization=row.organization,
+        metadata=metadata,
+        rag_top_k_json=top_k_json(row.rag_top_k),
+        **{name: getattr(row, name) for name in _COLUMNS},
+    )
+
+
+def stored_message(stored: Stored) -> pb.AssistantRow:
+    """Return a row with its metadata in the newest format."""
+    return row_message(stored.row, dump(stored.document))
+
+
+def folder_message(kept: Kept) -> pb.AssistantRow:
+    """Return an assistant of the folder as if it were a row."""
+    assistant = kept.assistant
+    return pb.AssistantRow(
+        id=assistant.id,
+        organization=assistant.organization,
+        name=assistant.name,
+        description=assistant.description,
+        owner=assistant.owner,
+        metadata=dump(from_contract(assistant)),
+        system_prompt=assistant.system_prompt,
+        prompt_template=assistant.prompt_template,
+        published=kept.published,
+        created_at=assistant.create_time.seconds,
+    )
+
+
+def column_values(message: Message) -> dict[str, Any]:
+    """Return the columns that a message sets, by name; None for optional ones that it does not."""
+    values = {
+        field.name: getattr(message, field.name)
+        if not field.has_presence or message.HasField(field.name)
+        else None
+        for field in message.DESCRIPTOR.fields
+    }
+    if _TOP_K in values:
+        text = values.pop(_TOP_K)
+        values["rag_top_k"] = None if text is None else json.loads(text)
+    return values
+
+
+def top_k_json(value: object) -> str | None:
+    """Return a value of the column `rag_top_k` as JSON."""
+    return None if value is None else json.dumps(value)

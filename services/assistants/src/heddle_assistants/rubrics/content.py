@@ -1,0 +1,119 @@
+"""The content of a rubric: LAMB's rules for one that people save."""
+
+import json
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from heddle_conversion.json_text import parse, same
+from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+FIELD = "rubric.content_json"
+LARGEST = 256 * 1024  # characters
+_MOST_VIOLATIONS = 20
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class _Part(BaseModel):
+    """Base: members that nobody here knows are kept, and "3" is no number."""
+
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+
+
+class _Level(_Part):
+    id: _Text
+    score: float
+    label: _Text
+    description: str
+
+
+class _Criterion(_Part):
+    id: _Text
+    name: _Text
+    description: str
+    weight: float = Field(ge=0)
+    levels: list[_Level] = Field(min_length=2)
+
+
+class _Content(_Part):
+    """What must be in a rubric, except for what the service puts there."""
+
+    # These two become columns, and PostgreSQL keeps no NUL.
+    title: str = Field(min_length=1, pattern="^[^\0]*$")
+    description: str = Field(pattern="^[^\0]*$")
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    criteria: list[_Criterion] = Field(min_length=1)
+    scoring_type: Literal["points", "percentage", "holistic", "single-point", "checklist"] = Field(
+        alias="scoringType"
+    )
+    max_score: float = Field(alias="maxScore", gt=0)
+
+
+def read(text: str) -> dict[str, Any]:
+    """Return the object that a request carries, whatever is in it.
+
+    Raises:
+        InvalidRequestError: It carries something else, or too much.
+    """
+    if len(text) > LARGEST:
+        raise _refused(f"must have at most {LARGEST} characters")
+    try:
+        found = parse(text)
+        json.dumps(found, ensure_ascii=False).encode()
+    except MalformedAssistantError as error:
+        raise _refused(*(each.description for each in error.violations)) from None
+    except UnicodeEncodeError:
+        raise _refused("holds half of a character (a lone surrogate)") from None
+    return found
+
+
+def check(content: dict[str, Any]) -> None:
+    """Refuse content that is not LAMB's.
+
+    Raises:
+        InvalidRequestError: It is wrong; each violation says where.
+    """
+    try:
+        _Content.model_validate(content)
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False)[:_MOST_VIOLATIONS]
+        wrong = [f"{_place(each['loc'])}: {each['msg']}" for each in found]
+        raise _refused(*wrong) from None
+
+
+def completed(content: dict[str, Any], identifier: str, created_at: int, now: int) -> str:
+    """Return the text to keep of content, with what LAMB expects besides it.
+
+    Args:
+        content: Checked.
+        identifier: The rubric's.
+        created_at: Seconds since 1970.
+        now: Likewise.
+    """
+    times = {"createdAt": _written(created_at), "modifiedAt": _written(now)}
+    metadata = content.get("metadata", {}) | times
+    whole = {"rubricId": identifier} | content | {"rubricId": identifier, "metadata": metadata}
+    return json.dumps(whole, ensure_ascii=False, allow_nan=False)
+
+
+def is_kept(content: dict[str, Any], text: str) -> bool:
+    """Say whether `text`, which is kept, holds this content already."""
+    try:
+        return same(content, parse(text))
+    except MalformedAssistantError:  # LAMB does not look
+        return False
+
+
+def _place(steps: tuple[int | str, ...]) -> str:
+    """Return where in the content something is, for example `criteria[0].name`."""
+    written = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return "".join(written).removeprefix(".")
+
+
+def _written(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def _refused(*wrong: str) -> InvalidRequestError:
+    violations = [Violation(FIELD, what) for what in wrong]
+    return InvalidRequestError("The rubric is not valid.", violations)

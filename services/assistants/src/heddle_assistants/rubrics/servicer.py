@@ -1,0 +1,135 @@
+"""`heddle.rubric.v1.RubricService`."""
+
+from functools import partial
+from typing import Any
+
+from heddle.rubric.v1 import rubric_pb2 as pb
+from heddle.rubric.v1 import rubric_pb2_grpc as pb_grpc
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.paging import page_size, write_token
+from heddle_runtime.server_interceptor import Context
+
+from heddle_assistants.accounts.access import require_service
+from heddle_assistants.field_checks import refuse_nul
+from heddle_assistants.repository.paging import fitting, row_before
+from heddle_assistants.repository.row import timestamp
+from heddle_assistants.rubrics.content import check, completed, is_kept, read
+from heddle_assistants.rubrics.rights import Allowed, Owner, may_read
+from heddle_assistants.rubrics.row import Row
+from heddle_assistants.rubrics.store import Columns, Rubrics
+
+_LONGEST_OWNER = 320
+
+
+class RubricServicer(pb_grpc.RubricServiceServicer):
+    """Translates between the contract and the table, and lets nobody do what he may not."""
+
+    def __init__(self, rubrics: Rubrics) -> None:
+        self._rubrics = rubrics
+
+    async def GetRubric(
+        self, request: pb.GetRubricRequest, context: Context
+    ) -> pb.GetRubricResponse:
+        """Return a rubric, to the caller or for the owner of an assistant."""
+        row = await self._rubrics.get(request.id, await self._rule(request))
+        return pb.GetRubricResponse(rubric=_message(row), etag=row.etag)
+
+    async def ListRubrics(
+        self, request: pb.ListRubricsRequest, context: Context
+    ) -> pb.ListRubricsResponse:
+        """List the rubrics that the caller may read."""
+        size = page_size(request.page_size, default=100, maximum=1000)
+        after = row_before(request.page_token)
+        found = await self._rubrics.listed(caller().identity, after, size + 1, own=request.own)
+        shown = fitting(map(_summary, found[:size]))
+        more = len(found) > len(shown)
+        token = write_token(str(found[len(shown) - 1].number)) if more else ""
+        return pb.ListRubricsResponse(rubrics=shown, next_page_token=token)
+
+    async def CreateRubric(
+        self, request: pb.CreateRubricRequest, context: Context
+    ) -> pb.CreateRubricResponse:
+        """Keep a new rubric."""
+        given = request.rubric
+        _check_owner(given.owner)
+        content = read(given.content_json)
+        check(content)
+
+        def columns(identifier: str, now: int) -> Columns:
+            return _columns(content, identifier, now, now) | {"is_public": given.public}
+
+        row = await self._rubrics.make(caller().identity, given.owner, columns)
+        return pb.CreateRubricResponse(rubric=_message(row), etag=row.etag)
+
+    async def UpdateRubric(
+        self, request: pb.UpdateRubricRequest, context: Context
+    ) -> pb.UpdateRubricResponse:
+        """Replace a rubric."""
+        given = request.rubric
+        if not given.id:
+            violation = Violation("rubric.id", "is required")
+            raise InvalidRequestError("The request does not say which rubric.", [violation])
+        _check_owner(given.owner)
+        content = read(given.content_json)
+
+        def change(row: Row, now: int) -> Columns:
+            public = {} if row.public == given.public else {"is_public": given.public}
+            if is_kept(content, row.content):
+                return public
+            check(content)
+            return _columns(content, row.id, row.created_at, now) | public
+
+        row = await self._rubrics.change(given.id, caller().identity, request.etag, change)
+        return pb.UpdateRubricResponse(rubric=_message(row), etag=row.etag)
+
+    async def DeleteRubric(
+        self, request: pb.DeleteRubricRequest, context: Context
+    ) -> pb.DeleteRubricResponse:
+        """Delete a rubric for good."""
+        await self._rubrics.delete(request.id, caller().identity, request.etag)
+        return pb.DeleteRubricResponse()
+
+    async def _rule(self, request: pb.GetRubricRequest) -> Allowed:
+        identity = caller().identity
+        if not request.HasField("on_behalf_of"):
+            return partial(may_read, identity)
+        require_service(identity)
+        whose = request.on_behalf_of
+        return Owner(whose.owner, whose.organization or await self._rubrics.home(whose.owner)).reads
+
+
+def _columns(
+    content: dict[str, Any], identifier: str, created_at: int, now: int
+) -> dict[str, object]:
+    return {
+        "title": content["title"],
+        "description": content["description"],
+        "rubric_data": completed(content, identifier, created_at, now),
+    }
+
+
+def _check_owner(owner: str) -> None:
+    refuse_nul({"owner": owner}, "rubric.")
+    if len(owner) > _LONGEST_OWNER:
+        violation = Violation("rubric.owner", "is not the e-mail address of a user")
+        raise InvalidRequestError("The rubric is not valid.", [violation])
+
+
+def _message(row: Row) -> pb.Rubric:
+    message = _summary(row)
+    message.content_json = row.content
+    return message
+
+
+def _summary(row: Row) -> pb.Rubric:
+    return pb.Rubric(
+        id=row.id,
+        owner=row.owner,
+        organization=row.organization,
+        public=row.public,
+        title=row.title,
+        description=row.description or "",
+        create_time=timestamp(row.created_at),
+        update_time=timestamp(row.updated_at),
+    )

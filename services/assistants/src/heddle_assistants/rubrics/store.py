@@ -1,0 +1,151 @@
+"""The table of rubrics."""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heddle_runtime.errors import ConflictError, NotFoundError
+from heddle_runtime.identity import DEFAULT_ORGANIZATION, Identity
+from sqlalchemy import bindparam, delete, insert, true, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.access import may_change
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import rubrics
+from heddle_assistants.repository.organizations import organization_id, organization_of
+from heddle_assistants.repository.owners import owner_of_new
+from heddle_assistants.rubrics.rights import Allowed, owned, readable
+from heddle_assistants.rubrics.row import ROWS, Row
+
+Columns = Mapping[str, Any]
+"""New values by the names of columns."""
+
+
+class Rubrics:
+    """Finds, makes, changes and deletes rubrics."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._read = database.row_reader(ROWS.where(rubrics.c.rubric_id == bindparam("id")))
+
+    async def get(self, identifier: str, allowed: Allowed) -> Row:
+        """Return a rubric.
+
+        Raises:
+            NotFoundError: There is none that is `allowed`.
+        """
+        found = None if "\0" in identifier else await self._read(identifier)
+        row = None if found is None else Row._make(found)
+        if row is None or not allowed(row):
+            raise no_rubric(identifier)
+        return row
+
+    async def home(self, owner: str) -> str:
+        """Return the slug of the organisation where a user is at home."""
+        async with self._database.reading() as connection:
+            return await organization_of(connection, owner) or DEFAULT_ORGANIZATION
+
+    async def listed(self, identity: Identity, after: int, limit: int, *, own: bool) -> list[Row]:
+        """Return rubrics that `identity` may read, in the order of their numbers.
+
+        Args:
+            identity: Who asks.
+            after: The number before the first.
+            limit: The most to return.
+            own: Only those that `identity` owns.
+        """
+        which = owned(identity) if own else true()
+        query = ROWS.where(rubrics.c.id > after, readable(identity), which)
+        async with self._database.reading() as connection:
+            found = await connection.execute(query.order_by(rubrics.c.id).limit(limit))
+            return [Row._make(each) for each in found]
+
+    async def make(
+        self, identity: Identity, owner: str, columns: Callable[[str, int], Columns]
+    ) -> Row:
+        """Keep a new rubric.
+
+        Args:
+            identity: Who makes it.
+            owner: For whom; `identity` if empty.
+            columns: Returns the rest, of the identifier and the time in seconds.
+
+        Raises:
+            PermissionDeniedError: `identity` may not make it for that owner.
+        """
+        identifier, now = str(uuid.uuid4()), int(time.time())
+        async with self._database.writing() as connection:
+            whose, organization = await owner_of_new(connection, identity, owner)
+            values = {
+                **columns(identifier, now),
+                "rubric_id": identifier,
+                "organization_id": await organization_id(connection, organization),
+                "owner_email": whose,
+                "created_at": now,
+                "updated_at": now,
+            }
+            await connection.execute(insert(rubrics).values(**values))
+            return await _found(connection, identifier)
+
+    async def change(
+        self,
+        identifier: str,
+        identity: Identity,
+        etag: str,
+        change: Callable[[Row, int], Columns],
+    ) -> Row:
+        """Change a rubric.
+
+        Args:
+            identifier: Which one.
+            identity: Who changes it.
+            etag: Of what was read. If empty, that does not matter.
+            change: Returns the new values, none if nothing changes, of the row and the time.
+
+        Raises:
+            ConflictError: It changed since it was read.
+            NotFoundError: There is none that `identity` may change.
+        """
+        now = int(time.time())
+        async with self._database.writing() as connection:
+            row = await _held(connection, identifier, identity, etag)
+            values = change(row, now)
+            if not values:
+                return row
+            query = update(rubrics).where(rubrics.c.id == row.number)
+            await connection.execute(query.values(**values, updated_at=now))
+            return await _found(connection, identifier)
+
+    async def delete(self, identifier: str, identity: Identity, etag: str) -> None:
+        """Delete a rubric. Raises what `change` does."""
+        async with self._database.writing() as connection:
+            row = await _held(connection, identifier, identity, etag)
+            await connection.execute(delete(rubrics).where(rubrics.c.id == row.number))
+
+
+def no_rubric(identifier: str) -> NotFoundError:
+    """Return the error about a rubric that is missing, or must seem so."""
+    known = identifier[:200]
+    return NotFoundError(f"No rubric has the id {known!r}.", rubric=known)
+
+
+async def _held(connection: AsyncConnection, identifier: str, identity: Identity, etag: str) -> Row:
+    """Return a row that nobody else changes until the transaction ends."""
+    if "\0" in identifier:
+        raise no_rubric(identifier)
+    query = ROWS.where(rubrics.c.rubric_id == identifier)
+    # SQLite has no words for it and needs none: a writer is alone.
+    found = (await connection.execute(query.with_for_update(of=rubrics))).one_or_none()
+    row = None if found is None else Row._make(found)
+    if row is None or not may_change(identity, row):
+        raise no_rubric(identifier)
+    if etag and etag != row.etag:
+        message = f"The rubric {identifier!r} changed since it was read. Read it again."
+        raise ConflictError(message, rubric=identifier)
+    return row
+
+
+async def _found(connection: AsyncConnection, identifier: str) -> Row:
+    query = ROWS.where(rubrics.c.rubric_id == identifier)
+    return Row._make((await connection.execute(query)).one())

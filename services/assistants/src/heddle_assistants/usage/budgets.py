@@ -1,0 +1,60 @@
+"""What an assistant may spend, and has spent."""
+
+from collections.abc import Mapping
+
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_conversion import parse
+from sqlalchemy import bindparam, func, select
+
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import usage
+from heddle_assistants.usage.price_lookup import Tariffs
+from heddle_assistants.usage.prices import MICROS, Price, price_of
+from heddle_assistants.usage.quotas import MEMBER, quota_of
+
+
+class Budgets:
+    """Finds the quota of whoever answers. Assistants without one cost nothing here."""
+
+    def __init__(self, database: Database, tariffs: Tariffs) -> None:
+        self._tariffs = tariffs
+        spent = select(func.sum(usage.c.cost_picos))
+        self._spent = database.row_reader(spent.where(usage.c.assistant_id == bindparam("id")))
+
+    async def of(self, assistant: pb.Assistant) -> pb.Quota | None:
+        """Return the quota of an assistant in the database, None if it has none."""
+        if f'"{MEMBER}"' not in assistant.extra_json:
+            return None
+        row = await self._spent(int(assistant.id))
+        spent = int(row[0] or 0) if row else 0
+        return quota_message(assistant, spent, await self._tariffs.of(assistant.organization))
+
+
+def quota_message(
+    assistant: pb.Assistant, spent: int, prices: Mapping[str, Price]
+) -> pb.Quota | None:
+    """Return an assistant's quota in the words of the contract, None if it has none.
+
+    Args:
+        assistant: Whose.
+        spent: In millionths of a millionth of a US dollar.
+        prices: Of its organisation.
+    """
+    quota = quota_of(parse(assistant.extra_json))
+    if quota is None:
+        return None
+    price = price_of(prices, assistant.model.connector, assistant.model.model)
+    return pb.Quota(
+        limit_micros=quota.limit,
+        spent_micros=spent // MICROS,
+        price=None if price is None else _price_message(price),
+        problem=quota.problem,
+    )
+
+
+def _price_message(price: Price) -> pb.Price:
+    return pb.Price(
+        input_micros=price.input,
+        cached_input_micros=price.cached_input,
+        output_micros=price.output,
+    )

@@ -1,0 +1,91 @@
+"""What services say was consumed, checked and added up."""
+
+from dataclasses import astuple, dataclass
+
+from heddle.usage.v1 import usage_pb2 as pb
+from heddle_runtime.errors import InvalidRequestError, Violation
+
+from heddle_assistants.repository.row import row_id
+
+MOST = 5000
+_LARGEST = 10**12
+_LONGEST_RECORDER = 64
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Answers and their tokens; members are named like columns."""
+
+    requests: int = 0
+    usage_unknown: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Counts(*(mine + theirs for mine, theirs in pairs))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one assistant consumed of one model."""
+
+    number: int
+    assistant: int
+    connector: str
+    model: str
+    counts: Counts
+
+
+def entries_of(request: pb.RecordUsageRequest) -> list[Entry]:
+    """Return the entries that may be of assistants in the database.
+
+    Raises:
+        InvalidRequestError: Something is wrong; the violation says what.
+    """
+    if not request.recorder or len(request.recorder) > _LONGEST_RECORDER:
+        raise _wrong("recorder", f"must have 1 to {_LONGEST_RECORDER} characters")
+    if "\0" in request.recorder:
+        raise _wrong("recorder", "must not contain the character NUL")
+    if len(request.entries) > MOST:
+        raise _wrong("entries", f"must be at most {MOST}")
+    found = (_entry(entry, f"entries[{at}]") for at, entry in enumerate(request.entries))
+    return [entry for entry in found if entry is not None]
+
+
+def highest_number(request: pb.RecordUsageRequest) -> int:
+    """Return the number after which a recorder goes on."""
+    return max((entry.number for entry in request.entries), default=0)
+
+
+def _entry(given: pb.UsageEntry, place: str) -> Entry | None:
+    if given.number <= 0:
+        raise _wrong(f"{place}.number", "must be above 0")
+    counts = given.counts
+    known = Counts(
+        counts.requests,
+        counts.usage_unknown,
+        counts.prompt_tokens,
+        counts.cached_tokens,
+        counts.completion_tokens,
+    )
+    if not all(0 <= count <= _LARGEST for count in astuple(known)):
+        raise _wrong(f"{place}.counts", f"must be from 0 to {_LARGEST}")
+    if known.cached_tokens > known.prompt_tokens:
+        raise _wrong(f"{place}.counts.cached_tokens", "must not be more than prompt_tokens")
+    number = row_id(given.assistant_id)
+    if number is None:  # of a file, or of nobody
+        return None
+    model = given.model
+    return Entry(given.number, number, _shortened(model.connector), _shortened(model.model), known)
+
+
+def _shortened(name: str) -> str:
+    """Return what both databases keep of a name; an odd one must not cost the others' usage."""
+    return name.replace("\0", "")[:_LONGEST_NAME]
+
+
+def _wrong(field: str, what: str) -> InvalidRequestError:
+    return InvalidRequestError("The usage is not valid.", [Violation(field, what)])

@@ -1,0 +1,52 @@
+"""Whose prices count: an organisation's own before those of the operator's file."""
+
+from collections.abc import Mapping
+
+import structlog
+from heddle_runtime.ttl_cache import TTLCache
+from sqlalchemy import bindparam, select
+
+from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
+from heddle_assistants.accounts.organizations import COLUMNS, Organization
+from heddle_assistants.accounts.resolution import only_prices, prices
+from heddle_assistants.accounts.secret_members import opened
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import organizations
+from heddle_assistants.usage.prices import Prices, usable_prices
+
+log = structlog.get_logger(__name__)
+REMEMBERED = 5.0
+"""Seconds that a changed price may take to count."""
+
+
+class Tariffs:
+    """Finds the prices of organisations."""
+
+    def __init__(self, database: Database, keys: Keys, file: Prices) -> None:
+        self._keys = keys
+        self._file = file
+        found = select(*COLUMNS).where(organizations.c.slug == bindparam("slug"))
+        self._read = database.row_reader(found)
+        self._known: TTLCache[str, Prices] = TTLCache(REMEMBERED)
+
+    async def of(self, slug: str) -> Prices:
+        """Return the prices for an organisation's assistants."""
+        return await self._known.get(slug, lambda: self._prices(slug))
+
+    async def _prices(self, slug: str) -> Prices:
+        row = await self._read(slug)
+        return {**self._file, **(self._own(Organization(*row)) if row else {})}
+
+    def _own(self, organization: Organization) -> Prices:
+        slug = organization.slug
+        try:
+            # The name of a model may look like that of a secret, and its prices are sealed then.
+            given = prices(opened(only_prices(organization.settings), self._keys, slug))
+        except UnreadableSecretError as error:
+            log.error("prices are sealed with another key", organization=slug, cause=str(error))  # noqa: TRY400 - the key is at fault, a traceback says nothing
+            return {}
+        usable = dict(usable_prices(given))
+        wrong = set(given) - usable.keys() if isinstance(given, Mapping) else {"prices"}
+        if wrong:  # none that `PutOrganization` took
+            log.warning("prices are wrong", organization=slug, names=sorted(map(str, wrong)))
+        return usable

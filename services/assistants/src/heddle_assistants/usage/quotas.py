@@ -1,0 +1,63 @@
+"""The member `quota` of an assistant's metadata, as LAMB writes it."""
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from typing import Any
+
+from heddle_assistants.usage.prices import MICROS
+
+MEMBER = "quota"
+LARGEST = 10**15
+"""Millionths of a US dollar. More is no limit to anybody, and less than what 64 bits hold."""
+_PROBLEM = (
+    "The quota's cost_limit_usd is not an amount of US dollars: set it to a number, or turn the "
+    "quota off."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What an assistant may spend."""
+
+    limit: int
+    """Millionths of a US dollar."""
+    problem: str = ""
+    """Why the limit cannot be read; it is 0 then."""
+
+
+def quota_of(metadata: dict[str, Any]) -> Quota | None:
+    """Return the quota in an assistant's metadata, None if it has none or none is set.
+
+    What cannot be read lets nothing be spent: somebody meant to set a limit.
+    """
+    given = metadata.get(MEMBER)
+    if not isinstance(given, dict) or not given.get("enabled"):
+        return None
+    amount = given.get("cost_limit_usd")
+    if amount is None:
+        return None
+    limit = _amount(amount)
+    if limit is None:
+        return Quota(0, _PROBLEM)
+    within = min(max(limit, Decimal(0)), Decimal(LARGEST // MICROS))
+    return Quota(int((within * MICROS).to_integral_value(ROUND_HALF_UP)))
+
+
+def _amount(given: object) -> Decimal | None:
+    """Return a number, or the one that a text is; None if it is none."""
+    match given:
+        case bool():
+            return None
+        case int():
+            return Decimal(given)
+        case float() if math.isfinite(given):
+            return Decimal(str(given))
+        case str():
+            try:
+                found = Decimal(given.strip())
+            except InvalidOperation:
+                return None
+            return found if found.is_finite() else None
+        case _:
+            return None

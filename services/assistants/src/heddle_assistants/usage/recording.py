@@ -1,0 +1,178 @@
+"""Keeping what was consumed: each entry once, and sums that are exact whoever adds to them."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import structlog
+from heddle_conversion import parse
+from heddle_runtime.errors import MalformedAssistantError
+from sqlalchemy import Table, case, delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.assistants.catalog import Catalog
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import (
+    assistants,
+    organizations,
+    usage,
+    usage_recorders,
+)
+from heddle_assistants.usage.entries import Counts, Entry
+from heddle_assistants.usage.price_lookup import Tariffs
+from heddle_assistants.usage.prices import price_of
+from heddle_assistants.usage.quotas import MEMBER, quota_of
+
+log = structlog.get_logger(__name__)
+MOST_PICOS = 9 * 10**18
+"""What 64 bits hold, 9 million US dollars; costs of one assistant and model stop there."""
+_FORGOTTEN = 30 * 86_400  # seconds after a recorder's last entry
+_MOST_WARNED = 10_000
+
+
+class _Known(NamedTuple):
+    """What has to be known of an assistant to count for it."""
+
+    organization: str
+    metadata: str | None
+
+
+class Recording:
+    """Writes usage."""
+
+    def __init__(self, database: Database, catalog: Catalog, tariffs: Tariffs) -> None:
+        self._database = database
+        self._catalog = catalog
+        self._tariffs = tariffs
+        self._warned: set[tuple[int, str, str]] = set()
+
+    async def record(self, recorder: str, entries: Sequence[Entry], last: int) -> None:
+        """Add entries to what is kept, except those that are kept or of no kept assistant.
+
+        Args:
+            recorder: Who counted.
+            entries: What was consumed.
+            last: The number of the recorder's last entry.
+        """
+        known = await self._known([*{entry.assistant for entry in entries}])
+        counted = [entry for entry in entries if entry.assistant in known]
+        costs = [await self._cost(entry, known[entry.assistant]) for entry in counted]
+        async with self._database.writing() as connection:
+            before = await _last_number(connection, recorder)
+            new = [
+                (entry, cost)
+                for entry, cost in zip(counted, costs, strict=True)
+                if entry.number > before
+            ]
+            if rows := _rows(new):
+                await connection.execute(_adding(connection), rows)
+            if last > before:
+                mine = update(usage_recorders).where(usage_recorders.c.recorder == recorder)
+                values = {"last_number": last, "recorded_at": int(time.time())}
+                await connection.execute(mine.values(**values))
+
+    async def _known(self, numbers: Sequence[int]) -> Mapping[int, _Known]:
+        query = (
+            select(assistants.c.id, organizations.c.slug, assistants.c.metadata)
+            .join(organizations, assistants.c.organization_id == organizations.c.id)
+            .where(assistants.c.id.in_(numbers), await self._catalog.in_sight())
+        )
+        async with self._database.reading() as connection:
+            return {row[0]: _Known(*row[1:]) for row in await connection.execute(query)}
+
+    async def _cost(self, entry: Entry, known: _Known) -> int | None:
+        """Return what an entry cost in millionths of a millionth of a US dollar, if that is known.
+
+        An assistant with a quota and without a price is told of once: its quota stops nothing.
+        """
+        prices = await self._tariffs.of(known.organization)
+        price = price_of(prices, entry.connector, entry.model)
+        if price is None:
+            self._warn(entry, known)
+            return None
+        counts = entry.counts
+        cost = price.cost(counts.prompt_tokens, counts.cached_tokens, counts.completion_tokens)
+        return min(cost, MOST_PICOS)
+
+    def _warn(self, entry: Entry, known: _Known) -> None:
+        told = entry.assistant, entry.connector, entry.model
+        if told in self._warned or not _has_quota(known.metadata):
+            return
+        if len(self._warned) < _MOST_WARNED:
+            self._warned.add(told)
+        log.warning(
+            "a quota stops nothing: its model has no price",
+            assistant=str(entry.assistant),
+            model=f"{entry.connector}/{entry.model}",
+            remedy="set one in HEDDLE_ASSISTANTS_PRICES or the organisation's settings",
+        )
+
+
+def _has_quota(metadata: str | None) -> bool:
+    if not metadata or f'"{MEMBER}"' not in metadata:
+        return False
+    try:
+        return quota_of(parse(metadata)) is not None
+    except MalformedAssistantError:
+        return False
+
+
+async def _last_number(connection: AsyncConnection, recorder: str) -> int:
+    """Return the number of a recorder's last entry, and hold it until the transaction ends."""
+    now = int(time.time())
+    values = {"recorder": recorder, "last_number": 0, "recorded_at": now}
+    made = _insert(connection, usage_recorders).values(**values).on_conflict_do_nothing()
+    if (await connection.execute(made)).rowcount:
+        old = usage_recorders.c.recorded_at < now - _FORGOTTEN
+        await connection.execute(delete(usage_recorders).where(old))
+    query = select(usage_recorders.c.last_number).where(usage_recorders.c.recorder == recorder)
+    # SQLite has no such words and needs none: a writer is alone.
+    number: int = (await connection.execute(query.with_for_update())).scalar_one()
+    return number
+
+
+def _rows(entries: Iterable[tuple[Entry, int | None]]) -> list[dict[str, Any]]:
+    """Return what to add, one row for each assistant and model.
+
+    In the order of their keys, in which all recorders take hold of rows: none waits for another
+    that waits for it.
+    """
+    counts: dict[tuple[int, str, str], Counts] = defaultdict(Counts)
+    costs: dict[tuple[int, str, str], int] = defaultdict(int)
+    unpriced: dict[tuple[int, str, str], int] = defaultdict(int)
+    for entry, cost in entries:
+        key = entry.assistant, entry.connector, entry.model
+        counts[key] += entry.counts
+        if cost is None:
+            unpriced[key] += entry.counts.prompt_tokens + entry.counts.completion_tokens
+        costs[key] += cost or 0
+    return [
+        {
+            "assistant_id": key[0],
+            "connector": key[1],
+            "model": key[2],
+            **asdict(counts[key]),
+            "unpriced_tokens": unpriced[key],
+            "cost_picos": min(costs[key], MOST_PICOS),
+        }
+        for key in sorted(counts)
+    ]
+
+
+def _adding(connection: AsyncConnection) -> postgresql.Insert | sqlite.Insert:
+    """Return the statement that adds rows to those that are kept."""
+    query = _insert(connection, usage)
+    more = query.excluded
+    sums = {column.name: column + more[column.name] for column in usage.c if not column.primary_key}
+    full = usage.c.cost_picos > MOST_PICOS - more.cost_picos
+    sums["cost_picos"] = case((full, MOST_PICOS), else_=sums["cost_picos"])
+    keys = [column.name for column in usage.primary_key]
+    return query.on_conflict_do_update(index_elements=keys, set_=sums)
+
+
+def _insert(connection: AsyncConnection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    is_postgresql = connection.dialect.name == "postgresql"
+    return postgresql.insert(table) if is_postgresql else sqlite.insert(table)

@@ -1,0 +1,143 @@
+"""What was consumed, for those who may know."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heddle.assistant.v1 import assistant_pb2
+from heddle.usage.v1 import usage_pb2 as pb
+from heddle_conversion import convert_row
+from heddle_runtime.errors import MalformedAssistantError, NewerFormatError, NotFoundError
+from heddle_runtime.identity import Identity
+from sqlalchemy import Row as UsageRow
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.access import changeable, may_administer_in, may_change, may_use
+from heddle_assistants.assistants.catalog import Catalog
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import assistants, organizations, usage
+from heddle_assistants.repository.migrating import Stored
+from heddle_assistants.repository.reader import contract
+from heddle_assistants.repository.row import ROWS, Row
+from heddle_assistants.repository.rows import Rows
+from heddle_assistants.repository.writer import no_assistant
+from heddle_assistants.usage.budgets import quota_message
+from heddle_assistants.usage.price_lookup import Tariffs
+from heddle_assistants.usage.prices import MICROS
+
+_COUNTS = [field.name for field in pb.Counts.DESCRIPTOR.fields]
+Used = Sequence[UsageRow[Any]]
+
+
+class Reports:
+    """Reads usage, and begins it anew."""
+
+    def __init__(self, database: Database, catalog: Catalog, rows: Rows, tariffs: Tariffs) -> None:
+        self._database = database
+        self._catalog = catalog
+        self._rows = rows
+        self._tariffs = tariffs
+
+    async def of(self, identifier: str, identity: Identity) -> pb.AssistantUsage:
+        """Return what an assistant consumed.
+
+        Raises:
+            NotFoundError: There is none that `identity` may change, or it comes from a file.
+        """
+        row = await self._row(identifier, identity)
+        if row is None or not may_change(identity, row):
+            raise no_assistant(identifier)
+        async with self._database.reading() as connection:
+            used = await _used(connection, [row.id])
+        return await self._report(row, used[row.id])
+
+    async def listed(
+        self, identity: Identity, organization: str, after: int, limit: int
+    ) -> list[pb.AssistantUsage]:
+        """Return what assistants consumed, in the order of their ids.
+
+        Args:
+            identity: Who asks; sees those that it may change.
+            organization: The slug of the only organisation, all if it is empty.
+            after: The id before the first.
+            limit: The most to return.
+        """
+        query = ROWS.where(
+            assistants.c.id > after,
+            assistants.c.id.in_(select(usage.c.assistant_id)),
+            changeable(identity),
+        )
+        if "\0" in organization:  # which PostgreSQL neither keeps nor compares
+            return []
+        if organization:
+            query = query.where(organizations.c.slug == organization)
+        async with self._database.reading() as connection:
+            found = await connection.execute(query.order_by(assistants.c.id).limit(limit))
+            rows = [Row._make(each) for each in found]
+            used = await _used(connection, [row.id for row in rows])
+        return [await self._report(row, used[row.id]) for row in rows]
+
+    async def reset(self, identifier: str, identity: Identity) -> None:
+        """Begin to count an assistant anew.
+
+        Raises:
+            NotFoundError: There is none whose organisation `identity` administers, or it comes
+                from a file.
+        """
+        row = await self._row(identifier, identity)
+        if row is None or not may_administer_in(identity, row.organization):
+            raise no_assistant(identifier)
+        async with self._database.writing() as connection:
+            await connection.execute(delete(usage).where(usage.c.assistant_id == row.id))
+
+    async def _row(self, identifier: str, identity: Identity) -> Row | None:
+        kept = await self._catalog.in_folder(identifier)
+        if kept is None:
+            return await self._rows.get(identifier)
+        if not may_use(identity, kept):
+            return None
+        raise NotFoundError(
+            f"The assistant {identifier!r} comes from a file. Usage is counted of those in the "
+            "database only.",
+            assistant=identifier,
+        )
+
+    async def _report(self, row: Row, used: Used) -> pb.AssistantUsage:
+        told = pb.AssistantUsage(
+            assistant_id=str(row.id),
+            name=row.name,
+            owner=row.owner,
+            organization=row.organization,
+            models=[_model(each) for each in sorted(used, key=lambda u: (u.connector, u.model))],
+        )
+        spent = sum(each.cost_picos for each in used)
+        told.cost_micros = _rounded_up(spent)
+        try:
+            assistant = contract(Stored(row, convert_row(row).metadata))
+        except (MalformedAssistantError, NewerFormatError):  # it cannot answer either
+            return told
+        prices = await self._tariffs.of(row.organization)
+        if (quota := quota_message(assistant, spent, prices)) is not None:
+            told.quota.CopyFrom(quota)
+        return told
+
+
+async def _used(connection: AsyncConnection, numbers: Sequence[int]) -> Mapping[int, Used]:
+    found: dict[int, list[UsageRow[Any]]] = defaultdict(list)
+    for each in await connection.execute(select(usage).where(usage.c.assistant_id.in_(numbers))):
+        found[each.assistant_id].append(each)
+    return found
+
+
+def _model(used: UsageRow[Any]) -> pb.ModelUsage:
+    return pb.ModelUsage(
+        model=assistant_pb2.ModelRef(connector=used.connector, model=used.model),
+        counts=pb.Counts(**{name: getattr(used, name) for name in _COUNTS}),
+        unpriced_tokens=used.unpriced_tokens,
+        cost_micros=_rounded_up(used.cost_picos),
+    )
+
+
+def _rounded_up(picos: int) -> int:
+    return -(-picos // MICROS)

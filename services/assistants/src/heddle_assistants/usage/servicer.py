@@ -1,0 +1,52 @@
+"""`heddle.usage.v1.UsageService`."""
+
+from heddle.usage.v1 import usage_pb2 as pb
+from heddle.usage.v1 import usage_pb2_grpc as pb_grpc
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.paging import page_size, write_token
+from heddle_runtime.server_interceptor import Context
+
+from heddle_assistants.accounts.access import require_service
+from heddle_assistants.repository.paging import row_before
+from heddle_assistants.usage.entries import entries_of, highest_number
+from heddle_assistants.usage.recording import Recording
+from heddle_assistants.usage.reports import Reports
+
+
+class UsageServicer(pb_grpc.UsageServiceServicer):
+    """Translates between the contract and what is kept of usage."""
+
+    def __init__(self, recording: Recording, reports: Reports) -> None:
+        self._recording = recording
+        self._reports = reports
+
+    async def RecordUsage(
+        self, request: pb.RecordUsageRequest, context: Context
+    ) -> pb.RecordUsageResponse:
+        """Add to what is kept."""
+        require_service(caller().identity)
+        entries = entries_of(request)
+        await self._recording.record(request.recorder, entries, highest_number(request))
+        return pb.RecordUsageResponse()
+
+    async def GetUsage(self, request: pb.GetUsageRequest, context: Context) -> pb.GetUsageResponse:
+        """Return what one assistant consumed."""
+        found = await self._reports.of(request.id, caller().identity)
+        return pb.GetUsageResponse(usage=found)
+
+    async def ListUsage(
+        self, request: pb.ListUsageRequest, context: Context
+    ) -> pb.ListUsageResponse:
+        """List what assistants consumed."""
+        size = page_size(request.page_size, default=100, maximum=1000)
+        after = row_before(request.page_token)
+        found = await self._reports.listed(caller().identity, request.organization, after, size + 1)
+        token = write_token(found[size - 1].assistant_id) if len(found) > size else ""
+        return pb.ListUsageResponse(assistants=found[:size], next_page_token=token)
+
+    async def ResetUsage(
+        self, request: pb.ResetUsageRequest, context: Context
+    ) -> pb.ResetUsageResponse:
+        """Begin to count an assistant anew."""
+        await self._reports.reset(request.id, caller().identity)
+        return pb.ResetUsageResponse()

@@ -1,0 +1,165 @@
+"""The bindings of a document as the contract, and back."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_runtime.struct_codec import from_struct, to_struct
+
+from heddle_conversion.bindings import normal, numbered
+from heddle_conversion.json_text import dump, parse, same
+
+_LARGEST_EXACT = 2**53
+_LONGEST_TIMEOUT = 86_400.0  # seconds
+_MODES = {
+    "augment": pb.MODE_AUGMENT,
+    "function": pb.MODE_FUNCTION,
+    "agent": pb.MODE_AGENT,
+}
+_POLICIES = {
+    "note": pb.FAILURE_POLICY_NOTE,
+    "omit": pb.FAILURE_POLICY_OMIT,
+    "fail": pb.FAILURE_POLICY_FAIL,
+}
+_MODELLED = {"id", "type", "mode", "enabled", "slot", "config", "on_failure", "timeout"}
+_MODE_NAMES = {mode: name for name, mode in _MODES.items()}
+_POLICY_NAMES = {policy: name for name, policy in _POLICIES.items()}
+
+
+def to_contract(tools: object) -> list[pb.ToolBinding]:
+    """Return the bindings that the value of `metadata.tools` describes, in whatever shape."""
+    return [_binding(binding) for binding in numbered(normal(tools).bindings)]
+
+
+def from_contract(bindings: Iterable[pb.ToolBinding]) -> list[dict[str, Any]]:
+    """Return the value of `metadata.tools` that bindings tell.
+
+    Raises:
+        MalformedMetadataError: The `extra_json` of one is not the text of an object.
+    """
+    return [_document(binding) for binding in bindings]
+
+
+def merged(
+    bindings: list[dict[str, Any]], before: list[dict[str, Any]], now: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return `now` with everything that the contract does not say of a binding.
+
+    Args:
+        bindings: The bindings as they were kept.
+        before: The same as the contract told them.
+        now: The same as the contract tells them now.
+    """
+    kept = {binding["id"]: binding for binding in numbered(bindings)}
+    told = {binding["id"]: binding for binding in before if "id" in binding}
+    return [
+        overlaid(kept.get(binding.get("id"), {}), told.get(binding.get("id"), {}), binding)
+        for binding in now
+    ]
+
+
+def text(value: object) -> str:
+    """Return a text that protobuf can hold; "" for anything that is none.
+
+    What UTF-8 cannot hold, lone halves of surrogate pairs, becomes U+FFFD.
+    """
+    if not isinstance(value, str):
+        return ""
+    if value.isascii():
+        return value
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def overlaid(kept: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Return `kept` with the differences between `before` and `now`."""
+    changed = {k: v for k, v in now.items() if k not in before or not same(v, before[k])}
+    stays = {k: v for k, v in kept.items() if k in now or k not in before}
+    return {**stays, **changed}
+
+
+def _binding(document: dict[str, Any]) -> pb.ToolBinding:
+    binding = _modelled(document)
+    told = _members(binding)
+    extra = {k: v for k, v in document.items() if k not in told or not same(v, told[k])}
+    if extra:
+        binding.extra_json = dump(extra)
+    return binding
+
+
+def _modelled(document: dict[str, Any]) -> pb.ToolBinding:
+    """Return what the contract models of a binding."""
+    binding = pb.ToolBinding(
+        id=text(document["id"]),
+        tool=text(document["type"]),
+        mode=_MODES[document["mode"]],
+        disabled=not document["enabled"],
+        slot=text(document.get("slot")),
+        config=to_struct(_exact(document["config"])),
+    )
+    policy = document.get("on_failure")
+    if isinstance(policy, str) and policy in _POLICIES:
+        binding.on_failure = _POLICIES[policy]
+    if seconds := _seconds(document.get("timeout")):
+        binding.timeout.FromNanoseconds(math.ceil(seconds * 1e9))
+    return binding
+
+
+def _document(binding: pb.ToolBinding) -> dict[str, Any]:
+    """Return a binding's document: what `extra_json` says counts where it still means the same."""
+    now = _members(binding)
+    if not binding.extra_json:
+        return now
+    extra = parse(binding.extra_json)
+    read = normal([{"type": binding.tool, **extra}]).bindings
+    was = _members(_modelled(numbered(read)[0])) if read else {}
+    kept = {
+        key: value
+        for key, value in extra.items()
+        if key not in _MODELLED or same(was.get(key), now.get(key))
+    }
+    return now | kept
+
+
+def _members(binding: pb.ToolBinding) -> dict[str, Any]:
+    """Return what the modelled fields tell."""
+    document: dict[str, Any] = {
+        "type": binding.tool,
+        "mode": _MODE_NAMES.get(binding.mode, "augment"),
+        "enabled": not binding.disabled,
+        "config": from_struct(binding.config),
+    }
+    if binding.id:
+        document["id"] = binding.id
+    if binding.slot:
+        document["slot"] = binding.slot
+    if binding.on_failure in _POLICY_NAMES:
+        document["on_failure"] = _POLICY_NAMES[binding.on_failure]
+    if binding.HasField("timeout"):
+        seconds = binding.timeout.ToNanoseconds() / 1e9
+        document["timeout"] = int(seconds) if seconds.is_integer() else seconds
+    return document
+
+
+def _seconds(value: object) -> float:
+    """Return a limit that a tool can have; 0 if it has none."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value if 0 < value <= _LONGEST_TIMEOUT else 0
+    return 0
+
+
+def _exact(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return a value that a `Struct` holds exactly; a number too large for one becomes its text."""
+    match value:
+        case bool():
+            return value
+        case int() if abs(value) > _LARGEST_EXACT:
+            return str(value)
+        case str():
+            return text(value)
+        case list():
+            return [_exact(item) for item in value]
+        case dict():
+            return {text(key): _exact(item) for key, item in value.items()}
+        case _:
+            return value

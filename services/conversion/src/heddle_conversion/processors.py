@@ -1,0 +1,153 @@
+"""LAMB's one processor per assistant, and the binding that does the same."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heddle_conversion.columns import (
+    LegacyColumns,
+    Notes,
+    collections_of,
+    top_k_of,
+)
+from heddle_conversion.json_text import same
+
+LEGACY_KEYS = ("rag_processor", "rubric_id", "rubric_format", "file_path")
+MEMBERS = {"rubric_id": "rubric_id", "format": "rubric_format", "file_path": "file_path"}
+"""The old key behind a member of a tool's configuration."""
+NO_PROCESSOR = "no_rag"
+CONTEXT = "context"
+"""Where LAMB put what the processor found, whichever it was: an old template has no other slot."""
+DOCUMENT = "document"
+"""The slot of a reference document, which LAMB put beside the template."""
+KNOWLEDGE = frozenset(
+    {
+        *("simple_rag", "context_aware_rag", "hierarchical_rag"),
+        *("knowledge_store_rag", "query_rewriting_ks_rag"),
+    }
+)
+RENAMED = {"rubric_rag": "rubric", "single_file_rag": "single_file"}
+_OLD_NAMES = {tool: processor for processor, tool in RENAMED.items()}
+_OURS = frozenset({"simple_rag", "context_aware_rag", "hierarchical_rag", *RENAMED.values()})
+_KNOWN = frozenset({*KNOWLEDGE, *RENAMED, *RENAMED.values(), "library_file_rag"})
+_FORMATS = ("markdown", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What became of the old keys."""
+
+    binding: dict[str, Any] | None
+    """The binding without an id, or None if there is no processor."""
+    leftover: dict[str, Any]
+    """The old keys whose values say something that the binding does not."""
+    notes: Notes
+
+
+def tool_of(processor: str) -> str:
+    """Return the tool that a processor became; "" for none. An unknown name stays as it is."""
+    plain = re.sub(r"[\s_-]+", "_", processor.strip().lower())
+    if plain in ("", NO_PROCESSOR):
+        return ""
+    return RENAMED.get(plain, plain) if plain in _KNOWN else processor.strip()
+
+
+def processor_of(tool: str) -> str:
+    """Return the name that LAMB's clients know a tool by."""
+    return _OLD_NAMES.get(tool, tool)
+
+
+def processor_binding(old: Mapping[str, Any], columns: LegacyColumns) -> Converted:
+    """Return the binding for the processor that the old keys and the columns describe."""
+    processor = old.get("rag_processor")
+    if processor is not None and not isinstance(processor, str):
+        leftover = {"rag_processor": processor, **unsaid(old, {})}
+        return Converted(None, leftover, ("rag_processor is not a text; no tool replaces it.",))
+    tool = tool_of(processor or "")
+    if not tool:
+        return Converted(None, unsaid(old, {}), ())
+    config, notes = _config(tool, old, columns)
+    if tool not in _OURS:
+        notes += (f"No tool {tool[:100]!r} comes with Heddle; install one or choose another.",)
+    return Converted(bound(tool, CONTEXT, config), unsaid(old, config), notes)
+
+
+def unsaid(old: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the old keys that say something which `config` does not."""
+    return {
+        key: old[key]
+        for member, key in MEMBERS.items()
+        if _says_something(key, old.get(key)) and not _says(config.get(member), key, old[key])
+    }
+
+
+def document_binding(old: Mapping[str, Any]) -> tuple[dict[str, Any] | None, Notes]:
+    """Return the binding for the reference document that LAMB's library branch describes."""
+    processor = old.get("document_rag")
+    if processor is not None and not isinstance(processor, str):
+        return None, ("document_rag is not a text; no tool replaces it.",)
+    tool = tool_of(processor or "")
+    if not tool:
+        return None, ()
+    note = f"No tool {tool[:100]!r} reads a reference document yet; the document is left out."
+    return bound(tool, DOCUMENT, _library_item(old)), (note,)
+
+
+def bound(tool: str, slot: str, config: dict[str, Any]) -> dict[str, Any]:
+    """Return a binding that fills `slot` before the model runs."""
+    return {"type": tool, "mode": "augment", "enabled": True, "slot": slot, "config": config}
+
+
+def _config(
+    tool: str, old: Mapping[str, Any], columns: LegacyColumns
+) -> tuple[dict[str, Any], Notes]:
+    if tool in KNOWLEDGE:
+        collections, cut = collections_of(columns.collections)
+        top_k, bounded = top_k_of(columns.top_k)
+        return {"collections": collections, "top_k": top_k}, cut + bounded
+    if tool == "rubric":
+        return _rubric(old)
+    if tool == "single_file":
+        path = old.get("file_path")
+        if isinstance(path, str) and path.strip():
+            return {"file_path": path}, ()
+        return {}, ("The assistant names no file.",)
+    return (_library_item(old), ()) if tool == "library_file_rag" else ({}, ())
+
+
+def _rubric(old: Mapping[str, Any]) -> tuple[dict[str, Any], Notes]:
+    config: dict[str, Any] = {}
+    notes: Notes = ()
+    match old.get("rubric_id"):
+        case bool():
+            notes += ("rubric_id is not an id.",)
+        case str(text) if text.strip():
+            config["rubric_id"] = text
+        case int(number) if number:
+            config["rubric_id"] = number
+        case _:
+            notes += ("The assistant names no rubric.",)
+    known = _plain(old.get("rubric_format"))
+    config["format"] = known if known in _FORMATS else _FORMATS[0]
+    if known not in _FORMATS and _says_something("rubric_format", old.get("rubric_format")):
+        notes += ("rubric_format is neither markdown nor json; it is markdown now.",)
+    return config, notes
+
+
+def _library_item(old: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: old[key] for key in ("library_id", "item_id") if key in old}
+
+
+def _plain(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def _says(value: object, key: str, told: object) -> bool:
+    return value == _plain(told) if key == "rubric_format" else same(value, told)
+
+
+def _says_something(key: str, value: object) -> bool:
+    """Return whether a value is more than what LAMB's forms write for every assistant."""
+    plain = _plain(value)
+    return plain not in (None, "") and not (key == "rubric_format" and plain == _FORMATS[0])

@@ -1,0 +1,139 @@
+"""The account service over real gRPC, on both databases."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import pytest
+from heddle.account.v1 import account_pb2 as pb
+from heddle.account.v1 import account_pb2_grpc as pb_grpc
+from heddle_assistants.accounts.bootstrap import AccountSettings, account_service
+from heddle_assistants.database.engine import Database, open_database
+from heddle_assistants.database.upgrading import upgrade
+from heddle_runtime.call_metadata import AUTHORIZATION
+from heddle_runtime.errors import from_rpc
+from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.server import Binding, running
+
+SECRET = "a-secret-of-at-least-32-characters"
+PEPPER = "pepper-of-at-least-32-characters!"
+ENCRYPTION = "encryption-key-of-at-least-32-chars"
+SERVICE = Identity("heddle-test", scopes=("service",))
+ADMIN = Identity("operator", scopes=("admin",))
+UNI_ADMIN = Identity("head@uni.example", "uni", ("organization_admin",))
+ANN = Identity("ann@uni.example", "uni")
+BEN = Identity("ben@uni.example", "uni")
+EVE = Identity("eve@evil.example", "evil")
+EVIL_ADMIN = Identity("boss@evil.example", "evil", ("organization_admin",))
+STRANGER = Identity("stranger")
+
+
+@dataclass
+class Accounts:
+    """The service, and everybody who may call it."""
+
+    channel: grpc.aio.Channel
+    signer: TokenSigner
+
+    async def call(self, method: str, request: Any, identity: Identity = ADMIN) -> Any:
+        """Call in the name of `identity`; a failure is a `HeddleError`."""
+        stub = pb_grpc.AccountServiceStub(self.channel)
+        metadata = ((AUTHORIZATION, f"Bearer {self.signer.token(identity)}"),)
+        try:
+            return await getattr(stub, method)(request, timeout=20, metadata=metadata)
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error) from None
+
+    async def key(self, identity: Identity = ADMIN, **key: Any) -> pb.CreateKeyResponse:
+        """Make a key; of the organisation `uni` unless `key` says otherwise."""
+        wanted = pb.Key(**{"name": "test", "organization": "uni", **key})
+        response = await self.call("CreateKey", pb.CreateKeyRequest(key=wanted), identity)
+        assert isinstance(response, pb.CreateKeyResponse)
+        return response
+
+    async def whose(self, key: str) -> Any:
+        """Return whom a key stands for."""
+        return await self.call("ResolveKey", pb.ResolveKeyRequest(key=key), SERVICE)
+
+    async def organization(self, slug: str) -> pb.GetOrganizationResponse:
+        """Return an organisation as the operator sees it."""
+        response = await self.call("GetOrganization", pb.GetOrganizationRequest(slug=slug))
+        assert isinstance(response, pb.GetOrganizationResponse)
+        return response
+
+    async def put(
+        self, slug: str, settings: str = "", etag: str = "", identity: Identity = ADMIN
+    ) -> Any:
+        """Make or change an organisation."""
+        given = pb.Organization(slug=slug, settings_json=settings)
+        request = pb.PutOrganizationRequest(organization=given, etag=etag)
+        return await self.call("PutOrganization", request, identity)
+
+    async def replace(self, slug: str, settings: str, identity: Identity = ADMIN) -> Any:
+        """Change an organisation, whatever it was."""
+        return await self.put(slug, settings, (await self.organization(slug)).etag, identity)
+
+    async def settings(self, **whose: Any) -> pb.ResolveSettingsResponse:
+        """Return what an owner's organisation, or an organisation, has set up."""
+        request = pb.ResolveSettingsRequest(**whose)
+        response = await self.call("ResolveSettings", request, SERVICE)
+        assert isinstance(response, pb.ResolveSettingsResponse)
+        return response
+
+    async def user(self, email: str, organization: str, **more: Any) -> None:
+        """Make or change a user."""
+        request = pb.PutUserRequest(email=email, organization=organization, **more)
+        await self.call("PutUser", request)
+
+
+@asynccontextmanager
+async def serving(url: str, **settings: Any) -> AsyncGenerator[Accounts]:
+    """Serve the accounts of the database at `url`."""
+    given = {"key_pepper": PEPPER, "encryption_key": ENCRYPTION, **settings}
+    complete = AccountSettings.model_validate(
+        {
+            "HEDDLE_IDENTITY_SECRET": SECRET,
+            "drain_wait": 0.0,
+            **{name: value for name, value in given.items() if value is not None},
+        }
+    )
+
+    @asynccontextmanager
+    async def app() -> AsyncGenerator[Sequence[Binding]]:
+        async with open_database(url) as database:
+            await upgrade(database)
+            yield [await account_service(database, url, complete)]
+
+    async with (
+        running(app(), complete) as service,
+        grpc.aio.insecure_channel(service.address) as channel,
+    ):
+        yield Accounts(channel, TokenSigner(SECRET))
+
+
+@pytest.fixture
+async def accounts(database_url: str) -> AsyncIterator[Accounts]:
+    """A service with three organisations and their people."""
+    async with serving(database_url) as running_accounts:
+        await populate(running_accounts)
+        yield running_accounts
+
+
+@pytest.fixture
+async def rows(accounts: Accounts, database_url: str) -> AsyncIterator[Database]:
+    """The database behind `accounts`."""
+    assert accounts is not None  # it has made the tables
+    async with open_database(database_url) as database:
+        yield database
+
+
+async def populate(accounts: Accounts) -> None:
+    """Make the organisations `default`, `uni` and `evil`, and who is in them."""
+    for slug in ("default", "uni", "evil"):
+        await accounts.put(slug)
+    for identity in (ANN, BEN, EVE):
+        await accounts.user(identity.subject, identity.organization)
+    for identity in (UNI_ADMIN, EVIL_ADMIN):
+        await accounts.user(identity.subject, identity.organization, role="admin")

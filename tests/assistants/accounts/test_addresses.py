@@ -1,0 +1,85 @@
+"""Addresses of servers in private networks, where organisations may have none."""
+
+import json
+from typing import Any
+
+import pytest
+from assistants.accounts.conftest import ADMIN, UNI_ADMIN, Accounts, populate, serving
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import organizations
+from heddle_runtime.egress import SETTING
+from heddle_runtime.errors import InvalidRequestError
+from sqlalchemy import update
+
+
+def openai(url: str, **more: Any) -> str:
+    providers = {"openai": {"base_url": url, **more}}
+    return json.dumps({"setups": {"default": {"providers": providers}}})
+
+
+@pytest.mark.parametrize("identity", [ADMIN, UNI_ADMIN])
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        (openai("http://127.0.0.1:11434/v1"), "providers.openai"),
+        (openai("http://169.254.169.254/latest"), "providers.openai"),
+        (openai("https://LOCALHOST"), "providers.openai"),
+        (openai("http://2130706433"), "providers.openai"),
+        (openai("http://[::ffff:10.0.0.1]:80"), "providers.openai"),
+        ('{"kb_server": {"url": "http://10.0.0.5:9090"}}', "knowledge_base"),
+        ('{"moodle": {"url": "http://192.168.0.1"}}', "moodle"),
+    ],
+)
+async def test_an_organisation_has_no_servers_in_private_networks(
+    accounts: Accounts, settings: str, name: str, identity: Any
+) -> None:
+    before = (await accounts.organization("uni")).etag
+    with pytest.raises(InvalidRequestError) as refused:
+        await accounts.replace("uni", settings, identity)
+    [violation] = refused.value.violations
+    assert violation.field == "organization.settings_json"
+    assert repr(name) in violation.description
+    assert SETTING in violation.description
+    assert (await accounts.organization("uni")).etag == before
+
+
+async def test_a_new_organisation_is_looked_at_as_well(accounts: Accounts) -> None:
+    with pytest.raises(InvalidRequestError):
+        await accounts.put("new", openai("http://127.0.0.1"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://8.8.8.8/v1", "https://not-known.invalid", "http://[broken", "", "http://:80", "x:y"],
+)
+async def test_other_addresses_are_kept(accounts: Accounts, url: str) -> None:
+    await accounts.replace("uni", openai(url))
+    assert (await accounts.settings(organization="uni")).providers["openai"].base_url == url
+
+
+async def test_those_who_run_the_installation_have_servers_anywhere(accounts: Accounts) -> None:
+    url = "http://127.0.0.1:11434"
+    await accounts.replace("default", openai(url))
+    kept = await accounts.settings(organization="default")
+    assert kept.providers["openai"].base_url == url
+
+
+async def test_the_operator_allows_networks(database_url: str) -> None:
+    async with serving(database_url, **{SETTING: "127.0.0.0/8"}) as accounts:
+        await populate(accounts)
+        await accounts.replace("uni", openai("http://127.0.0.1:11434"))
+        with pytest.raises(InvalidRequestError):
+            await accounts.replace("uni", openai("http://10.0.0.1:11434"))
+
+
+async def test_an_address_that_was_there_before_keeps_nobody_from_changing_the_rest(
+    accounts: Accounts, rows: Database
+) -> None:
+    imported = openai("http://127.0.0.1:11434", models=["a"])
+    async with rows.writing() as connection:
+        query = update(organizations).where(organizations.c.slug == "uni")
+        await connection.execute(query.values(config=imported))
+    await accounts.replace("uni", openai("http://127.0.0.1:11434", models=["b"]))
+    assert (await accounts.settings(organization="uni")).providers["openai"].models == ["b"]
+    with pytest.raises(InvalidRequestError):
+        await accounts.replace("uni", openai("http://127.0.0.1:11435"))

@@ -1,0 +1,37 @@
+"""The assistants service and the migration service on one port."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import heddle_assistants.app
+import heddle_migration_service.app
+from heddle_assistants.app import AssistantsSettings
+from heddle_migration_service.app import MigrationSettings
+from heddle_runtime.in_process import InProcessChannel
+from heddle_runtime.server import Binding
+
+if TYPE_CHECKING:
+    import grpc
+
+
+@asynccontextmanager
+async def both_services(
+    settings: AssistantsSettings, lamb_database: Path | None = None
+) -> AsyncGenerator[Sequence[Binding]]:
+    """Yield what both services serve; the one calls the other within the process."""
+    secret = settings.identity_secret
+    migration = MigrationSettings.model_validate(
+        {
+            "HEDDLE_IDENTITY_SECRET": secret.get_secret_value() if secret else None,
+            "lamb_database": lamb_database,
+        }
+    )
+    within = InProcessChannel()
+    async with heddle_assistants.app.app(settings) as bindings:
+        for binding in bindings:
+            binding.register(within)
+        to_assistants = cast("grpc.aio.Channel", within)
+        async with heddle_migration_service.app.app(migration, to_assistants) as more:
+            yield [*bindings, *more]

@@ -1,0 +1,96 @@
+"""The assistants service and the migration service as processes, as many of them as one likes."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from assistants.serving import SECRET, Service
+from heddle_runtime.client import channel
+from runtime.ports import free_port
+
+_TIMEOUT_SECONDS = 60.0
+Process = subprocess.Popen[bytes]
+
+
+@dataclass
+class Replica(Service):
+    """A pair of running processes."""
+
+    assistants_process: Process
+    migration_process: Process
+    log: Path
+
+    def kill(self, process: Process) -> None:
+        """End one of them at once, whatever it does."""
+        process.kill()
+        process.wait()
+
+    def migrated(self) -> Iterator[int]:
+        """Yield the ids of the assistants whose migration was logged."""
+        for line in self.log.read_text().splitlines():
+            if (
+                line.startswith("{")
+                and (entry := json.loads(line)).get("logger") == "lamb.migration"
+            ):
+                yield entry["assistant_id"]
+
+
+@asynccontextmanager
+async def replica(database_url: str, log: Path, **settings: str) -> AsyncIterator[Replica]:
+    """Run both services until the block is left."""
+    assistants, migration = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    environment = {
+        **os.environ,
+        "HEDDLE_IDENTITY_SECRET": SECRET,
+        "HEDDLE_ASSISTANTS_LISTEN": assistants,
+        "HEDDLE_ASSISTANTS_ADDRESS": assistants,
+        "HEDDLE_ASSISTANTS_DATABASE": database_url,
+        "HEDDLE_ASSISTANTS_DIR": "/nonexistent",
+        "HEDDLE_ASSISTANTS_KEY_PEPPER": SECRET,
+        "HEDDLE_ASSISTANTS_ENCRYPTION_KEY": SECRET,
+        "HEDDLE_ASSISTANTS_DRAIN_WAIT": "0",
+        "HEDDLE_MIGRATION_LISTEN": migration,
+        "HEDDLE_MIGRATION_DRAIN_WAIT": "0",
+        **settings,
+    }
+    with log.open("ab") as output:
+        processes = [
+            subprocess.Popen(  # noqa: ASYNC220, S603 - our own modules, and nobody waits for them
+                [sys.executable, "-m", module], env=environment, stdout=output, stderr=output
+            )
+            for module in ("heddle_assistants", "heddle_migration_service")
+        ]
+    try:
+        async with channel(assistants) as to_assistants, channel(migration) as to_migration:
+            await _wait_until_ready(to_assistants, processes[0], log)
+            await _wait_until_ready(to_migration, processes[1], log)
+            yield Replica(to_assistants, to_migration, assistants, processes[0], processes[1], log)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+async def _wait_until_ready(connection: grpc.aio.Channel, process: Process, log: Path) -> None:
+    until = time.monotonic() + _TIMEOUT_SECONDS
+    while True:
+        try:
+            async with asyncio.timeout(0.2):
+                await connection.channel_ready()
+        except TimeoutError:
+            assert process.poll() is None, _end_of(log)
+            assert time.monotonic() < until, _end_of(log)
+        else:
+            return
+
+
+def _end_of(log: Path) -> str:
+    return log.read_text()[-3000:]

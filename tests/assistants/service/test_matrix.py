@@ -1,0 +1,231 @@
+"""Who gets what of whose assistants and rubrics: every call that takes an id, in one table."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+from assistants.serving import ADA, MODEL, SECRET, Caller, serving
+from assistants.stored import RUBRIC, everything, keep, keep_collection, keep_rubric, keep_usage
+from heddle.account.v1 import account_pb2
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.migration.v1 import migration_pb2, record_pb2
+from heddle.rubric.v1 import rubric_pb2
+from heddle.usage.v1 import usage_pb2
+from heddle_assistants.database.engine import Database
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.identity import ANONYMOUS, Identity
+
+CALLERS = {
+    "owner": ADA,
+    "colleague": Identity("bob@uni.example", "uni"),
+    "key of the organisation": Identity("key:1", "uni"),
+    "administrator of the organisation": Identity(
+        "chair@uni.example", "uni", ("organization_admin",)
+    ),
+    "owner elsewhere": Identity("eve@college.example", "college"),
+    "namesake elsewhere": Identity(ADA.subject, "college"),
+    "namesake nowhere": Identity(ADA.subject),
+    "administrator elsewhere": Identity("dean@college.example", "college", ("organization_admin",)),
+    "service": Identity("orchestrator", "", ("service",)),
+    "administrator": Identity("root@heddle.example", "main", ("admin",)),
+    "anonymous": ANONYMOUS,
+}
+MAY_CHANGE = {"owner", "administrator of the organisation", "administrator", "anonymous"}
+MAY_USE = MAY_CHANGE | {"service"}
+MAY_USE_PUBLISHED = MAY_USE | {"colleague", "key of the organisation"}
+MAY_ADMINISTER = {"administrator", "anonymous"}
+MAY_READ_PUBLIC = MAY_CHANGE | {"colleague", "key of the organisation"}
+MAY_SERVE = {"service", "anonymous"}
+MAY_RECORD = {"service", "anonymous"}
+MAY_RESET = MAY_ADMINISTER | {"administrator of the organisation"}
+ONE = usage_pb2.Counts(requests=1)
+
+Call = Callable[[Caller, str], Awaitable[object]]
+USE: dict[str, Call] = {
+    "GetAssistant": lambda caller, number: caller.get(number),
+    "GetAssistant by name": lambda caller, number: caller.get(f"LAMB:a{number}"),
+    "GetRecord": lambda caller, number: caller.record(number),
+}
+CHANGE: dict[str, Call] = {
+    "UpdateAssistant": lambda caller, number: caller.update(
+        pb.Assistant(id=number, name=f"a{number}", model=MODEL)
+    ),
+    "UpdateRecord": lambda caller, number: caller.edit(number, description="new"),
+    "PublishAssistant": lambda caller, number: caller.ask(
+        caller.assistants.PublishAssistant,
+        pb.PublishAssistantRequest(id=number, published=True, group_id="g"),
+    ),
+    "ExportAssistant": lambda caller, number: caller.ask(
+        caller.assistants.ExportAssistant, pb.ExportAssistantRequest(id=number)
+    ),
+    "GetUsage": lambda caller, number: caller.used(number),
+    "DeleteAssistant": lambda caller, number: caller.ask(
+        caller.assistants.DeleteAssistant, pb.DeleteAssistantRequest(id=number)
+    ),
+}
+RESET: dict[str, Call] = {"ResetUsage": lambda caller, number: caller.reset(number)}
+RECORD: dict[str, Call] = {
+    "RecordUsage": lambda caller, number: caller.consume(
+        "test",
+        [usage_pb2.UsageEntry(number=1, assistant_id=number, model=MODEL, counts=ONE)],
+    )
+}
+ADMINISTER: dict[str, Call] = {
+    "ConvertAssistant": lambda caller, number: caller.ask(
+        caller.migrations.ConvertAssistant, migration_pb2.ConvertAssistantRequest(id=number)
+    ),
+    "MigrateAssistants": lambda caller, number: caller.migrate(ids=[number]),
+    "RollbackAssistants": lambda caller, number: caller.roll_back(ids=[number]),
+}
+READ_RUBRIC: dict[str, Call] = {"GetRubric": lambda caller, number: caller.rubric(number)}
+CHANGE_RUBRIC: dict[str, Call] = {
+    "UpdateRubric": lambda caller, number: caller.update_rubric(
+        rubric_pb2.Rubric(id=number, content_json=RUBRIC, public=True)
+    ),
+    "DeleteRubric": lambda caller, number: caller.delete_rubric(number),
+}
+SERVE: dict[str, Call] = {
+    "GetRubric on behalf of the owner": lambda caller, number: caller.rubric(
+        number, rubric_pb2.AssistantOwner(owner=ADA.subject, organization="uni")
+    ),
+    "ResolveCollections": lambda caller, number: caller.ask(
+        caller.accounts.ResolveCollections,
+        account_pb2.ResolveCollectionsRequest(ids=[number], owner=ADA.subject, organization="uni"),
+    ),
+}
+MISSING = "987654"
+
+
+@pytest.fixture
+async def somebody(
+    request: pytest.FixtureRequest, database_url: str
+) -> AsyncIterator[tuple[str, Caller]]:
+    """A caller of a service; who calls it anonymously does so without a secret."""
+    secret = None if request.param == "anonymous" else SECRET
+    async with serving(database_url, secret=secret) as service:
+        yield request.param, service.as_(CALLERS[request.param])
+
+
+async def refusal(call: Awaitable[object]) -> tuple[str, str]:
+    """Return why a call was refused: the reason and the message; ("", "") if it was not."""
+    try:
+        await call
+    except HeddleError as error:
+        return error.reason, error.message
+    return "", ""
+
+
+@pytest.mark.parametrize("somebody", CALLERS, indirect=True)
+async def test_everybody_gets_what_the_rules_say(
+    somebody: tuple[str, Caller], database: Database
+) -> None:
+    who, caller = somebody
+    made = 0
+    for published in (False, True):
+        users = MAY_USE_PUBLISHED if published else MAY_USE
+        for calls, allowed in (
+            (USE, users),
+            (CHANGE, MAY_CHANGE),
+            (RESET, MAY_RESET),
+            (RECORD, MAY_RECORD),
+            (ADMINISTER, MAY_ADMINISTER),
+        ):
+            for name, call in calls.items():
+                made += 1
+                number = await keep(database, name=f"a{made}", published=published)
+                assert number == str(made)
+                before = await everything(database)
+                reason, message = await refusal(call(caller, number))
+                if who in allowed:
+                    assert reason == "", (name, published, message)
+                    continue
+                whole = calls in (ADMINISTER, RECORD)  # nothing of anybody's is in their reach
+                expected = "PERMISSION_DENIED" if whole else "NOT_FOUND"
+                assert reason == expected, (name, published)
+                assert await everything(database) == before, (name, published)
+                # What is forbidden is told in the words of what is missing.
+                missing = await refusal(call(caller, MISSING))
+                assert missing == (reason, message.replace(number, MISSING)), (name, published)
+
+
+@pytest.mark.parametrize("somebody", CALLERS, indirect=True)
+async def test_rubrics_are_for_whom_the_rules_say(
+    somebody: tuple[str, Caller], database: Database
+) -> None:
+    who, caller = somebody
+    made = 100
+    for public in (False, True):
+        readers = MAY_READ_PUBLIC if public else MAY_CHANGE
+        for calls, allowed in ((READ_RUBRIC, readers), (CHANGE_RUBRIC, MAY_CHANGE)):
+            for name, call in calls.items():
+                made += 1
+                number = await keep_rubric(database, str(made), is_public=public)
+                before = await everything(database)
+                reason, message = await refusal(call(caller, number))
+                if who in allowed:
+                    assert reason == "", (name, public, message)
+                    continue
+                assert reason == "NOT_FOUND", (name, public)
+                assert await everything(database) == before, (name, public)
+                missing = await refusal(call(caller, MISSING))
+                assert missing == (reason, message.replace(number, MISSING)), (name, public)
+
+
+@pytest.mark.parametrize("somebody", CALLERS, indirect=True)
+async def test_only_services_ask_on_behalf_of_others(
+    somebody: tuple[str, Caller], database: Database
+) -> None:
+    who, caller = somebody
+    await keep_rubric(database, "7")
+    await keep_collection(database, "7")
+    for name, call in SERVE.items():
+        reason, message = await refusal(call(caller, "7"))
+        if who in MAY_SERVE:
+            assert reason == "", (name, message)
+            continue
+        assert (reason, message) == await refusal(call(caller, MISSING))
+        assert reason == "PERMISSION_DENIED", name
+
+
+@pytest.mark.parametrize("somebody", CALLERS, indirect=True)
+async def test_lists_show_what_the_rules_say(
+    somebody: tuple[str, Caller], database: Database
+) -> None:
+    who, caller = somebody
+    for name, published in (("hidden", False), ("shown", True)):
+        await keep_usage(database, await keep(database, name=name, published=published))
+    listed = [each.name for each in await caller.listed()]
+    assert listed == (["shown"] if who in MAY_USE_PUBLISHED else [])
+    managed = [each.name for each in await caller.listed(selection=pb.SELECTION_MANAGED)]
+    assert managed == (["hidden", "shown"] if who in MAY_CHANGE else [])
+    own = [each.name for each in await caller.listed(selection=pb.SELECTION_OWN)]
+    assert own == (["hidden", "shown"] if who == "owner" else [])
+    records = await caller.ask(caller.records.ListRecords, record_pb2.ListRecordsRequest())
+    assert [each.name for each in records.records] == managed
+    assert records.total_size == len(managed)
+    await keep_rubric(database, "hidden")
+    await keep_rubric(database, "shown", is_public=True)
+    everybodys = ["shown"] if who in MAY_READ_PUBLIC else []
+    assert await caller.listed_rubrics() == (
+        ["hidden", "shown"] if who in MAY_CHANGE else everybodys
+    )
+    assert await caller.listed_rubrics(own=True) == (["hidden", "shown"] if who == "owner" else [])
+    assert [each.name for each in (await caller.all_used()).assistants] == managed
+
+
+def test_every_call_that_takes_an_id_is_in_the_table() -> None:
+    tables = (USE, CHANGE, RESET, RECORD, ADMINISTER, READ_RUBRIC, CHANGE_RUBRIC, SERVE)
+    tried = {name.split()[0] for table in tables for name in table}
+    services = [
+        pb.DESCRIPTOR.services_by_name["AssistantService"],
+        record_pb2.DESCRIPTOR.services_by_name["RecordService"],
+        migration_pb2.DESCRIPTOR.services_by_name["MigrationService"],
+        rubric_pb2.DESCRIPTOR.services_by_name["RubricService"],
+        usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
+    ]
+    for contract in services:
+        for method in contract.methods:
+            fields = set(method.input_type.fields_by_name)
+            takes_id = bool(fields & {"id", "ids", "reference"})
+            # In what is to be kept.
+            takes_id |= method.name in ("UpdateAssistant", "UpdateRubric", "RecordUsage")
+            assert (method.name in tried) == takes_id, method.name
