@@ -7,7 +7,7 @@ import pytest
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.app import ConnectorSettings
-from heddle_connector.generation.text_tool_calls import CallFormats
+from heddle_connector.generation.text_tool_calls import ToolCallParsers
 from pydantic import ValidationError
 from structlog.testing import capture_logs
 
@@ -156,7 +156,11 @@ async def test_a_call_that_the_limit_cuts_is_none(monkeypatch: pytest.MonkeyPatc
             found = await events(stub, asked(functions=[WEATHER]))
 
     assert called(found) == []
-    assert {"event": "a written call was cut off", "characters": 50, "log_level": "warning"} in logs
+    assert {
+        "event": "tool call in text is incomplete",
+        "characters": 50,
+        "log_level": "warning",
+    } in logs
     assert answer(found).strip() == "Yes."
     assert found[-1].done.finish_reason == chat.FINISH_REASON_LENGTH
 
@@ -194,7 +198,7 @@ async def test_what_is_written_beside_native_calls_is_not_called_again(
     assert called(found) == [("get_weather", {"city": "Rome"})]
     assert answer(found).strip() == "Ok."
     [told] = [line for line in logs if line["log_level"] == "warning"]
-    assert told["event"] == "calls were written beside native ones"
+    assert told["event"] == "tool calls in text dropped in favour of native ones"
     assert told["functions"] == ["get_weather"]
 
 
@@ -225,7 +229,7 @@ async def test_a_call_of_what_was_offered_earlier_only_is_logged_and_not_shown(
     assert answer(found).strip() == "Hm."
     assert found[-1].done.finish_reason == chat.FINISH_REASON_STOP
     [told] = [line for line in logs if line["log_level"] == "warning"]
-    assert told["event"] == "a call was written where none is offered"
+    assert told["event"] == "tool call in text but no tools declared"
 
 
 async def test_the_formats_of_a_model_can_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +237,7 @@ async def test_the_formats_of_a_model_can_be_told(monkeypatch: pytest.MonkeyPatc
     async with provider(streaming(*pieces(HERMES + CODER))) as made:
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", f"{made.url}/v1")
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", "sk-test-0123456789abcdef")
-        async with service(call_formats=formats) as stub:
+        async with service(tool_call_parsers=formats) as stub:
             coder = await events(stub, asked(model="coder-30b", functions=[WEATHER]))
             plain = await events(stub, asked(model="gpt-9", functions=[WEATHER]))
             other = await events(stub, asked(model="m", functions=[WEATHER]))
@@ -245,7 +249,9 @@ async def test_the_formats_of_a_model_can_be_told(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_format_that_nobody_knows_is_refused_at_the_start() -> None:
-    with pytest.raises(ValidationError, match="There is no format 'klingon' for 'openai/x'"):
-        ConnectorSettings(call_formats={"openai/x": ["klingon"]})
+    with pytest.raises(
+        ValidationError, match="There is no tool call parser 'klingon' for 'openai/x'"
+    ):
+        ConnectorSettings(tool_call_parsers={"openai/x": ["klingon"]})
     with pytest.raises(ValueError, match=r"there are .*hermes"):
-        CallFormats({"*": ["klingon"]})
+        ToolCallParsers({"*": ["klingon"]})

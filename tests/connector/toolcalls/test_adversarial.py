@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from connector.toolcalls.hostile import SIZE, TEXTS, pieces_of, seconds
+from connector.toolcalls.adversarial import SIZE, TEXTS, pieces_of, seconds
 from connector.toolcalls.reading import read_pieces
 
 pytestmark = pytest.mark.alone

@@ -2,7 +2,7 @@
 
 import pytest
 from heddle.account.v1.account_pb2 import Provider
-from heddle_connector.routing.model_selection import chosen
+from heddle_connector.routing.model_selection import select_model
 
 OPENAI = Provider(models=["gpt-4o", "gpt-4o-mini"], default_model="gpt-4o-mini", enabled=True)
 FIRST = Provider(models=["a", "z"], default_model="b", enabled=True)
@@ -32,4 +32,4 @@ def test_an_unavailable_model_is_replaced_as_in_lamb(
     model: str,
     expected: tuple[str, str] | None,
 ) -> None:
-    assert chosen(providers, default, "openai", model) == expected
+    assert select_model(providers, default, "openai", model) == expected

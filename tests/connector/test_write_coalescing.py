@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
-from heddle_connector.http.write_coalescing import Departures
+from heddle_connector.http.write_coalescing import WriteCoalescer
 
 
 @asynccontextmanager
@@ -25,27 +25,27 @@ async def connection() -> AsyncGenerator[tuple[asyncio.WriteTransport, socket.so
 
 
 async def test_what_one_turn_sends_leaves_at_its_end_and_in_order() -> None:
-    departures = Departures()
+    writer = WriteCoalescer()
 
     async with connection() as (transport, far):
         for message in (b"a", b"b", b"c"):
-            departures.add(transport, message)
+            writer.write(transport, message)
         with pytest.raises(BlockingIOError):
             far.recv(10)
         await asyncio.sleep(0)
         assert far.recv(10) == b"abc"
 
-        departures.add(transport, b"d")
+        writer.write(transport, b"d")
         await asyncio.sleep(0)
         assert far.recv(10) == b"d"
 
 
 async def test_a_connection_that_closes_first_gets_nothing_and_holds_up_nobody() -> None:
-    departures = Departures()
+    writer = WriteCoalescer()
 
     async with connection() as (transport, far), connection() as (closed, cut):
-        departures.add(closed, b"too late")
-        departures.add(transport, b"in time")
+        writer.write(closed, b"too late")
+        writer.write(transport, b"in time")
         closed.abort()
         await asyncio.sleep(0)
 

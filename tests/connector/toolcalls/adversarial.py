@@ -1,6 +1,6 @@
 """Texts that are meant to be slow to read.
 
-`PYTHONPATH=tests python -m connector.toolcalls.hostile` prints what they cost.
+`PYTHONPATH=tests python -m connector.toolcalls.adversarial` prints what they cost.
 """
 
 import sys

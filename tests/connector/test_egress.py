@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from heddle.account.v1.account_pb2 import Provider as Settings
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
-from heddle_connector.http.client import Request, http_client
+from heddle_connector.http import Request, http_client
 from heddle_runtime.egress import SETTING, Egress, EgressSettings
 from heddle_runtime.errors import UnavailableError
 
@@ -84,7 +84,7 @@ async def test_a_connection_that_is_kept_is_not_looked_at_again() -> None:
     counting = Counting(LOOPBACK)
     async with provider(script) as made, http_client(2, counting) as http:
         for _ in range(5):
-            await http.whole(Request(f"{made.url}/v1", {}, 5, b"{}"))
+            await http.fetch(Request(f"{made.url}/v1", {}, 5, b"{}"))
         assert (counting.asked, made.connections, len(made.exchanges)) == (1, 1, 5)
 
 
@@ -98,6 +98,6 @@ async def test_a_name_leads_where_it_led_when_it_was_judged() -> None:
 
     async with provider(script) as made, http_client(2, Turning()) as http:
         port = made.url.rpartition(":")[2]
-        reply = await http.whole(Request(f"http://provider.example:{port}/", {}, 5, b"{}"))
+        reply = await http.fetch(Request(f"http://provider.example:{port}/", {}, 5, b"{}"))
         assert b"hi" in reply
         assert made.exchanges[0].headers["host"] == f"provider.example:{port}"

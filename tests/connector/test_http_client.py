@@ -1,14 +1,14 @@
-"""The lean client: what a provider may do to a connection, byte by byte."""
+"""The HTTP client over `http://` and `https://`: what a provider may do to a connection."""
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
 import uvloop
-from heddle_connector.http.client import Http, Request, http_client
+from heddle_connector.http import HttpClient, Request, http_client
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -17,13 +17,26 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 
-from connector.provider import Exchange, Script, provider
+from connector.provider import Exchange, Provider, Script, provider
+from connector.tls import Authority
+
+Client = Callable[[Script], AbstractAsyncContextManager[tuple[HttpClient, Provider]]]
 
 
-@asynccontextmanager
-async def client(script: Script) -> AsyncGenerator[tuple[Http, Any]]:
-    async with provider(script) as made, http_client(2) as http:
-        yield http, made
+@pytest.fixture(params=["http", "https"])
+def client(
+    request: pytest.FixtureRequest, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> Client:
+    """Return what runs a provider and a client for it, with and without TLS."""
+    tls = authority.server_context() if request.param == "https" else None
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificate))
+
+    @asynccontextmanager
+    async def connected(script: Script) -> AsyncGenerator[tuple[HttpClient, Provider]]:
+        async with provider(script, tls) as server, http_client(2) as http:
+            yield http, server
+
+    return connected
 
 
 def saying(*pieces: bytes, keep: bool = True) -> Script:
@@ -42,9 +55,9 @@ def post(made: Any, seconds: float = 5, **headers: str) -> Request:
     return Request(f"{made.url}/v1/x", headers, seconds, b"{}")
 
 
-async def got(http: Http, request: Request, whole: bool) -> bytes:
+async def got(http: HttpClient, request: Request, whole: bool) -> bytes:
     if whole:
-        return await http.whole(request)
+        return await http.fetch(request)
     async with http.stream(request) as pieces:
         return b"".join([piece async for piece in pieces])
 
@@ -75,7 +88,7 @@ GOOD = {
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("name", GOOD)
 async def test_every_form_of_a_body_is_read_and_its_connection_kept_or_not(
-    name: str, whole: bool
+    client: Client, name: str, whole: bool
 ) -> None:
     pieces, kept = GOOD[name]
     async with client(saying(*pieces, keep=kept)) as (http, made):
@@ -105,21 +118,23 @@ BAD = {
 
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("name", BAD)
-async def test_what_is_no_answer_is_a_typed_error_and_not_repeated(name: str, whole: bool) -> None:
+async def test_what_is_no_answer_is_a_typed_error_and_not_repeated(
+    client: Client, name: str, whole: bool
+) -> None:
     async with client(saying(*BAD[name], keep=False)) as (http, made):
         with pytest.raises(ProviderGarbledError):
             await got(http, post(made), whole)
     assert len(made.exchanges) == 1
 
 
-async def test_a_connection_that_closes_within_the_head_is_not_repeated() -> None:
+async def test_a_connection_that_closes_within_the_head_is_not_repeated(client: Client) -> None:
     async with client(saying(b"HTTP/1.1 20", keep=False)) as (http, made):
         with pytest.raises(UnavailableError):
-            await http.whole(post(made))
+            await http.fetch(post(made))
     assert len(made.exchanges) == 1
 
 
-async def test_a_connection_that_grew_old_is_replaced_at_once_and_once() -> None:
+async def test_a_connection_that_grew_old_is_replaced_at_once_and_once(client: Client) -> None:
     async def script(exchange: Exchange) -> None:
         if len(made.exchanges) in (1, 3):
             await exchange.reply(200, "{}")
@@ -127,28 +142,30 @@ async def test_a_connection_that_grew_old_is_replaced_at_once_and_once() -> None
             exchange.keep = False  # closed under the request
 
     async with client(script) as (http, made):
-        await http.whole(post(made))
+        await http.fetch(post(made))
         begun = asyncio.get_running_loop().time()
-        await http.whole(post(made))
+        await http.fetch(post(made))
         assert asyncio.get_running_loop().time() - begun < 0.1
         with pytest.raises(UnavailableError):
-            await http.whole(post(made))
+            await http.fetch(post(made))
     assert len(made.exchanges) == 5
     assert made.connections == 3
 
 
-async def test_an_idle_connection_on_which_something_comes_is_not_used_again() -> None:
+async def test_an_idle_connection_that_receives_data_is_not_used_again(
+    client: Client,
+) -> None:
     async with client(saying(LENGTH, b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")) as (
         http,
         made,
     ):
         for _ in range(2):
-            assert await http.whole(post(made)) == b"hi"
+            assert await http.fetch(post(made)) == b"hi"
             await asyncio.sleep(0.03)
     assert made.connections == 2
 
 
-async def test_a_fast_provider_waits_for_a_slow_reader() -> None:
+async def test_a_fast_provider_waits_for_a_slow_reader(client: Client) -> None:
     sent = 0
 
     async def script(exchange: Exchange) -> None:
@@ -173,7 +190,7 @@ async def test_a_fast_provider_waits_for_a_slow_reader() -> None:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-async def test_the_seconds_of_a_request_cover_all_of_it(whole: bool) -> None:
+async def test_the_seconds_of_a_request_cover_all_of_it(client: Client, whole: bool) -> None:
     async def script(exchange: Exchange) -> None:
         exchange.begin()
         while True:
@@ -185,7 +202,7 @@ async def test_the_seconds_of_a_request_cover_all_of_it(whole: bool) -> None:
             await got(http, post(made, seconds=0.2), whole)
 
 
-async def test_an_endless_refusal_is_cut_off() -> None:
+async def test_an_endless_refusal_is_cut_off(client: Client) -> None:
     async def script(exchange: Exchange) -> None:
         exchange.writer.write(b"HTTP/1.1 400 No\r\nRetry-After: 7\r\n\r\n")
         while True:
@@ -199,11 +216,11 @@ async def test_an_endless_refusal_is_cut_off() -> None:
             assert caught.value.retry_after == 7
 
 
-async def test_a_redirect_is_not_followed() -> None:
+async def test_a_redirect_is_not_followed(client: Client) -> None:
     script = saying(b"HTTP/1.1 307 Go\r\nLocation: /y\r\nContent-Length: 0\r\n\r\n")
     async with client(script) as (http, made):
         with pytest.raises(ProviderRefusedError):
-            await http.whole(post(made))
+            await http.fetch(post(made))
     assert len(made.exchanges) == 1
 
 
@@ -219,7 +236,7 @@ async def test_the_time_to_connect_is_bounded() -> None:
         async with http_client(0.2) as http:
             for seconds in (5.0, 0.1):
                 with pytest.raises((UnavailableError, DeadlineError)):
-                    await asyncio.wait_for(http.whole(Request(url, {}, seconds, b"{}")), 6)
+                    await asyncio.wait_for(http.fetch(Request(url, {}, seconds, b"{}")), 6)
         for other in waiting:
             other.close()
 
@@ -228,7 +245,7 @@ async def test_the_time_to_connect_is_bounded() -> None:
 async def test_a_host_that_is_not_there_is_unavailable(host: str) -> None:
     async with http_client(2) as http:
         with pytest.raises(UnavailableError):
-            await http.whole(Request(f"http://{host}/v1", {}, 5, b"{}"))
+            await http.fetch(Request(f"http://{host}/v1", {}, 5, b"{}"))
 
 
 @pytest.mark.parametrize(
@@ -243,27 +260,27 @@ async def test_a_host_that_is_not_there_is_unavailable(host: str) -> None:
         ("Transfer-Encoding", "chunked"),
     ],
 )
-async def test_a_header_cannot_smuggle_another(name: str, value: str) -> None:
+async def test_a_header_cannot_smuggle_another(client: Client, name: str, value: str) -> None:
     async with client(saying(LENGTH)) as (http, made):
         with pytest.raises(ValueError, match="cannot be sent"):
-            await http.whole(Request(made.url, {name: value}, 5, b"{}"))
+            await http.fetch(Request(made.url, {name: value}, 5, b"{}"))
     assert made.exchanges == []
 
 
-async def test_what_is_sent() -> None:
+async def test_what_is_sent(client: Client) -> None:
     async with client(saying(LENGTH)) as (http, made):
-        await http.whole(Request(f"{made.url}/ä b?q=1\r\n 2", {"X-A": "ü"}, 5, b"{}"))
-        await http.whole(Request(made.url, {"user-agent": "me"}, 5))
+        await http.fetch(Request(f"{made.url}/ä b?q=1\r\n 2", {"X-A": "ü"}, 5, b"{}"))
+        await http.fetch(Request(made.url, {"user-agent": "me"}, 5))
     first, second = made.exchanges
     assert (first.method, first.path, first.body) == ("POST", "/%C3%A4%20b?q=1%202", b"{}")
-    assert first.headers["host"] == made.url.removeprefix("http://")
+    assert first.headers["host"] == made.url.partition("://")[2]
     assert first.headers["content-length"] == "2"
     assert (second.method, second.path) == ("GET", "/")
     assert second.headers["user-agent"] == "me"
     assert "content-length" not in second.headers
 
 
-async def test_leaving_a_stream_closes_its_connection_and_no_other() -> None:
+async def test_leaving_a_stream_closes_its_connection_and_no_other(client: Client) -> None:
     gone = asyncio.Event()
 
     async def script(exchange: Exchange) -> None:
@@ -278,7 +295,7 @@ async def test_leaving_a_stream_closes_its_connection_and_no_other() -> None:
         await asyncio.wait_for(gone.wait(), 2)
 
 
-async def test_closing_the_client_ends_what_runs() -> None:
+async def test_closing_the_client_ends_what_runs(client: Client) -> None:
     async def script(exchange: Exchange) -> None:
         begun.set()
         await exchange.gone()
@@ -286,28 +303,30 @@ async def test_closing_the_client_ends_what_runs() -> None:
     begun = asyncio.Event()
     async with client(script) as (_, made):
         async with http_client(2) as http:
-            running = asyncio.ensure_future(http.whole(post(made)))
+            running = asyncio.ensure_future(http.fetch(post(made)))
             await begun.wait()
         with pytest.raises(UnavailableError):
             await asyncio.wait_for(running, 2)
     assert len(made.exchanges) == 1
 
 
-async def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connections_that_nobody_uses_are_closed(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def script(exchange: Exchange) -> None:
         await exchange.reply(200, "{}")
         await asyncio.sleep(0.02)  # so that each request needs a connection of its own
 
     monkeypatch.setattr("heddle_connector.http.pool._IDLE_SECONDS", 0.1)
     async with client(script) as (http, made):
-        await asyncio.gather(*(http.whole(post(made)) for _ in range(5)))
+        await asyncio.gather(*(http.fetch(post(made)) for _ in range(5)))
         await asyncio.sleep(0.3)
         assert all(exchange.reader.at_eof() for exchange in made.exchanges)
-        await http.whole(post(made))
+        await http.fetch(post(made))
     assert made.connections == 6
 
 
-def test_all_of_it_on_uvloop() -> None:
+def test_all_of_it_on_uvloop(client: Client) -> None:
     async def main() -> None:
         for name, (pieces, kept) in GOOD.items():
             async with client(saying(*pieces, keep=kept)) as (http, made):
@@ -317,9 +336,9 @@ def test_all_of_it_on_uvloop() -> None:
             async with client(saying(*pieces, keep=False)) as (http, made):
                 with pytest.raises(HeddleError):
                     await got(http, post(made), whole=True)
-        await test_a_fast_provider_waits_for_a_slow_reader()
-        await test_an_endless_refusal_is_cut_off()
-        await test_a_connection_that_grew_old_is_replaced_at_once_and_once()
-        await test_leaving_a_stream_closes_its_connection_and_no_other()
+        await test_a_fast_provider_waits_for_a_slow_reader(client)
+        await test_an_endless_refusal_is_cut_off(client)
+        await test_a_connection_that_grew_old_is_replaced_at_once_and_once(client)
+        await test_leaving_a_stream_closes_its_connection_and_no_other(client)
 
     uvloop.run(main())

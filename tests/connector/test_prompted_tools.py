@@ -8,9 +8,9 @@ from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.app import ConnectorSettings
 from heddle_connector.generation.call import Call
-from heddle_connector.generation.generated_images import LARGEST, Pictures
-from heddle_connector.generation.prompt_formats import STYLES
-from heddle_connector.generation.prompted_tools import PromptedFunctions
+from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
+from heddle_connector.generation.prompt_formats import PROMPT_FORMATS
+from heddle_connector.generation.prompted_tools import PromptedTools
 from heddle_connector.toolcalls import read_tool_calls
 from heddle_runtime.errors import InvalidRequestError
 from pydantic import ValidationError
@@ -56,7 +56,7 @@ async def sent(
     """Return what a provider is asked, by pattern of `connector/model`."""
     async with provider(streaming(text("Fine."), chunk({}, "stop"), DONE)) as made:
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", f"{made.url}/v1")
-        async with service(prompted_functions=patterns) as stub:
+        async with service(prompted_tools=patterns) as stub:
             await events(stub, request)
     [exchange] = made.exchanges
     body: dict[str, Any] = exchange.json
@@ -100,7 +100,7 @@ RESULTS = {
 }
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", PROMPT_FORMATS)
 async def test_calls_and_results_of_earlier_turns_are_text(
     style: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,7 +166,7 @@ async def test_a_system_message_of_parts_gets_one_more(monkeypatch: pytest.Monke
 async def test_what_is_no_function_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     foreign = chat.FunctionDeclaration(foreign_json='{"type":"web_search"}')
     monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
-    async with service(prompted_functions={"*": "hermes"}) as stub:
+    async with service(prompted_tools={"*": "hermes"}) as stub:
         error = await failure(stub, as_whole(asked(functions=[foreign])))
 
     assert isinstance(error, InvalidRequestError)
@@ -175,11 +175,11 @@ async def test_what_is_no_function_is_refused(monkeypatch: pytest.MonkeyPatch) -
     )
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", PROMPT_FORMATS)
 def test_what_is_written_for_a_model_reads_as_what_it_writes(style: str) -> None:
     lost = []
     for name, functions, calls in list(truths())[::25]:
-        reading = read_tool_calls(STYLES[style].write(calls), functions)
+        reading = read_tool_calls(PROMPT_FORMATS[style].write_calls(calls), functions)
         if [(call.name, call.arguments) for call in reading.calls] != calls:
             lost.append(name)
 
@@ -187,8 +187,13 @@ def test_what_is_written_for_a_model_reads_as_what_it_writes(style: str) -> None
 
 
 def test_the_model_that_answers_in_place_of_another_is_told_in_its_own_way(tmp_path: Path) -> None:
-    ways = PromptedFunctions({"ollama/*": "hermes"})
-    call = Call(asked(functions=[WEATHER]), Waiting(), Pictures(tmp_path, LARGEST), prompted=ways)
+    ways = PromptedTools({"ollama/*": "hermes"})
+    call = Call(
+        asked(functions=[WEATHER]),
+        Waiting(),
+        GeneratedImages(tmp_path, MAX_IMAGES_BYTES),
+        prompted_tools=ways,
+    )
     assert len(call.functions) == len(call.messages) == 1
 
     call.replace("ollama", "qwen2.5")
@@ -198,5 +203,5 @@ def test_the_model_that_answers_in_place_of_another_is_told_in_its_own_way(tmp_p
 
 
 def test_a_way_that_nobody_knows_is_refused_at_the_start() -> None:
-    with pytest.raises(ValidationError, match="There is no way 'klingon' of telling 'openai/x'"):
-        ConnectorSettings(prompted_functions={"openai/x": "klingon"})
+    with pytest.raises(ValidationError, match="There is no prompt format 'klingon' for 'openai/x'"):
+        ConnectorSettings(prompted_tools={"openai/x": "klingon"})

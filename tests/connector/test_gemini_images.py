@@ -95,7 +95,7 @@ async def test_a_picture_is_kept_for_the_person_and_told_in_one_response(
     kept = found[1].picture
     assert (kept.media_type, kept.data) == ("image/png", PNG)
     assert got.picture == kept
-    file = tmp_path / "pictures" / "default" / "anonymous" / kept.name
+    file = tmp_path / "images" / "default" / "anonymous" / kept.name
     assert file.read_bytes() == PNG
     assert found[-1].done == chat.Done(
         finish_reason=chat.FINISH_REASON_STOP,

@@ -161,8 +161,8 @@ async def test_a_model_that_the_organisation_does_not_offer_is_replaced_and_told
             answers = [await here.ask(name, organization="uni") for name in ("gone", "small")]
         sent = [json.loads(exchange.body)["model"] for exchange in here.own.exchanges]
         assert sent == ["large", "small"]
-        [told] = [line for line in logs if line["event"] == "model not available"]
-        assert (told["wanted"], told["instead"]) == ("gone", "openai/large")
+        [line] = [each for each in logs if each["event"] == "model not available"]
+        assert (line["requested"], line["replacement"]) == ("gone", "openai/large")
         assert [answer[-1].done.substitute for answer in answers] == ["openai/large", ""]
 
 
