@@ -8,7 +8,7 @@ from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_tools_service.providers.files import NumberOf, no_number
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.moodle.sites import OwnerSites, SiteOf, configured
-from heddle_tools_service.providers.rubric_client import KeptRubrics, RubricLibrary
+from heddle_tools_service.providers.rubric_client import RubricClient, RubricLibrary
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.sdk import Assistant, Caller
 
@@ -42,7 +42,7 @@ def known_to(
     settings = OrganizationSettings(account_stub(accounts), acting)
     return OwnerResources(
         settings.number,
-        RubricLibrary(KeptRubrics(accounts, acting), rubrics),
+        RubricLibrary(RubricClient(accounts, acting), rubrics),
         OwnerSites(settings, moodle),
         settings,
     )
