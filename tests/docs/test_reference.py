@@ -166,4 +166,6 @@ def check_site() -> None:
     }.items():
         content = (build.SITE / "reference" / "sdk" / f"{name}.html").read_text()
         for exported in module.__all__:
-            assert exported in content, exported
+            # What the contracts define is in their reference.
+            defined = getattr(getattr(module, exported), "__module__", "")
+            assert exported in content or defined.endswith("_pb2"), exported
