@@ -978,7 +978,7 @@ Global___ListFunctionsRequest: _TypeAlias = ListFunctionsRequest  # noqa: Y015
 
 @_typing.final
 class ToolFunctions(_message.Message):
-    """What one invocation offers to a model."""
+    """The functions that one invocation offers to a model."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -994,12 +994,12 @@ class ToolFunctions(_message.Message):
 
     @_builtins.property
     def error(self) -> _status_pb2.Status:
-        """Why there are none. Absent if all went well."""
+        """Why there are none. Absent on success."""
 
     @_builtins.property
     def held_back(self) -> _containers.RepeatedCompositeFieldContainer[Global___HeldBackFunction]:
-        """What a remote server has and the model is not told of, because nobody has accepted it
-        as it is now.
+        """Functions of a remote server that are not offered to the model, because the author of the
+        assistant has not accepted their current form.
         """
 
     def __init__(
@@ -1020,7 +1020,7 @@ Global___ToolFunctions: _TypeAlias = ToolFunctions  # noqa: Y015
 
 @_typing.final
 class HeldBackFunction(_message.Message):
-    """A function of a remote server that waits for somebody to accept it."""
+    """A function of a remote server that the author of the assistant has not accepted."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1028,17 +1028,17 @@ class HeldBackFunction(_message.Message):
     PIN_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     pin: _builtins.str
-    """What `pins` of the configuration must say of the function to accept it as it is now,
-    for example `sha256:9f86d0…`. Empty if it can be accepted in no form.
+    """The value of `pins` in the configuration that accepts the current form, for example
+    `sha256:9f86d0…`. Empty if the function cannot be accepted.
     """
     reason: _builtins.str
-    """Why it is held back and how to let it through, in one or two sentences. Holds nothing
-    that the server wrote but the name.
+    """The reason and the remedy, in one or two sentences. Contains no text of the server except the
+    name.
     """
     @_builtins.property
     def declaration(self) -> _chat_pb2.FunctionDeclaration:
-        """The function as the server describes it now, under the server's name for it. For
-        people to look at: it must not be shown to a model.
+        """The server's current description of the function, for the author. It must not be sent to a
+        model.
         """
 
     def __init__(
@@ -1090,18 +1090,18 @@ class AssessToolsRequest(_message.Message):
     CONTEXT_FIELD_NUMBER: _builtins.int
     COMPARE_FIELD_NUMBER: _builtins.int
     compare: _builtins.bool
-    """Whether to compare the tools with what is asked: their `affinity`. The first comparison
-    loads two small models, which takes a second or two; a later one some hundredths.
+    """Whether to compute `affinity`. The first comparison loads two small models, which takes about
+    two seconds; later ones take some hundredths of a second.
     """
     @_builtins.property
     def invocations(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolInvocation]:
-        """The tools with their configurations, with distinct ids. At most 64. Their
-        `function_call` means nothing here.
+        """The tools with their configurations, with distinct ids. At most 64. Their `function_call` is
+        ignored.
         """
 
     @_builtins.property
     def context(self) -> Global___RunContext:
-        """The run. Without `tree`, one that is about to begin."""
+        """The run. Without `tree`, a new run."""
 
     def __init__(
         self,
@@ -1164,20 +1164,19 @@ class Assessment(_message.Message):
     available: _builtins.bool
     """Whether the tool may run now."""
     reason: _builtins.str
-    """Why it may not, in one sentence that may be shown. Empty if it may."""
+    """Why the tool is unavailable, in one sentence for users. Empty if it is available."""
     end: _builtins.bool
     """As in `Tool.end`."""
     affinity: _builtins.float
-    """How near what is asked is to what the tool is for: to its name with its description, and
-    to the requests of its examples. -1 to 1, the more the nearer; comparable only among the
-    tools of one response. What is asked is `user_prompt` of the run's `tree`, or else the
-    last message of the role user. Absent unless `compare` asked for it and the tool is
-    available, and where the models are not there or too slow.
+    """The semantic similarity of the question to the tool's name and description and to the requests
+    of its examples, from -1 to 1; comparable among the tools of one response only. The question is
+    `user_prompt` of `tree`, or the last message of the role user. Absent without `compare`, for
+    unavailable tools, and if the models are missing or too slow.
     """
     @_builtins.property
     def function(self) -> _chat_pb2.FunctionDeclaration:
-        """The tool as whoever decides reads it: its name, its description and the schema of what
-        it is called with. Absent with `error`.
+        """The tool as the router sees it: name, description and schema of the arguments. Absent with
+        `error`.
         """
 
     @_builtins.property
@@ -1186,11 +1185,11 @@ class Assessment(_message.Message):
 
     @_builtins.property
     def trigger(self) -> Global___Trigger:
-        """Set if the tool must run now, without anybody deciding so. Only of an available tool."""
+        """Set if the tool must run now, without a decision of the router. Only for available tools."""
 
     @_builtins.property
     def error(self) -> _status_pb2.Status:
-        """Why nothing is known of the tool. Absent if all went well."""
+        """Why the tool could not be assessed. Absent on success."""
 
     def __init__(
         self,
@@ -1217,19 +1216,17 @@ Global___Assessment: _TypeAlias = Assessment  # noqa: Y015
 
 @_typing.final
 class Trigger(_message.Message):
-    """That a tool must run now."""
+    """A reason for a tool to run now."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     INPUTS_JSON_FIELD_NUMBER: _builtins.int
     CAUSE_FIELD_NUMBER: _builtins.int
     inputs_json: _builtins.str
-    """What to call it with: the text of one JSON object. If empty, every argument has its
-    default.
-    """
+    """The arguments: the text of one JSON object. If empty, every argument has its default."""
     cause: _builtins.str
-    """What makes it run, in the tool's own words. Within a run the same tool is triggered
-    once for the same cause, whatever it did: the caller remembers that, not the tool.
+    """The cause, as the tool names it. Within a run, the caller runs the same tool once for the same
+    cause.
     """
     def __init__(
         self,
@@ -1259,7 +1256,7 @@ class ExecuteToolRequest(_message.Message):
 
     @_builtins.property
     def context(self) -> Global___RunContext:
-        """What the tool can see."""
+        """The context of the run."""
 
     def __init__(
         self,
