@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 import uvloop
-from heddle_connector.http.client import Http, Request, http_client
+from heddle_connector.http import HttpClient, Request, http_client
 from heddle_gateway.http.connection import limited_protocol
 from heddle_runtime.server import settle
 
@@ -57,14 +57,14 @@ async def serve(port: int, upstream: int, step: Step) -> None:
 
 
 def _application(
-    http: Http, url: str, step: Step
+    http: HttpClient, url: str, step: Step
 ) -> Callable[[Message, Receive, Send], Awaitable[None]]:
     settle()
 
     async def application(scope: Message, _: Receive, __: Send) -> None:
         connection: Connection = scope["state"].pop("connection")
         answer = await step(
-            lambda body: http.whole(Request(url, _HEADERS, 100.0, body)), connection.take_body()
+            lambda body: http.fetch(Request(url, _HEADERS, 100.0, body)), connection.take_body()
         )
         connection.respond(200, _JSON, b"content-length: %d\r\n" % len(answer), answer)
 

@@ -5,6 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from connector.tls import Authority
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Return a certificate authority."""
+    return Authority(tmp_path_factory.mktemp("authority"))
+
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -12,4 +20,4 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in os.environ:
         if name.startswith("HEDDLE_"):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("HEDDLE_CONNECTOR_PICTURES_DIR", str(tmp_path / "pictures"))
+    monkeypatch.setenv("HEDDLE_CONNECTOR_IMAGES_DIR", str(tmp_path / "images"))

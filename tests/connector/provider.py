@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -105,16 +106,17 @@ class Provider:
 
 
 @asynccontextmanager
-async def provider(script: Script) -> AsyncGenerator[Provider]:
-    """Run a provider that answers every request with `script`."""
-    made = Provider(script)
-    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-    made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+async def provider(script: Script, tls: ssl.SSLContext | None = None) -> AsyncGenerator[Provider]:
+    """Run a provider that answers every request with `script`, over HTTPS if `tls` is set."""
+    running = Provider(script)
+    server = await asyncio.start_server(running.serve, "127.0.0.1", 0, ssl=tls)
+    scheme = "https" if tls else "http"
+    running.url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
-        yield made
+        yield running
     finally:
         server.close()
-        for task in made.tasks:
+        for task in running.tasks:
             if task is not None:
                 task.cancel()
         await asyncio.sleep(0)

@@ -60,9 +60,9 @@ def test_name_description_and_settings_are_complete(plugin: Plugin) -> None:
 
 @every
 def test_it_is_a_connector_made_of_the_sdk_alone(plugin: Plugin) -> None:
-    assert inspect.isclass(plugin.make)
-    assert issubclass(plugin.make, Connector)
-    source = inspect.getsource(inspect.getmodule(plugin.make))  # type: ignore[arg-type] # it has a module
+    assert inspect.isclass(plugin.create)
+    assert issubclass(plugin.create, Connector)
+    source = inspect.getsource(inspect.getmodule(plugin.create))  # type: ignore[arg-type] # it has a module
     assert not re.search(r"^(from|import) (heddle\b|heddle_runtime|grpc)", source, re.MULTILINE)
     assert set(re.findall(r"^from (heddle_connector\S*)", source, re.MULTILINE)) == {
         "heddle_connector.sdk"

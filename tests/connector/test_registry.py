@@ -103,7 +103,7 @@ async def test_a_connector_that_fails_to_list_its_models_hides_no_other(folder: 
         found = await stub.ListModels(pb.ListModelsRequest(), **new_call_options(5))
     assert "mirror" in {model.ref.connector for model in found.models}
     problems = {item.connector: item.message for item in found.problems}
-    assert problems["odd"] == "The connector failed. The cause is in the service's log."
+    assert problems["odd"] == "The connector failed. The service's log contains the cause."
 
 
 async def test_a_wrong_setting_is_named_without_its_value(monkeypatch: pytest.MonkeyPatch) -> None:

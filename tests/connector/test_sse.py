@@ -59,14 +59,14 @@ def test_no_bytes_make_the_decoder_fail_or_depend_on_the_cuts(pieces: list[bytes
 
 
 def test_a_line_without_an_end_is_refused_when_it_passes_the_limit() -> None:
-    decoder = SseDecoder(longest=1000)
+    decoder = SseDecoder(max_bytes=1000)
     assert decoder.feed(b"data: " + b"x" * 994) == []
     with pytest.raises(ProviderGarbledError, match="line of more than 1000 bytes"):
         decoder.feed(b"x")
 
 
 def test_an_event_without_an_end_is_refused_when_it_passes_the_limit() -> None:
-    decoder = SseDecoder(longest=1000)
+    decoder = SseDecoder(max_bytes=1000)
     with pytest.raises(ProviderGarbledError, match="event of more than 1000 bytes"):
         decoder.feed(b"data: 12345678\n" * 200)
 

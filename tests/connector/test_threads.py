@@ -39,7 +39,7 @@ async def test_everything_arrives_in_order(executor: ThreadPoolExecutor) -> None
 
 async def test_a_slow_reader_slows_the_engine_down(executor: ThreadPoolExecutor) -> None:
     seen: list[int] = []
-    async with aclosing(from_thread(executor, counting(10_000, seen), room=10)) as values:
+    async with aclosing(from_thread(executor, counting(10_000, seen), capacity=10)) as values:
         first = await anext(values)
         await asyncio.sleep(0.1)
         assert len(seen) <= len(first) + 12
@@ -55,7 +55,7 @@ async def test_an_engine_that_waits_for_room_learns_that_nobody_reads(
         counting(10_000, seen)(put)
         finished.set()
 
-    async with aclosing(from_thread(executor, work, room=4)) as values:
+    async with aclosing(from_thread(executor, work, capacity=4)) as values:
         await anext(values)
     assert await asyncio.to_thread(finished.wait, 2)
     assert len(seen) < 20

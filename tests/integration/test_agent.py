@@ -118,5 +118,5 @@ async def test_the_embedded_model_chooses_by_labels(folder: Path) -> None:
     chunks, _ = await streamed(folder, "Show me a drawing of the loom")
 
     [first, *_] = [chunk["heddle"]["data"] for chunk in chunks if "heddle" in chunk]
-    assert first["decider"] == "label"
+    assert first["router"] == "label"
     assert first["choices"][0]["tool"] == "guide_figures"

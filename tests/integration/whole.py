@@ -51,9 +51,7 @@ async def whole(
             workspace_dir=folder / "workspaces",
             plugins_dir=folder / "plugins",
         ),
-        connector=ConnectorSettings(
-            listen=ANYWHERE, drain_wait=0, pictures_dir=folder / "pictures"
-        ),
+        connector=ConnectorSettings(listen=ANYWHERE, drain_wait=0, images_dir=folder / "images"),
         assistants=AssistantsSettings(
             listen=ANYWHERE,
             drain_wait=0,

@@ -31,7 +31,7 @@ TOLD = {
 @pytest.fixture(params=STYLES)
 def style(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     patterns = {"openai/modern*": "native", "openai/*": request.param}
-    monkeypatch.setenv("HEDDLE_CONNECTOR_PROMPTED_FUNCTIONS", json.dumps(patterns))
+    monkeypatch.setenv("HEDDLE_CONNECTOR_PROMPTED_TOOLS", json.dumps(patterns))
     return str(request.param)
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from heddle_runtime.errors import UnavailableError
-from orchestrator.agent.scripted import FAST, VOLTAGE, Routed
-from orchestrator.bench import done, text
+from orchestrator.agent.scripted_services import FAST, VOLTAGE, Agent
+from orchestrator.harness import done, text
 
 
 def always(tool: str) -> Any:
@@ -18,12 +18,12 @@ def always(tool: str) -> Any:
 
 
 async def test_a_tool_that_always_finds_the_same_is_asked_three_times_at_most(
-    agent: Routed,
+    agent: Agent,
 ) -> None:
-    agent.shelf.finds = {FAST: [VOLTAGE]}
+    agent.tools.finds = {FAST: [VOLTAGE]}
     agent.model.decide = always(FAST)
 
-    run = await agent.run("What is the voltage of the S-130?", decider="native", rounds=50)
+    run = await agent.run("What is the voltage of the S-130?", router="native", rounds=50)
 
     searches = [path for path in run.path if path == FAST]
     assert 1 <= len(searches) <= 3
@@ -32,25 +32,25 @@ async def test_a_tool_that_always_finds_the_same_is_asked_three_times_at_most(
     assert "nothing new" in run.decisions[-1].reason
 
 
-@pytest.mark.parametrize("decider", ["rules", "native"])
-async def test_the_same_question_is_not_asked_twice(agent: Routed, decider: str) -> None:
-    agent.shelf.finds = {FAST: [VOLTAGE]}
+@pytest.mark.parametrize("router", ["rules", "native"])
+async def test_the_same_question_is_not_asked_twice(agent: Agent, router: str) -> None:
+    agent.tools.finds = {FAST: [VOLTAGE]}
     agent.model.decide = lambda _: [(FAST, {"query": "voltage of the S-130", "limit": 3})]
-    agent.shelf.schemas = {
+    agent.tools.schemas = {
         FAST: {"properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
     }
 
-    run = await agent.run("What is the voltage of the S-130?", FAST, decider=decider, rounds=20)
+    run = await agent.run("What is the voltage of the S-130?", FAST, router=router, rounds=20)
 
-    assert len({json.dumps(inputs) for _, inputs in agent.shelf.ran}) == len(agent.shelf.ran) <= 3
+    assert len({json.dumps(inputs) for _, inputs in agent.tools.ran}) == len(agent.tools.ran) <= 3
     assert run.path[-1] == "text_response"
 
 
-async def test_ten_failures_in_a_row_end_the_search(agent: Routed) -> None:
-    agent.shelf.finds = {FAST: UnavailableError("down")}
+async def test_ten_failures_in_a_row_end_the_search(agent: Agent) -> None:
+    agent.tools.finds = {FAST: UnavailableError("down")}
     agent.model.decide = always(FAST)
 
-    run = await agent.run("What is the voltage?", decider="native", rounds=50)
+    run = await agent.run("What is the voltage?", router="native", rounds=50)
 
     assert len(run.outputs("error")) == 10
     assert "10 calls in a row failed" in run.decisions[-1].reason
@@ -58,27 +58,27 @@ async def test_ten_failures_in_a_row_end_the_search(agent: Routed) -> None:
     assert run.text == "Hello"
 
 
-async def test_the_cap_on_decisions_ends_the_search(agent: Routed) -> None:
-    agent.shelf.outcome = lambda *_: [{"text": f"number {len(agent.shelf.ran)}"}]
+async def test_the_cap_on_decisions_ends_the_search(agent: Agent) -> None:
+    agent.tools.outcome = lambda *_: [{"text": f"number {len(agent.tools.ran)}"}]
     agent.model.decide = always(FAST)
 
-    run = await agent.run("What is the voltage?", decider="native", rounds=4)
+    run = await agent.run("What is the voltage?", router="native", rounds=4)
 
     assert run.path == [*[FAST] * 4, "text_response"]
-    assert run.decisions[-1].decider == "policy"
+    assert run.decisions[-1].router == "policy"
 
 
-async def test_too_much_is_summarized_once_and_the_environment_shrinks(agent: Routed) -> None:
+async def test_too_much_is_summarized_once_and_the_environment_shrinks(agent: Agent) -> None:
     big = [{"page": n, "manual": "Big", "text": f"{n} " + "z" * 40_000} for n in range(1, 5)]
-    agent.shelf.finds = {FAST: big}
+    agent.tools.finds = {FAST: big}
     calls = [[(FAST, {"query": "a"})], [("hybrid_search", {"query": "b"})]]
     agent.model.decide = lambda _: dict(enumerate(calls)).get(len(agent.model.decisions) - 1, [])
 
-    run = await agent.run("What is the voltage?", decider="native")
+    run = await agent.run("What is the voltage?", router="native")
 
     assert run.path == [FAST, "summarize", "hybrid_search", "text_response"]
     assert json.loads(run.decisions[1].choices[0].inputs_json) == {"max_length": 500}
-    sizes = [tree.environment.estimated_tokens for tree in agent.shelf.trees]
+    sizes = [tree.environment.estimated_tokens for tree in agent.tools.trees]
     assert sizes[1] > 30_000
     assert max(sizes[2:]) < 30_000
     summarized = agent.model.seen[1].messages[0].parts[0].text
@@ -88,11 +88,11 @@ async def test_too_much_is_summarized_once_and_the_environment_shrinks(agent: Ro
 
 @pytest.mark.parametrize(("size", "summarized"), [(120_000, False), (120_001, True)])
 async def test_more_than_30_000_tokens_trigger_a_summary_of_500_words(
-    agent: Routed, size: int, *, summarized: bool
+    agent: Agent, size: int, *, summarized: bool
 ) -> None:
     start = "The voltage is 24 V. "
-    found = {"text": start + "z" * (size - len(json.dumps({"text": start})))}
-    agent.shelf.finds = {FAST: [found]}
+    passage = {"text": start + "z" * (size - len(json.dumps({"text": start})))}
+    agent.tools.finds = {FAST: [passage]}
 
     run = await agent.run("What is the voltage?", FAST)
 
@@ -102,14 +102,14 @@ async def test_more_than_30_000_tokens_trigger_a_summary_of_500_words(
 
 
 async def test_a_summary_has_at_most_200_words_unless_the_model_asks_for_another_length(
-    agent: Routed,
+    agent: Agent,
 ) -> None:
-    agent.shelf.finds = {FAST: [VOLTAGE]}
+    agent.tools.finds = {FAST: [VOLTAGE]}
     agent.model.batches = [[text("word " * 250), done()]]
     calls: list[list[tuple[str, Any]]] = [[(FAST, {"query": "a"})], [("summarize", {})]]
     agent.model.decide = lambda _: dict(enumerate(calls)).get(len(agent.model.decisions) - 1, [])
 
-    run = await agent.run("What is the voltage?", FAST, decider="native")
+    run = await agent.run("What is the voltage?", FAST, router="native")
 
     [declared] = [e for e in agent.model.decisions[1].functions if e.name == "summarize"]
     schema = json.loads(declared.parameters_schema_json)
@@ -120,20 +120,20 @@ async def test_a_summary_has_at_most_200_words_unless_the_model_asks_for_another
     assert len(summary.split()) == 200
 
 
-async def test_tokens_of_decisions_count_as_part_of_the_run(agent: Routed) -> None:
-    run = await agent.run("What is the voltage?", decider="native")
+async def test_tokens_of_decisions_count_as_part_of_the_run(agent: Agent) -> None:
+    run = await agent.run("What is the voltage?", router="native")
 
     done = run.events[-1].done
     assert (done.usage.prompt_tokens, done.usage.completion_tokens) == (100, 10)
     assert run.decisions[0].usage.prompt_tokens == 100
 
 
-async def test_the_token_budget_ends_the_search(agent: Routed) -> None:
-    agent.shelf.outcome = lambda *_: [{"text": f"number {len(agent.shelf.ran)}"}]
+async def test_the_token_budget_ends_the_search(agent: Agent) -> None:
+    agent.tools.outcome = lambda *_: [{"text": f"number {len(agent.tools.ran)}"}]
     agent.model.decide = always(FAST)
     agent.model.tokens = 600_000
 
-    run = await agent.run("What is the voltage?", decider="native", rounds=50)
+    run = await agent.run("What is the voltage?", router="native", rounds=50)
 
     assert run.path == [FAST, FAST, "text_response"]
     assert "tokens" in run.decisions[-1].reason

@@ -1,6 +1,7 @@
 """`python -m heddle_connector`."""
 
 import sys
+from typing import TYPE_CHECKING
 
 from heddle_runtime import logs
 from heddle_runtime.server import run
@@ -8,6 +9,9 @@ from heddle_runtime.settings import describe, read
 
 from heddle_connector.app import ConnectorSettings, app
 from heddle_connector.routing.registry import installed
+
+if TYPE_CHECKING:
+    from pydantic_settings import BaseSettings
 
 
 def main() -> None:
@@ -21,10 +25,13 @@ def main() -> None:
 
 def _help() -> None:
     """Print the settings of the service and of every connector."""
-    logs.configure("connector", "WARNING")  # what was found is no part of the answer
+    logs.configure("connector", "WARNING")  # log lines would mix with the help text
     plugins = installed(ConnectorSettings().plugins_dir)
-    own = [plugin.settings for plugin in plugins.found.values() if plugin.settings.model_fields]
-    sys.stdout.write("\n".join([describe(ConnectorSettings), *map(describe, own)]))
+    kinds: list[type[BaseSettings]] = [
+        ConnectorSettings,
+        *(plugin.settings for plugin in plugins.found.values()),
+    ]
+    sys.stdout.write("\n".join(describe(kind) for kind in kinds if kind.model_fields))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Puts the connector service together."""
+"""Settings and assembly of the connector service."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,20 +20,20 @@ from heddle_runtime.service_credentials import ServiceCredentials
 from pydantic import Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
-from heddle_connector.generation.generated_images import LARGEST, Pictures
-from heddle_connector.generation.prompted_tools import PromptedFunctions
-from heddle_connector.generation.text_tool_calls import CallFormats
-from heddle_connector.http.client import http_client
-from heddle_connector.routing.model_catalog import Catalog
+from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
+from heddle_connector.generation.prompted_tools import PromptedTools
+from heddle_connector.generation.text_tool_calls import ToolCallParsers
+from heddle_connector.http import http_client
+from heddle_connector.routing.model_catalogue import ModelCatalogue
 from heddle_connector.routing.registry import installed, opened
-from heddle_connector.routing.tenant_connectors import Owners
+from heddle_connector.routing.tenant_connectors import TenantConnectors
 from heddle_connector.servicer import ConnectorServicer
 
 
 class ConnectorSettings(EgressSettings):
-    """Settings of the connector service. Each connector has some of its own besides."""
+    """Settings of the connector service. Connectors have settings of their own as well."""
 
-    # An empty folder name would be the working directory, and a plugin is code.
+    # An empty folder name would mean the working directory, and plugins are code.
     model_config = SettingsConfigDict(env_prefix="HEDDLE_CONNECTOR_", env_ignore_empty=True)
 
     listen: str = Field(
@@ -43,51 +43,52 @@ class ConnectorSettings(EgressSettings):
     plugins_dir: Path | None = Field(
         default=None, description="A folder with connectors, one Python file each."
     )
-    connect_timeout: float = Field(
-        default=5.0, gt=0, description="Seconds to reach a provider, its name's lookup included."
+    connect_seconds: float = Field(
+        default=5.0,
+        gt=0,
+        description="Seconds to connect to a provider, including the DNS lookup.",
     )
     assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
     share_providers: bool = Field(
         default=False,
-        description="Let organisations that have set up no provider use those of this "
-        "environment, at the operator's expense.",
+        description="Whether organisations without a provider of their own use the operator's, at "
+        "the operator's expense.",
     )
-    pictures_dir: Path = Field(
-        default=Path(".heddle/pictures"),
-        description="Folder of the pictures that models make: a folder for each organisation, and "
-        "in it one for each of its people. Several replicas must share it.",
+    images_dir: Path = Field(
+        default=Path(".heddle/images"),
+        description="Folder for generated images, with a folder for each organisation and in it "
+        "one for each user. Several replicas must share it.",
     )
-    pictures_per_person: int = Field(
+    images_quota_bytes: int = Field(
         default=1024 * 1024 * 1024,
-        ge=LARGEST,
-        description="Bytes of pictures that are kept for a person; the oldest make room.",
+        ge=MAX_IMAGES_BYTES,
+        description="Bytes of generated images per user. The oldest images are deleted first.",
     )
-    call_formats: dict[str, list[str]] = Field(
+    tool_call_parsers: dict[str, list[str]] = Field(
         default={},
-        description="In which formats models write calls of functions into their text, if they "
-        'do: a JSON object of patterns of connector/model, such as {"openai/qwen3-coder*": '
-        '["qwen3_coder"], "openai/gpt-*": []}. The first that fits counts; without one, every '
-        "format is read.",
+        description="Parsers for tool calls that models write into their text: a JSON object of "
+        'patterns of connector/model, such as {"openai/qwen3-coder*": ["qwen3_coder"], '
+        '"openai/gpt-*": []}. The first matching pattern applies; without a match, all parsers '
+        "are used.",
+    )
+    prompted_tools: dict[str, str] = Field(
+        default={},
+        description="Models whose prompts declare the tools, because their server does not accept "
+        "tools: a JSON object of patterns of connector/model and the format in which the model "
+        'writes calls: {"openai/qwen2.5-*": "hermes"}, or "qwen3_coder", "xlam", "native". The '
+        "first matching pattern applies; without a match, tools are declared natively.",
     )
 
-    prompted_functions: dict[str, str] = Field(
-        default={},
-        description="Which models are told of functions in their prompt, for those whose server "
-        "takes none: a JSON object of patterns of connector/model and the format in which the "
-        'model writes calls: {"openai/qwen2.5-*": "hermes"}, or "qwen3_coder", "xlam", "native". '
-        "The first that fits counts; without one, functions are sent natively.",
-    )
-
-    @field_validator("prompted_functions")
+    @field_validator("prompted_tools")
     @classmethod
-    def _check_prompted(cls, value: dict[str, str]) -> dict[str, str]:
-        PromptedFunctions(value)
+    def _check_prompted_tools(cls, value: dict[str, str]) -> dict[str, str]:
+        PromptedTools(value)
         return value
 
-    @field_validator("call_formats")
+    @field_validator("tool_call_parsers")
     @classmethod
-    def _check_formats(cls, value: dict[str, list[str]]) -> dict[str, list[str]]:
-        CallFormats(value)
+    def _check_parsers(cls, value: dict[str, list[str]]) -> dict[str, list[str]]:
+        ToolCallParsers(value)
         return value
 
 
@@ -95,37 +96,38 @@ class ConnectorSettings(EgressSettings):
 async def app(
     settings: ConnectorSettings, accounts: Channel | None = None
 ) -> AsyncGenerator[Sequence[Binding]]:
-    """Yield what the connector service serves.
+    """Yield the servicers of the connector service.
 
     Args:
-        settings: How to serve it.
-        accounts: A way to the account service, if it runs in this process. Else its address is
-            among the settings.
+        settings: The settings.
+        accounts: The in-process channel to the account service, if it runs in this process. By
+            default the address in the settings is used.
     """
     plugins = installed(settings.plugins_dir)
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     async with AsyncExitStack() as resources:
         enter = resources.enter_async_context
-        http = await enter(http_client(settings.connect_timeout))
+        http = await enter(http_client(settings.connect_seconds))
         registry = await enter(opened(plugins, http))
         if accounts is None:
             accounts = await enter(channel(settings.assistants_address, ACCOUNTS))
-        known = OrganizationSettings(
+        organizations = OrganizationSettings(
             account_stub(accounts), ServiceCredentials("heddle-connector", secret)
         )
-        guarded = await enter(
-            http_client(settings.connect_timeout, Egress(settings.private_networks))
+        restricted_http = await enter(
+            http_client(settings.connect_seconds, Egress(settings.private_networks))
         )
-        owners = Owners(registry, http, guarded, known, shared=settings.share_providers)
-        resources.push_async_callback(owners.close)
-        pictures = Pictures(settings.pictures_dir, settings.pictures_per_person)
+        tenants = TenantConnectors(
+            registry, http, restricted_http, organizations, shared=settings.share_providers
+        )
+        resources.push_async_callback(tenants.close)
         servicer = ConnectorServicer(
             registry,
-            Catalog(),
-            owners,
-            CallFormats(settings.call_formats),
-            PromptedFunctions(settings.prompted_functions),
-            pictures,
+            ModelCatalogue(),
+            tenants,
+            ToolCallParsers(settings.tool_call_parsers),
+            PromptedTools(settings.prompted_tools),
+            GeneratedImages(settings.images_dir, settings.images_quota_bytes),
         )
         contract = pb.DESCRIPTOR.services_by_name["ConnectorService"]
         yield [bind(contract, pb_grpc.add_ConnectorServiceServicer_to_server, servicer)]

@@ -13,13 +13,13 @@ from heddle_runtime.server_interceptor import Context
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.event_encoding import add_events, to_picture
 from heddle_connector.generation.events import Done, Event
-from heddle_connector.generation.generated_images import Pictures
-from heddle_connector.generation.prompted_tools import PromptedFunctions
-from heddle_connector.generation.text_tool_calls import CallFormats, WrittenCalls
-from heddle_connector.routing.fallback import begin, whole
-from heddle_connector.routing.model_catalog import Catalog, Listing
+from heddle_connector.generation.generated_images import GeneratedImages
+from heddle_connector.generation.prompted_tools import PromptedTools
+from heddle_connector.generation.text_tool_calls import TextToolCalls, ToolCallParsers
+from heddle_connector.routing.fallback import complete, start_stream
+from heddle_connector.routing.model_catalogue import ModelCatalogue
 from heddle_connector.routing.registry import Registry
-from heddle_connector.routing.tenant_connectors import Owners
+from heddle_connector.routing.tenant_connectors import TenantConnectors
 from heddle_connector.sdk import Model
 
 _KINDS = {
@@ -35,25 +35,25 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     def __init__(
         self,
         registry: Registry,
-        catalog: Catalog,
-        owners: Owners,
-        formats: CallFormats,
-        prompted: PromptedFunctions,
-        pictures: Pictures,
+        catalog: ModelCatalogue,
+        tenants: TenantConnectors,
+        parsers: ToolCallParsers,
+        prompted_tools: PromptedTools,
+        images: GeneratedImages,
     ) -> None:
         self._registry = registry
         self._catalog = catalog
-        self._owners = owners
-        self._formats = formats
-        self._prompted = prompted
-        self._pictures = pictures
+        self._tenants = tenants
+        self._parsers = parsers
+        self._prompted_tools = prompted_tools
+        self._images = images
 
     async def ListConnectors(
         self, request: pb.ListConnectorsRequest, context: Context
     ) -> pb.ListConnectorsResponse:
-        """List the connectors, and on the first page what was skipped."""
+        """List the connectors. The first page also lists the plugins that did not load."""
         plugins = self._registry.plugins
-        found, following = page(
+        page_of_connectors, next_page_token = page(
             [
                 pb.Connector(
                     name=name,
@@ -71,17 +71,20 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             for problem in ([] if request.page_token else plugins.problems)
         ]
         return pb.ListConnectorsResponse(
-            connectors=found, next_page_token=following, problems=problems
+            connectors=page_of_connectors,
+            next_page_token=next_page_token,
+            problems=problems,
         )
 
     async def ListModels(
         self, request: pb.ListModelsRequest, context: Context
     ) -> pb.ListModelsResponse:
-        """List the models, and the connectors that could not tell theirs."""
-        offers = await self._owners.offers(caller().identity.organization, request.connector)
-        listings = await self._catalog.listings(offers, remaining(context))
-        models, following = page(
-            [_model(listing, model) for listing in listings for model in listing.models],
+        """List the models, and the connectors that could not list theirs."""
+        organization = caller().identity.organization
+        accessible = await self._tenants.accessible(organization, request.connector)
+        lists = await self._catalog.list_models(accessible, remaining(context))
+        models, next_page_token = page(
+            [_model(each.connector, model) for each in lists for model in each.models],
             # "/" sorts before every character of a connector's name
             lambda item: f"{item.ref.connector}/{item.ref.model}",
             request.page_size,
@@ -90,29 +93,31 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             maximum=1000,
         )
         problems = [
-            pb.ConnectorProblem(connector=listing.connector, message=listing.problem)
-            for listing in listings
-            if listing.problem
+            pb.ConnectorProblem(connector=each.connector, message=each.problem)
+            for each in lists
+            if each.problem
         ]
-        return pb.ListModelsResponse(models=models, next_page_token=following, problems=problems)
+        return pb.ListModelsResponse(
+            models=models, next_page_token=next_page_token, problems=problems
+        )
 
     async def GenerateMessage(
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
-        """Stream what the connector yields."""
-        call = Call(request, context, self._pictures, prompted=self._prompted)
-        first, batches = await begin(self._owners, call)
-        ending = _Ending(self._formats.reader(call))
+        """Stream the events of the connector."""
+        call = Call(request, context, self._images, prompted_tools=self._prompted_tools)
+        first, batches = await start_stream(self._tenants, call)
+        answer = _Answer(self._parsers.reader(call))
         try:
             if call.replaced is not None:
                 replaced = pb.GenerationEvent(model_replaced=call.replaced)
                 yield pb.GenerateMessageResponse(events=[replaced])
-            if taken := ending.take(first):
-                yield _response(call, taken)
-            async for events in batches:
-                if taken := ending.take(events):
-                    yield _response(call, taken)
-            ending.check()
+            if events := answer.take(first):
+                yield _response(call, events)
+            async for batch in batches:
+                if events := answer.take(batch):
+                    yield _response(call, events)
+            answer.check()
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
             raise
@@ -122,15 +127,19 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     async def GenerateWholeMessage(
         self, request: pb.GenerateWholeMessageRequest, context: Context
     ) -> pb.GenerateWholeMessageResponse:
-        """Return all that the connector yields when it is over."""
+        """Return all events of the connector at the end of the answer."""
         call = Call(
-            request.generation, context, self._pictures, whole=True, prompted=self._prompted
+            request.generation,
+            context,
+            self._images,
+            whole=True,
+            prompted_tools=self._prompted_tools,
         )
         try:
-            found = await whole(self._owners, call)
-            ending = _Ending(self._formats.reader(call))
-            events = ending.take(found)
-            ending.check()
+            events = await complete(self._tenants, call)
+            answer = _Answer(self._parsers.reader(call))
+            events = answer.take(events)
+            answer.check()
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
             raise
@@ -143,23 +152,23 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     async def GetPicture(
         self, request: pb.GetPictureRequest, context: Context
     ) -> pb.GetPictureResponse:
-        """Return a picture of the caller's."""
-        found = await self._pictures.get(caller().identity, request.name)
-        return pb.GetPictureResponse(picture=to_picture(found))
+        """Return a generated image of the caller."""
+        image = await self._images.get(caller().identity, request.name)
+        return pb.GetPictureResponse(picture=to_picture(image))
 
 
-class _Ending:
-    """Sees that an answer ends as the contract says: with one `Done`, and nothing after it."""
+class _Answer:
+    """Enforces the end of an answer: exactly one `Done`, and nothing after it."""
 
-    # No generator: a layer of those costs every token more than all that is done here.
-    __slots__ = ("_done", "_written")
+    # Not a generator: another generator would cost each token more than the work done here.
+    __slots__ = ("_done", "_text_tool_calls")
 
-    def __init__(self, written: WrittenCalls | None) -> None:
+    def __init__(self, text_tool_calls: TextToolCalls | None) -> None:
         self._done = False
-        self._written = written
+        self._text_tool_calls = text_tool_calls
 
     def take(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return what of `events` belongs to the answer, written calls as calls."""
+        """Return the events up to `Done`, with tool calls in the text converted to events."""
         if self._done:
             return ()
         for number, event in enumerate(events):
@@ -167,10 +176,10 @@ class _Ending:
                 self._done = True
                 events = events[: number + 1]
                 break
-        return events if self._written is None else self._written.take(events)
+        return events if self._text_tool_calls is None else self._text_tool_calls.take(events)
 
     def check(self) -> None:
-        """Raise an error if the end did not come."""
+        """Raise an error if `Done` is missing."""
         if not self._done:
             raise ProviderGarbledError("The provider's answer ended before it was complete.")
 
@@ -181,9 +190,9 @@ def _response(call: Call, events: Sequence[Event]) -> pb.GenerateMessageResponse
     return response
 
 
-def _model(listing: Listing, model: Model) -> pb.Model:
+def _model(connector: str, model: Model) -> pb.Model:
     return pb.Model(
-        ref=ModelRef(connector=listing.connector, model=model.name),
+        ref=ModelRef(connector=connector, model=model.name),
         title=model.title or model.name,
         input_kinds=[_KINDS[kind] for kind in model.input_kinds],
     )

@@ -26,7 +26,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class Strategy(_message.Message):
-    """A way of running tools."""
+    """A strategy for running tools."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -35,7 +35,7 @@ class Strategy(_message.Message):
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     description: _builtins.str
-    """What the strategy does, in one sentence."""
+    """One sentence about the strategy."""
     def __init__(
         self,
         *,
@@ -52,7 +52,7 @@ Global___Strategy: _TypeAlias = Strategy  # noqa: Y015
 
 @_typing.final
 class PromptProcessor(_message.Message):
-    """A way of making a prompt of a conversation, a template and what the tools found."""
+    """Creates the prompt from a conversation, a template and the results of tools."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -61,7 +61,7 @@ class PromptProcessor(_message.Message):
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     description: _builtins.str
-    """What the processor does, in one sentence."""
+    """One sentence about the processor."""
     def __init__(
         self,
         *,
@@ -78,7 +78,7 @@ Global___PromptProcessor: _TypeAlias = PromptProcessor  # noqa: Y015
 
 @_typing.final
 class Status(_message.Message):
-    """Progress, in words for the person who waits."""
+    """Progress, for the user."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -94,8 +94,8 @@ class Status(_message.Message):
     """The model's call that the status is about, if it is about one."""
     @_builtins.property
     def change(self) -> _tool_pb2.FileChange:
-        """The change of a file that the status tells of, if it tells of one, as the tool sent it:
-        while the tool runs, before its `tool_finished`. `message` tells it in words.
+        """The change of a file that the status reports, if it reports one. Sent while the tool
+        runs, before its `tool_finished`. `message` describes it in words.
         """
 
     def __init__(
@@ -129,7 +129,7 @@ class ToolStarted(_message.Message):
     """The tool's name."""
     @_builtins.property
     def call(self) -> Global___CalledFunction:
-        """The call, if it was the model that asked for the tool."""
+        """The call, if the model called the tool."""
 
     def __init__(
         self,
@@ -158,12 +158,12 @@ class CalledFunction(_message.Message):
     id: _builtins.str
     """The call, unique in the run."""
     name: _builtins.str
-    """The function, as the model knows it."""
+    """The name of the function in the model's request."""
     arguments_json: _builtins.str
-    """What the model wrote as its arguments, at most 1,000 characters of it and without
-    secrets. The text of a JSON object, unless the model wrote none: texts in it are cut
-    with an ellipsis at their end, and arguments for which even that leaves no room are
-    one member named by an ellipsis, which tells their size. Set on `tool_started` only.
+    """The arguments, at most 1,000 characters and without secrets. The text of a JSON object
+    if the model wrote one: its texts are cut, with an ellipsis at their end. Arguments that
+    are still too long are one member named by an ellipsis, which contains their size. Set
+    on `tool_started` only.
     """
     def __init__(
         self,
@@ -213,9 +213,9 @@ class ToolFinished(_message.Message):
 
     @_builtins.property
     def call(self) -> Global___CalledFunction:
-        """The call, if it was the model that asked for the tool. A call that was refused, for
-        example of a function that nobody offers, ends without having started, and without
-        `binding_id` and `tool` where nobody knows them.
+        """The call, if the model called the tool. A refused call, for example of an unknown
+        function, ends without having started, and without `binding_id` and `tool` if they are
+        not known.
         """
 
     def __init__(
@@ -239,32 +239,32 @@ Global___ToolFinished: _TypeAlias = ToolFinished  # noqa: Y015
 
 @_typing.final
 class Decision(_message.Message):
-    """What the routing agent does next, and why."""
+    """The next step of the routing agent, and the reason."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ITERATION_FIELD_NUMBER: _builtins.int
     CHOICES_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
-    DECIDER_FIELD_NUMBER: _builtins.int
+    ROUTER_FIELD_NUMBER: _builtins.int
     REJECTED_FIELD_NUMBER: _builtins.int
     ELAPSED_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
     iteration: _builtins.int
     """The number of the decision in its run, from 1."""
     reason: _builtins.str
-    """Why, in one sentence."""
-    decider: _builtins.str
-    """Who decided: `rules`, `native`, `label` or `dspy` as the assistant wishes, `trigger` if
-    the tool itself had to run, `policy` if a limit or a fixed rule left no choice.
+    """The reason, in one sentence."""
+    router: _builtins.str
+    """The router that decided: `rules`, `native`, `label` or `dspy`. `trigger` if a tool had to
+    run, `policy` if a limit or a fixed rule decided.
     """
     rejected: _builtins.str
-    """Why the choice of the assistant's own decider was not taken and the rules decided
-    instead, for example because it named a tool that is not available. Empty if it was.
+    """Why the choice of the assistant's router was rejected and the rules decided instead, for
+    example because it named a tool that is not available. Empty if it was not rejected.
     """
     @_builtins.property
     def choices(self) -> _containers.RepeatedCompositeFieldContainer[Global___Choice]:
-        """What runs now, all at once. Never empty."""
+        """The tools that run now, in parallel. Never empty."""
 
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
@@ -272,7 +272,7 @@ class Decision(_message.Message):
 
     @_builtins.property
     def usage(self) -> _chat_pb2.Usage:
-        """What models read and wrote for it. Absent if none was asked."""
+        """The tokens that the decision used. Absent if no model was asked."""
 
     def __init__(
         self,
@@ -280,14 +280,14 @@ class Decision(_message.Message):
         iteration: _builtins.int = ...,
         choices: _abc.Iterable[Global___Choice] | None = ...,
         reason: _builtins.str = ...,
-        decider: _builtins.str = ...,
+        router: _builtins.str = ...,
         rejected: _builtins.str = ...,
         elapsed: _duration_pb2.Duration | None = ...,
         usage: _chat_pb2.Usage | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["elapsed", b"elapsed", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["choices", b"choices", "decider", b"decider", "elapsed", b"elapsed", "iteration", b"iteration", "reason", b"reason", "rejected", b"rejected", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["choices", b"choices", "elapsed", b"elapsed", "iteration", b"iteration", "reason", b"reason", "rejected", b"rejected", "router", b"router", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -303,12 +303,12 @@ class Choice(_message.Message):
     BINDING_ID_FIELD_NUMBER: _builtins.int
     INPUTS_JSON_FIELD_NUMBER: _builtins.int
     tool: _builtins.str
-    """The tool: a bound one's name, unique in the run, `text_response` or `summarize`."""
+    """The name of a bound tool, unique in the run; or `text_response` or `summarize`."""
     binding_id: _builtins.str
     """The binding. Empty for `text_response` and `summarize`."""
     inputs_json: _builtins.str
-    """What it is called with: the text of one JSON object, without secrets. Long texts in it
-    are cut, with an ellipsis at the end.
+    """Its inputs: the text of one JSON object, without secrets. Long texts are cut, with an
+    ellipsis at the end.
     """
     def __init__(
         self,
@@ -327,7 +327,7 @@ Global___Choice: _TypeAlias = Choice  # noqa: Y015
 
 @_typing.final
 class Output(_message.Message):
-    """Something that came out of a run of the routing agent, in the form for frontends."""
+    """A result, an error or the answer of a run of the routing agent, for frontends."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -335,18 +335,16 @@ class Output(_message.Message):
     QUERY_ID_FIELD_NUMBER: _builtins.int
     PAYLOAD_JSON_FIELD_NUMBER: _builtins.int
     type: _builtins.str
-    """What it is: `result`, `error`, `response` or `status`. Types that a client does not know
-    are to be ignored.
-    """
+    """`result`, `error`, `response` or `status`. Clients ignore unknown types."""
     query_id: _builtins.str
-    """The identifier of the run, the same in all its outputs. Says nothing about anybody."""
+    """The random identifier of the run, the same in all its outputs."""
     payload_json: _builtins.str
     """The text of one JSON object. Of a `result`: `tool`, `name`, `objects`, `metadata`,
     `llm_message`. Of an `error`: `tool`, `message`, `recoverable`, `suggestion`. Of a
     `response`: `text`, `sources`, each with `page` and `manual`. Of a `status`: `message`.
     Secrets are replaced by `[redacted]`, and texts are cut at 2,000 characters, with an
-    ellipsis at the end, but for the text of a `response`, which is what was said. Objects
-    beyond 100,000 characters are left out and counted in `left_out`, which is there only then.
+    ellipsis at the end, except the text of a `response`. Objects beyond 100,000 characters are
+    left out and counted in `left_out`, which is present only then.
     """
     def __init__(
         self,
@@ -365,7 +363,7 @@ Global___Output: _TypeAlias = Output  # noqa: Y015
 
 @_typing.final
 class Sources(_message.Message):
-    """What the answer rests on."""
+    """The sources of a tool's result."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -393,8 +391,8 @@ Global___Sources: _TypeAlias = Sources  # noqa: Y015
 
 @_typing.final
 class Trace(_message.Message):
-    """What was done, for debugging an assistant. Secrets and personal data are replaced by
-    `[redacted]`, and the text that tools put into the prompt by its length.
+    """The steps of a run, for debugging an assistant. `[redacted]` replaces secrets and personal
+    data, and their length replaces the texts of tools in the prompt.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -413,21 +411,20 @@ class Trace(_message.Message):
         name: _builtins.str
         """The binding, the function that the model called, or `model` for the generation."""
         output_chars: _builtins.int
-        """The length of what came out, in characters."""
+        """The length of the output, in characters."""
         error_reason: _builtins.str
         """The reason of the failure, as in `heddle.error.v1.ErrorReason` without its prefix.
-        Empty if the step succeeded. A model that another one had to replace is a step
-        `model` of its own before that one's.
+        Empty if the step succeeded. A model that another one replaced is a step `model` of its
+        own, before the step of the other one.
         """
         @_builtins.property
         def elapsed(self) -> _duration_pb2.Duration:
-            """How long it took."""
+            """The duration."""
 
         @_builtins.property
         def input(self) -> _struct_pb2.Struct:
-            """The tool's configuration, or what the model called the function with. Arguments that are
-            no JSON object, or that are nested more than 32 levels deep, are the text of one member
-            `malformed`.
+            """The tool's configuration, or the arguments of the call. Arguments that are not a JSON
+            object, or have more than 32 levels, are the text of one member `malformed`.
             """
 
         def __init__(
@@ -458,10 +455,10 @@ class Trace(_message.Message):
 
     @_builtins.property
     def tree(self) -> _tool_pb2.TreeData:
-        """The state in which a run of the routing agent ended: what its tools found, how they
-        failed, and what ran. Texts are cut at 200 characters, with an ellipsis at the end, and
+        """The state at the end of a run of the routing agent: results, errors and the tools that
+        ran. Texts are cut at 200 characters, with an ellipsis at the end, and
         objects beyond 50,000 characters are left out and counted in `environment.left_out`.
-        Absent if no agent routed.
+        Absent for other strategies.
         """
 
     def __init__(
@@ -509,7 +506,7 @@ class RunEvent(_message.Message):
     """
     @_builtins.property
     def status(self) -> Global___Status:
-        """Something is under way."""
+        """Progress."""
 
     @_builtins.property
     def tool_started(self) -> Global___ToolStarted:
@@ -521,7 +518,7 @@ class RunEvent(_message.Message):
 
     @_builtins.property
     def sources(self) -> Global___Sources:
-        """A tool told what its output rests on."""
+        """The sources of a tool's result."""
 
     @_builtins.property
     def tool_call(self) -> _chat_pb2.ToolCall:
@@ -529,7 +526,7 @@ class RunEvent(_message.Message):
 
     @_builtins.property
     def trace(self) -> Global___Trace:
-        """What was done."""
+        """The trace of the run."""
 
     @_builtins.property
     def done(self) -> _chat_pb2.Done:
@@ -543,7 +540,7 @@ class RunEvent(_message.Message):
 
     @_builtins.property
     def picture(self) -> _chat_pb2.Picture:
-        """A picture that the model made, between the text before it and the text after. The
+        """An image that the model generated, between the text before it and the text after. The
         text does not mention it.
         """
 
@@ -597,7 +594,7 @@ class RunCompletionRequest(_message.Message):
     INCLUDE_TRACE_FIELD_NUMBER: _builtins.int
     CHARGED_TO_FIELD_NUMBER: _builtins.int
     assistant_reference: _builtins.str
-    """A kept assistant, in any form that `GetAssistantRequest.reference` takes."""
+    """A stored assistant, in any form that `GetAssistantRequest.reference` takes."""
     include_trace: _builtins.bool
     """Adds a `trace` event before `done`. An assistant with `verbose` adds one anyway."""
     charged_to: _builtins.str

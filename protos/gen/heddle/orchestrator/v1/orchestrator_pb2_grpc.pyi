@@ -27,9 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class OrchestratorServiceStub:
-    """Answers as an assistant: runs its tools, fills its prompt, asks its model.
+    """Runs completions: the tools of an assistant, its prompt and its model.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of every call: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -37,9 +37,9 @@ class OrchestratorServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> OrchestratorServiceAsyncStub: ...
     ListStrategies: _grpc.UnaryUnaryMultiCallable[_orchestrator_pb2.ListStrategiesRequest, _orchestrator_pb2.ListStrategiesResponse]
-    """Lists the strategies for running tools, ordered by name."""
+    """Lists the strategies, ordered by name."""
     ListPromptProcessors: _grpc.UnaryUnaryMultiCallable[_orchestrator_pb2.ListPromptProcessorsRequest, _orchestrator_pb2.ListPromptProcessorsResponse]
-    """Lists the ways of making a prompt, ordered by name."""
+    """Lists the prompt processors, ordered by name."""
     RunCompletion: _grpc.UnaryStreamMultiCallable[_orchestrator_pb2.RunCompletionRequest, _orchestrator_pb2.RunCompletionResponse]
     """Answers a conversation. Each response carries the events that were ready at the same
     time. Over the whole stream the events follow
@@ -50,8 +50,7 @@ class OrchestratorServiceStub:
     `done` comes last and exactly once, unless the call fails: a stream that ends
     without it was cut. All `tool_started` of a strategy's step come first; `status`,
     `sources` and `tool_finished` come in the order of the assistant's bindings,
-    whatever finished first. Events of kinds that a client does not know are to be
-    ignored.
+    regardless of which tool finished first. Clients ignore events of unknown kinds.
 
     Where the model calls functions of the assistant, `tool_started`, `status`, `sources`
     and `tool_finished` of a round of calls come between the text before and after, in
@@ -59,23 +58,22 @@ class OrchestratorServiceStub:
     until it calls none, at most `Assistant.max_tool_rounds` times and then once without
     functions, so that there is an answer. It is asked so too after the third call with
     the same arguments, after ten failures in a row, and when the run has used up its
-    time for tools or its tokens; a `status` tells.
+    time for tools or its tokens; a `status` says so.
 
-    An assistant with the strategy `agent`, or one of its relatives that name who decides,
-    routes: tools of mode `MODE_AGENT` run because they were chosen. Each choice is a
-    `decision`, before the `tool_started` of what it runs; what a tool found or how it failed
-    is an `output` after its `tool_finished`. The last decision is to answer: the model's
-    text follows, then one `output` of type `response`. There are at most
-    `Assistant.max_tool_rounds` decisions to run tools; a tool that finds nothing new, time
-    and tokens end the search earlier, and the model answers with what there is.
+    With the strategy `agent`, or a strategy `agent_<router>`, a router chooses among the tools
+    of mode `MODE_AGENT`. Each choice is a `decision`, before the `tool_started` of its tools.
+    The result or the error of a tool is an `output` after its `tool_finished`. The last
+    decision is to answer: the model's text follows, then one `output` of type `response`.
+    There are at most `Assistant.max_tool_rounds` decisions to run tools. Tools without new
+    results, time and tokens can end the search earlier; the model answers with the results.
 
     A call of a client's function ends the run: `tool_call` events, then `done` with
-    `FINISH_REASON_TOOL_CALLS`. What the model called of the assistant's in the same
-    breath was not run; it will call again when it has the client's result.
+    `FINISH_REASON_TOOL_CALLS`. Calls of the assistant's functions in the same
+    message are not run; the model repeats them when it has the client's result.
 
     A tool that fails does not fail the call, unless its binding says so: it ends in a
-    `tool_finished` event with an error, and the model is told in the tool's slot. A
-    connector that fails does, with the connector's own status.
+    `tool_finished` event with an error, and the tool's slot tells the model. A failure of the
+    connector fails the call with the connector's status.
 
     Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
     if the assistant has spent what its quota allows.
@@ -84,7 +82,7 @@ class OrchestratorServiceStub:
     clients never retry it by themselves.
     """
     RunWholeCompletion: _grpc.UnaryUnaryMultiCallable[_orchestrator_pb2.RunWholeCompletionRequest, _orchestrator_pb2.RunWholeCompletionResponse]
-    """Answers a conversation for somebody who does not watch. The response carries the
+    """Answers a conversation without streaming. The response carries the
     events of `RunCompletion` in the same order, without `status` and `tool_started`.
     Cheaper than the stream: one message, and the provider may be asked for the whole
     answer. Fails, is cancelled and is not retried like `RunCompletion`; if tools ran
@@ -93,16 +91,16 @@ class OrchestratorServiceStub:
 
 @_typing.type_check_only
 class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
-    """Answers as an assistant: runs its tools, fills its prompt, asks its model.
+    """Runs completions: the tools of an assistant, its prompt and its model.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of every call: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListStrategies: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.ListStrategiesRequest, _orchestrator_pb2.ListStrategiesResponse]  # type: ignore[assignment]
-    """Lists the strategies for running tools, ordered by name."""
+    """Lists the strategies, ordered by name."""
     ListPromptProcessors: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.ListPromptProcessorsRequest, _orchestrator_pb2.ListPromptProcessorsResponse]  # type: ignore[assignment]
-    """Lists the ways of making a prompt, ordered by name."""
+    """Lists the prompt processors, ordered by name."""
     RunCompletion: _aio.UnaryStreamMultiCallable[_orchestrator_pb2.RunCompletionRequest, _orchestrator_pb2.RunCompletionResponse]  # type: ignore[assignment]
     """Answers a conversation. Each response carries the events that were ready at the same
     time. Over the whole stream the events follow
@@ -113,8 +111,7 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     `done` comes last and exactly once, unless the call fails: a stream that ends
     without it was cut. All `tool_started` of a strategy's step come first; `status`,
     `sources` and `tool_finished` come in the order of the assistant's bindings,
-    whatever finished first. Events of kinds that a client does not know are to be
-    ignored.
+    regardless of which tool finished first. Clients ignore events of unknown kinds.
 
     Where the model calls functions of the assistant, `tool_started`, `status`, `sources`
     and `tool_finished` of a round of calls come between the text before and after, in
@@ -122,23 +119,22 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     until it calls none, at most `Assistant.max_tool_rounds` times and then once without
     functions, so that there is an answer. It is asked so too after the third call with
     the same arguments, after ten failures in a row, and when the run has used up its
-    time for tools or its tokens; a `status` tells.
+    time for tools or its tokens; a `status` says so.
 
-    An assistant with the strategy `agent`, or one of its relatives that name who decides,
-    routes: tools of mode `MODE_AGENT` run because they were chosen. Each choice is a
-    `decision`, before the `tool_started` of what it runs; what a tool found or how it failed
-    is an `output` after its `tool_finished`. The last decision is to answer: the model's
-    text follows, then one `output` of type `response`. There are at most
-    `Assistant.max_tool_rounds` decisions to run tools; a tool that finds nothing new, time
-    and tokens end the search earlier, and the model answers with what there is.
+    With the strategy `agent`, or a strategy `agent_<router>`, a router chooses among the tools
+    of mode `MODE_AGENT`. Each choice is a `decision`, before the `tool_started` of its tools.
+    The result or the error of a tool is an `output` after its `tool_finished`. The last
+    decision is to answer: the model's text follows, then one `output` of type `response`.
+    There are at most `Assistant.max_tool_rounds` decisions to run tools. Tools without new
+    results, time and tokens can end the search earlier; the model answers with the results.
 
     A call of a client's function ends the run: `tool_call` events, then `done` with
-    `FINISH_REASON_TOOL_CALLS`. What the model called of the assistant's in the same
-    breath was not run; it will call again when it has the client's result.
+    `FINISH_REASON_TOOL_CALLS`. Calls of the assistant's functions in the same
+    message are not run; the model repeats them when it has the client's result.
 
     A tool that fails does not fail the call, unless its binding says so: it ends in a
-    `tool_finished` event with an error, and the model is told in the tool's slot. A
-    connector that fails does, with the connector's own status.
+    `tool_finished` event with an error, and the tool's slot tells the model. A failure of the
+    connector fails the call with the connector's status.
 
     Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
     if the assistant has spent what its quota allows.
@@ -147,7 +143,7 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     clients never retry it by themselves.
     """
     RunWholeCompletion: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.RunWholeCompletionRequest, _orchestrator_pb2.RunWholeCompletionResponse]  # type: ignore[assignment]
-    """Answers a conversation for somebody who does not watch. The response carries the
+    """Answers a conversation without streaming. The response carries the
     events of `RunCompletion` in the same order, without `status` and `tool_started`.
     Cheaper than the stream: one message, and the provider may be asked for the whole
     answer. Fails, is cancelled and is not retried like `RunCompletion`; if tools ran
@@ -155,9 +151,9 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     """
 
 class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Answers as an assistant: runs its tools, fills its prompt, asks its model.
+    """Runs completions: the tools of an assistant, its prompt and its model.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of every call: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod
@@ -166,7 +162,7 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _orchestrator_pb2.ListStrategiesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_orchestrator_pb2.ListStrategiesResponse, _abc.Awaitable[_orchestrator_pb2.ListStrategiesResponse]]:
-        """Lists the strategies for running tools, ordered by name."""
+        """Lists the strategies, ordered by name."""
 
     @_abc_1.abstractmethod
     def ListPromptProcessors(
@@ -174,7 +170,7 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _orchestrator_pb2.ListPromptProcessorsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_orchestrator_pb2.ListPromptProcessorsResponse, _abc.Awaitable[_orchestrator_pb2.ListPromptProcessorsResponse]]:
-        """Lists the ways of making a prompt, ordered by name."""
+        """Lists the prompt processors, ordered by name."""
 
     @_abc_1.abstractmethod
     def RunCompletion(
@@ -191,8 +187,7 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         `done` comes last and exactly once, unless the call fails: a stream that ends
         without it was cut. All `tool_started` of a strategy's step come first; `status`,
         `sources` and `tool_finished` come in the order of the assistant's bindings,
-        whatever finished first. Events of kinds that a client does not know are to be
-        ignored.
+        regardless of which tool finished first. Clients ignore events of unknown kinds.
 
         Where the model calls functions of the assistant, `tool_started`, `status`, `sources`
         and `tool_finished` of a round of calls come between the text before and after, in
@@ -200,23 +195,22 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         until it calls none, at most `Assistant.max_tool_rounds` times and then once without
         functions, so that there is an answer. It is asked so too after the third call with
         the same arguments, after ten failures in a row, and when the run has used up its
-        time for tools or its tokens; a `status` tells.
+        time for tools or its tokens; a `status` says so.
 
-        An assistant with the strategy `agent`, or one of its relatives that name who decides,
-        routes: tools of mode `MODE_AGENT` run because they were chosen. Each choice is a
-        `decision`, before the `tool_started` of what it runs; what a tool found or how it failed
-        is an `output` after its `tool_finished`. The last decision is to answer: the model's
-        text follows, then one `output` of type `response`. There are at most
-        `Assistant.max_tool_rounds` decisions to run tools; a tool that finds nothing new, time
-        and tokens end the search earlier, and the model answers with what there is.
+        With the strategy `agent`, or a strategy `agent_<router>`, a router chooses among the tools
+        of mode `MODE_AGENT`. Each choice is a `decision`, before the `tool_started` of its tools.
+        The result or the error of a tool is an `output` after its `tool_finished`. The last
+        decision is to answer: the model's text follows, then one `output` of type `response`.
+        There are at most `Assistant.max_tool_rounds` decisions to run tools. Tools without new
+        results, time and tokens can end the search earlier; the model answers with the results.
 
         A call of a client's function ends the run: `tool_call` events, then `done` with
-        `FINISH_REASON_TOOL_CALLS`. What the model called of the assistant's in the same
-        breath was not run; it will call again when it has the client's result.
+        `FINISH_REASON_TOOL_CALLS`. Calls of the assistant's functions in the same
+        message are not run; the model repeats them when it has the client's result.
 
         A tool that fails does not fail the call, unless its binding says so: it ends in a
-        `tool_finished` event with an error, and the model is told in the tool's slot. A
-        connector that fails does, with the connector's own status.
+        `tool_finished` event with an error, and the tool's slot tells the model. A failure of the
+        connector fails the call with the connector's status.
 
         Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
         if the assistant has spent what its quota allows.
@@ -231,7 +225,7 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _orchestrator_pb2.RunWholeCompletionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_orchestrator_pb2.RunWholeCompletionResponse, _abc.Awaitable[_orchestrator_pb2.RunWholeCompletionResponse]]:
-        """Answers a conversation for somebody who does not watch. The response carries the
+        """Answers a conversation without streaming. The response carries the
         events of `RunCompletion` in the same order, without `status` and `tool_started`.
         Cheaper than the stream: one message, and the provider may be asked for the whole
         answer. Fails, is cancelled and is not retried like `RunCompletion`; if tools ran

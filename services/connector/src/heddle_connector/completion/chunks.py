@@ -1,4 +1,4 @@
-"""The parts of OpenAI's chat completions that are read; everything else is skipped unparsed."""
+"""The members of OpenAI's chat completions that Heddle reads. All others are skipped unparsed."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ class FunctionPart(msgspec.Struct, gc=False):
 
     name: str | None = None
     arguments: msgspec.Raw = msgspec.Raw()
-    """A string by the book; some providers send the object itself."""
+    """A JSON string according to OpenAI; some providers send the object itself."""
 
 
 class CallPart(msgspec.Struct, gc=False):
@@ -43,19 +43,19 @@ class Choice(msgspec.Struct, gc=False):
 
 
 class PromptDetails(msgspec.Struct, gc=False):
-    """What the tokens of a prompt were."""
+    """Details of the prompt tokens."""
 
     cached_tokens: int | None = None
 
 
 class CompletionDetails(msgspec.Struct, gc=False):
-    """What the tokens of an answer were."""
+    """Details of the completion tokens."""
 
     reasoning_tokens: int | None = None
 
 
-class Consumed(msgspec.Struct, gc=False):
-    """What an answer consumed."""
+class TokenUsage(msgspec.Struct, gc=False):
+    """The tokens that a completion used."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -67,7 +67,7 @@ class Chunk(msgspec.Struct, gc=False):
     """A chunk of a streamed completion, or a whole one."""
 
     choices: list[Choice] | None = None
-    usage: Consumed | None = None
+    usage: TokenUsage | None = None
     error: Any = None
     model: str | None = None
     id: str | None = None

@@ -1,7 +1,7 @@
-"""What providers put into messages and calls beside what the contract models.
+"""Passthrough fields: members of messages and calls that the contract does not model.
 
-They may want to read it again with the calls: signatures of what the model thought, for example, or
-the thought itself.
+Providers may expect them in the next request together with the calls: signatures of the model's
+reasoning, for example, or the reasoning itself.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,15 +11,15 @@ import msgspec
 import structlog
 
 log = structlog.get_logger(__name__)
-LARGEST = 1024 * 1024
-"""Bytes that are kept of one message, and of one call."""
+MAX_FIELDS_BYTES = 1024 * 1024
+"""Size of the fields of one message, and of one call."""
 _NULL = b"null"
-_USUAL = {"type": b'"function"'}
-_MESSAGE = frozenset(
+_DEFAULTS = {"type": b'"function"'}
+_MESSAGE_FIELDS = frozenset(
     {"role", "content", "refusal", "tool_calls", "function_call", "annotations", "audio"}
 )
-_CALL = frozenset({"index", "id", "function"})
-_IN_PIECES = ("text", "summary")
+_CALL_FIELDS = frozenset({"index", "id", "function"})
+_STREAMED_TEXTS = ("text", "summary")
 Members = Mapping[str, msgspec.Raw]
 """Members of a JSON object, each as JSON text."""
 
@@ -36,7 +36,7 @@ class _Choices(msgspec.Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(_Choices).decode
-_calls = msgspec.json.Decoder(list[dict[str, msgspec.Raw]] | None).decode
+_decode_calls = msgspec.json.Decoder(list[dict[str, msgspec.Raw]] | None).decode
 
 
 def message_members(payload: bytes | str) -> list[Members]:
@@ -46,86 +46,88 @@ def message_members(payload: bytes | str) -> list[Members]:
 
 def call_members(message: Members) -> list[Members]:
     """Return the members of each call in a message."""
-    return list(_calls(message["tool_calls"]) or ()) if "tool_calls" in message else []
+    return list(_decode_calls(message["tool_calls"]) or ()) if "tool_calls" in message else []
 
 
-class Extras:
-    """Collects the unknown members of one message or call, piece by piece."""
+class PassthroughFields:
+    """Collects the unmodelled members of one message or call, chunk by chunk."""
 
-    __slots__ = ("_known", "_pieces", "_size", "_words")
+    __slots__ = ("_known", "_pieces", "_size", "_texts_are_streamed")
 
-    def __init__(self, known: Collection[str], *, words: bool) -> None:
+    def __init__(self, known: Collection[str], *, texts_are_streamed: bool) -> None:
         self._known = known
-        self._words = words
+        self._texts_are_streamed = texts_are_streamed
         self._pieces: dict[str, list[Any]] = {}
         self._size = 0
 
     @classmethod
-    def of_message(cls) -> "Extras":
-        """Return what collects those of a message, whose texts come in pieces."""
-        return cls(_MESSAGE, words=True)
+    def of_message(cls) -> "PassthroughFields":
+        """Return a collector for a message, whose texts arrive in pieces."""
+        return cls(_MESSAGE_FIELDS, texts_are_streamed=True)
 
     @classmethod
-    def of_call(cls) -> "Extras":
-        """Return what collects those of a call, whose texts come whole, some more than once."""
-        return cls(_CALL, words=False)
+    def of_call(cls) -> "PassthroughFields":
+        """Return a collector for a call, whose texts arrive whole and sometimes repeatedly."""
+        return cls(_CALL_FIELDS, texts_are_streamed=False)
 
     def take(self, members: Members) -> None:
-        """Add what is unknown of some members. Of more than the limit nothing is kept."""
+        """Add the unmodelled members. If they exceed the limit, all are dropped."""
         for name, value in members.items():
             text = bytes(value)
-            if name in self._known or text in (_NULL, _USUAL.get(name)):
+            if name in self._known or text in (_NULL, _DEFAULTS.get(name)):
                 continue
             self._size += len(name) + len(text)
-            if self._size <= LARGEST:
+            if self._size <= MAX_FIELDS_BYTES:
                 self._pieces.setdefault(name, []).append(msgspec.json.decode(text))
-        if self._size > LARGEST and self._pieces:
-            log.warning("what a provider adds to its answer is too large to be kept")
+        if self._size > MAX_FIELDS_BYTES and self._pieces:
+            log.warning("passthrough fields dropped: too large", max_bytes=MAX_FIELDS_BYTES)
             self._pieces.clear()
 
     def json(self) -> str:
-        """Return everything as the text of one JSON object, an empty string if there is nothing."""
+        """Return all fields as the text of one JSON object, an empty string if there are none."""
         if not self._pieces:
             return ""
-        whole = {name: self._joined(pieces) for name, pieces in self._pieces.items()}
-        return msgspec.json.encode(whole).decode()
+        fields = {name: self._join(pieces) for name, pieces in self._pieces.items()}
+        return msgspec.json.encode(fields).decode()
 
-    def _joined(self, pieces: Sequence[Any]) -> Any:  # noqa: ANN401 - any JSON value
+    def _join(self, pieces: Sequence[Any]) -> Any:  # noqa: ANN401 - any JSON value
         if len(pieces) == 1:
             return pieces[0]
-        if self._words and all(isinstance(piece, str) for piece in pieces):
+        if self._texts_are_streamed and all(isinstance(piece, str) for piece in pieces):
             return "".join(pieces)
         if all(isinstance(piece, list) for piece in pieces):
-            return _items([item for piece in pieces for item in piece])
+            return _join_items([item for piece in pieces for item in piece])
         if all(isinstance(piece, dict) for piece in pieces):
             return {name: value for piece in pieces for name, value in piece.items()}
         return pieces[-1]
 
 
-def _items(items: Sequence[Any]) -> list[Any]:
-    """Return the items of a list that came in pieces, those of one index and type as one."""
+def _join_items(items: Sequence[Any]) -> list[Any]:
+    """Return the items of a list that arrived in pieces; those of one index and type are joined."""
     groups: list[list[Any]] = []
     for item in items:
-        if groups and _goes_on(groups[-1][-1], item):
+        if groups and _continues(groups[-1][-1], item):
             groups[-1].append(item)
         else:
             groups.append([item])
-    return [group[0] if len(group) == 1 else _item(group) for group in groups]
+    return [group[0] if len(group) == 1 else _join_item(group) for group in groups]
 
 
-def _goes_on(item: object, following: object) -> bool:
-    if not (isinstance(item, dict) and isinstance(following, dict)):
+def _continues(item: object, next_item: object) -> bool:
+    if not (isinstance(item, dict) and isinstance(next_item, dict)):
         return False
-    if "index" not in item or not any(name in following for name in (*_IN_PIECES, "signature")):
+    if "index" not in item or not any(
+        name in next_item for name in (*_STREAMED_TEXTS, "signature")
+    ):
         return False
-    return all(item.get(name) == following.get(name) for name in ("index", "type"))
+    return all(item.get(name) == next_item.get(name) for name in ("index", "type"))
 
 
-def _item(pieces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    whole: dict[str, Any] = {}
+def _join_item(pieces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    item: dict[str, Any] = {}
     for piece in pieces:
-        whole |= {name: value for name, value in piece.items() if value is not None}
-    for name in _IN_PIECES:
+        item |= {name: value for name, value in piece.items() if value is not None}
+    for name in _STREAMED_TEXTS:
         if texts := [piece[name] for piece in pieces if isinstance(piece.get(name), str)]:
-            whole[name] = "".join(texts)
-    return whole
+            item[name] = "".join(texts)
+    return item

@@ -1,4 +1,4 @@
-"""Reading answers in the dialect of OpenAI's chat completions, streamed or whole."""
+"""Reads responses in OpenAI's chat completions format, streamed or whole."""
 
 import secrets
 from collections.abc import Iterable, Sequence
@@ -10,14 +10,14 @@ from heddle_connector.completion.chunks import (
     CallPart,
     Choice,
     Chunk,
-    Consumed,
     FunctionPart,
     Message,
+    TokenUsage,
     decode,
 )
 from heddle_connector.completion.passthrough_fields import (
-    Extras,
     Members,
+    PassthroughFields,
     call_members,
     message_members,
 )
@@ -30,13 +30,13 @@ from heddle_connector.generation.events import (
     ToolCall,
     Usage,
 )
-from heddle_connector.http.provider_errors import BAD_JSON, stated_error
+from heddle_connector.http.provider_errors import BAD_JSON, error_in_body
 
-_END = b"[DONE]"
+_END_MARK = b"[DONE]"
 _ABSENT = (b"", b"null")
-_LONGEST_ARGUMENTS = 8 * 1024 * 1024
-_MOST_CALLS = 256
-"""Whose piece it is, is looked for among all of them."""
+MAX_ARGUMENTS_BYTES = 8 * 1024 * 1024
+MAX_CALLS = 256
+"""Each piece of a call is matched against all calls, which costs time."""
 _REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "eos": "stop",
@@ -53,16 +53,16 @@ class CompletionReader:
     """Turns the chunks of one streamed completion into events.
 
     Args:
-        secret: The request's authorization, which no error may repeat.
-        calls: Whether functions were offered: then what the provider wants to read again with its
-            calls is kept.
+        secret: The request's authorization, which no error may contain.
+        calls: Whether the request declared tools. Then the reader collects passthrough fields,
+            which the provider expects in the next request.
     """
 
     def __init__(self, secret: str = "", *, calls: bool = False) -> None:
         self._secret = secret
-        self._extras = Extras.of_message() if calls else None
-        self.over = False
-        """Nothing of use follows: the provider said so, or failed."""
+        self._passthrough = PassthroughFields.of_message() if calls else None
+        self.finished = False
+        """The answer has ended, or the provider failed. The rest can be ignored."""
         self._failure: HeddleError | None = None
         self._reason = ""
         self._usage: Usage | None = None
@@ -72,14 +72,14 @@ class CompletionReader:
         self._size = 0
 
     def read(self, payloads: Iterable[bytes | str]) -> Sequence[Event]:
-        """Return the events of some chunks, up to the one that fails.
+        """Return the events of some chunks, up to a chunk that fails.
 
-        What fails is raised by `check`: the text that came with it in one piece is worth having.
+        `check` raises the failure. So the caller receives the text before it.
         """
         batch = Batch()
         try:
             for payload in payloads:
-                if payload == _END:
+                if payload == _END_MARK:
                     self._finish(batch)
                     break
                 chunk = decode(payload)
@@ -93,14 +93,14 @@ class CompletionReader:
         return batch.events()
 
     def end(self, payloads: Iterable[bytes | str] = ()) -> Sequence[Event]:
-        """Return the last events of a stream that ended with `payloads`."""
-        return self.read([*payloads, _END])
+        """Return the last events of a stream whose last chunks are `payloads`."""
+        return self.read([*payloads, _END_MARK])
 
     def check(self) -> None:
-        """Raise what went wrong, if something did.
+        """Raise the failure, if there is one.
 
         Raises:
-            ProviderGarbledError: The answer is not in the dialect, or not complete.
+            ProviderGarbledError: The answer has another format, or is not complete.
             HeddleError: The provider sent an error object.
         """
         if self._failure is not None:
@@ -108,38 +108,38 @@ class CompletionReader:
 
     def _fail(self, error: HeddleError) -> None:
         self._failure = error
-        self.over = True
+        self.finished = True
 
     def _members(self, chunk: Chunk, payload: bytes | str) -> Sequence[Members]:
-        """Return the members of each choice's message, nothing if they are not wanted."""
-        if self._extras is None or not chunk.choices:
+        """Return the members of each choice's message, if passthrough fields are collected."""
+        if self._passthrough is None or not chunk.choices:
             return ()
         return message_members(payload)
 
     def _chunk(self, chunk: Chunk, members: Sequence[Members], batch: Batch) -> None:
         if chunk.error:
-            raise stated_error(chunk.error, self._secret)
+            raise error_in_body(chunk.error, self._secret)
         if not self._model:
-            self._introduce(chunk)
+            self._read_metadata(chunk)
         if chunk.usage is not None:
             self._usage = _usage(chunk.usage)
         for number, choice in enumerate(chunk.choices or ()):
-            if not choice.index:  # the contract has one answer; further ones are not read
+            if not choice.index:  # the contract has one answer; other choices are ignored
                 self._choice(choice, members[number] if members else {}, batch)
 
-    def _introduce(self, chunk: Chunk) -> None:
+    def _read_metadata(self, chunk: Chunk) -> None:
         self._model = chunk.model or ""
         for name in ("id", "system_fingerprint", "service_tier"):
             if value := getattr(chunk, name):
                 self._metadata[name] = value
 
     def _choice(self, choice: Choice, members: Members, batch: Batch) -> None:
-        if self._extras is not None:
-            self._extras.take(members)
+        if self._passthrough is not None:
+            self._passthrough.take(members)
         message = choice.delta or choice.message
         if message is not None:
-            if thought := message.reasoning_content or message.reasoning:
-                batch.reasoning(thought)
+            if reasoning := message.reasoning_content or message.reasoning:
+                batch.reasoning(reasoning)
             if message.content:
                 batch.text(message.content)
             if message.refusal:
@@ -154,31 +154,31 @@ class CompletionReader:
 
     def _tool_calls(self, message: Message, members: Members, *, complete: bool) -> None:
         parts = message.tool_calls or []
-        extras = call_members(members)
-        if message.function_call:  # the form before tools: one call without an id
+        fields = call_members(members)
+        if message.function_call:  # the format before `tools`: one call without an id
             parts = [*parts, CallPart(index=0, function=message.function_call)]
         for number, part in enumerate(parts):
-            call = (None if complete else self._begun(part)) or self._begin(part)
+            call = (None if complete else self._find_call(part)) or self._start_call(part)
             call.add(part.id, part.function)
-            if number < len(extras):
-                call.extras.take(extras[number])
+            if number < len(fields):
+                call.passthrough.take(fields[number])
             self._size += len(bytes(part.function.arguments)) if part.function else 0
-        if self._size > _LONGEST_ARGUMENTS:
+        if self._size > MAX_ARGUMENTS_BYTES:
             raise ProviderGarbledError("The provider sends a tool call without an end.")
 
-    def _begin(self, part: CallPart) -> "_Call":
-        if len(self._calls) == _MOST_CALLS:
-            raise ProviderGarbledError(f"The provider sends more than {_MOST_CALLS} tool calls.")
+    def _start_call(self, part: CallPart) -> "_Call":
+        if len(self._calls) == MAX_CALLS:
+            raise ProviderGarbledError(f"The provider sends more than {MAX_CALLS} tool calls.")
         call = _Call(part.index)
         self._calls.append(call)
         return call
 
-    def _begun(self, part: CallPart) -> "_Call | None":
-        """Return the call that `part` goes on with, by index and, where that is vague, by id."""
+    def _find_call(self, part: CallPart) -> "_Call | None":
+        """Return the call that `part` continues, by index and, if that is ambiguous, by id."""
         for call in reversed(self._calls):
             if part.index is not None and call.index != part.index:
                 continue
-            if part.id and call.id and call.id != part.id:  # some give every call the index 0
+            if part.id and call.id and call.id != part.id:  # some give every call index 0
                 continue
             if part.index is None and part.id and not call.id:
                 continue
@@ -188,29 +188,29 @@ class CompletionReader:
     def _finish(self, batch: Batch) -> None:
         if not self._reason:
             raise ProviderGarbledError("The provider's answer ended before it was complete.")
-        self.over = True
+        self.finished = True
         for call in self._calls:
             batch.add(call.event())
         reason = _REASONS.get(self._reason, "unknown")
         if reason == "unknown":
             self._metadata["finish_reason"] = self._reason
-        if self._calls and reason == "stop":  # a forced function ends in "stop"
+        if self._calls and reason == "stop":  # OpenAI ends forced function calls with "stop"
             reason = "tool_calls"
-        extras = self._extras.json() if self._extras is not None else ""
-        batch.add(Done(reason, self._usage, self._model, self._metadata, extras))
+        fields = self._passthrough.json() if self._passthrough is not None else ""
+        batch.add(Done(reason, self._usage, self._model, self._metadata, fields))
 
 
 def read_completion(body: bytes, secret: str = "", *, calls: bool = False) -> Sequence[Event]:
     """Return the events of a whole completion.
 
     Args:
-        body: The reply.
-        secret: The request's authorization, which no error may repeat.
-        calls: Whether functions were offered, as of `CompletionReader`.
+        body: The response body.
+        secret: The request's authorization, which no error may contain.
+        calls: Whether the request declared tools, as for `CompletionReader`.
 
     Raises:
-        ProviderGarbledError: It is not a completion.
-        HeddleError: It is an error object in place of one.
+        ProviderGarbledError: The body is not a completion.
+        HeddleError: The body is an error object.
     """
     reader = CompletionReader(secret, calls=calls)
     events = reader.end([body])
@@ -219,19 +219,19 @@ def read_completion(body: bytes, secret: str = "", *, calls: bool = False) -> Se
 
 
 class _Call:
-    """A tool call of which pieces come in."""
+    """A tool call that arrives in pieces."""
 
-    __slots__ = ("_arguments", "_name", "extras", "id", "index")
+    __slots__ = ("_arguments", "_name", "id", "index", "passthrough")
 
     def __init__(self, index: int | None) -> None:
         self.index = index
         self.id = ""
         self._name = ""
         self._arguments: list[str] = []
-        self.extras = Extras.of_call()
+        self.passthrough = PassthroughFields.of_call()
 
-    def add(self, given_id: str | None, part: FunctionPart | None) -> None:
-        self.id = self.id or given_id or ""
+    def add(self, call_id: str | None, part: FunctionPart | None) -> None:
+        self.id = self.id or call_id or ""
         if part is not None:
             self._name = self._name or part.name or ""
             if (arguments := bytes(part.arguments)) not in _ABSENT:
@@ -240,22 +240,22 @@ class _Call:
     def event(self) -> ToolCall:
         if not self._name:
             raise ProviderGarbledError("The provider sent a tool call without a name.")
-        made = self.id or f"call_{secrets.token_hex(12)}"
-        return ToolCall(made, self._name, "".join(self._arguments), self.extras.json())
+        call_id = self.id or f"call_{secrets.token_hex(12)}"
+        return ToolCall(call_id, self._name, "".join(self._arguments), self.passthrough.json())
 
 
 def _text(arguments: bytes) -> str:
-    """Return arguments as text, whether they came as a string or as the object itself."""
+    """Return arguments as text, for providers that send a string and those that send an object."""
     if arguments.startswith(b'"'):
         return msgspec.json.decode(arguments, type=str)
     return arguments.decode()
 
 
-def _usage(given: Consumed) -> Usage:
-    prompt, completion = given.prompt_tokens_details, given.completion_tokens_details
+def _usage(tokens: TokenUsage) -> Usage:
+    prompt, completion = tokens.prompt_tokens_details, tokens.completion_tokens_details
     return Usage(
-        given.prompt_tokens or 0,
-        given.completion_tokens or 0,
+        tokens.prompt_tokens or 0,
+        tokens.completion_tokens or 0,
         (prompt.cached_tokens or 0) if prompt else 0,
         (completion.reasoning_tokens or 0) if completion else 0,
     )

@@ -1,4 +1,4 @@
-"""The body of a request in the dialect of OpenAI's chat completions."""
+"""Builds request bodies in OpenAI's chat completions format."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,49 +7,49 @@ import msgspec
 
 from heddle_connector.generation.call import Call
 
-# Where the contract has a field, the field alone counts.
-_MODELLED = frozenset(
+# The contract has fields for these, which take precedence over the client's extra members.
+_CONTRACT_FIELDS = frozenset(
     {"model", "messages", "stream", "temperature", "top_p", "max_tokens", "stop", "seed", "tools"}
 )
-# Members by which a request could send the operator's key elsewhere (CVE-2024-6587). We never read
-# them, and no proxy behind us shall.
+# A request could use these to send the operator's key to another server (CVE-2024-6587). Heddle
+# does not read them, and does not forward them to proxies that do.
 _FORBIDDEN = frozenset({"api_base", "api_key", "base_url"})
-_NOT_HANDED_ON = _MODELLED | _FORBIDDEN
-# Members of `metadata` that Heddle's own tools are asked with. OpenAI takes metadata only of what
-# it stores, so a request that has no others goes without.
-_FOR_TOOLS = frozenset({"current_file", "current_lines"})
-_CHOICES = ("temperature", "top_p", "max_tokens", "seed")
+_NOT_PASSED_THROUGH = _CONTRACT_FIELDS | _FORBIDDEN
+# Members of `metadata` that are parameters of Heddle's own tools. OpenAI accepts metadata only with
+# `store`, so `metadata` is left out if nothing else is in it.
+_TOOL_METADATA = frozenset({"current_file", "current_lines"})
+_OPTIONS = ("temperature", "top_p", "max_tokens", "seed")
 
 
 def completion_body(call: Call, *, stream: bool) -> dict[str, Any]:
-    """Return the request for `call`; everything that the client sent is in it."""
+    """Return the request body for `call`, including the client's passthrough fields."""
     options = call.options
     body: dict[str, Any] = {"model": call.model, "messages": call.messages}
-    for name in _CHOICES:
-        if (chosen := getattr(options, name)) is not None:
-            body[name] = chosen
+    for name in _OPTIONS:
+        if (value := getattr(options, name)) is not None:
+            body[name] = value
     if options.stop:
         body["stop"] = options.stop
     if extra := options.extra:
-        _hand_on(extra, body)
+        _pass_through(extra, body)
     if functions := call.functions:
         body["tools"] = functions
-    about_stream = body.pop("stream_options", None)  # refused where nothing is streamed
+    stream_options = body.pop("stream_options", None)  # providers reject it without `stream`
     if stream:
         body["stream"] = True
-        body["stream_options"] = {**_members(about_stream), "include_usage": True}
+        body["stream_options"] = {**_members(stream_options), "include_usage": True}
     return body
 
 
-def _hand_on(extra: Mapping[str, msgspec.Raw], body: dict[str, Any]) -> None:
-    """Add what the client sent and the contract does not model."""
-    body |= {name: given for name, given in extra.items() if name not in _NOT_HANDED_ON}
-    if (metadata := _members(body.get("metadata"))).keys() & _FOR_TOOLS:
-        left = {name: given for name, given in metadata.items() if name not in _FOR_TOOLS}
+def _pass_through(extra: Mapping[str, msgspec.Raw], body: dict[str, Any]) -> None:
+    """Add the client's members that the contract does not model."""
+    body |= {name: value for name, value in extra.items() if name not in _NOT_PASSED_THROUGH}
+    if (metadata := _members(body.get("metadata"))).keys() & _TOOL_METADATA:
+        others = {name: value for name, value in metadata.items() if name not in _TOOL_METADATA}
         body.pop("metadata")
-        if left:
-            body["metadata"] = left
-    if "max_completion_tokens" in body:  # the newer name of the same limit; providers refuse both
+        if others:
+            body["metadata"] = others
+    if "max_completion_tokens" in body:  # the newer name; providers reject both
         body.pop("max_tokens", None)
 
 
@@ -58,5 +58,5 @@ def _members(value: msgspec.Raw | None) -> dict[str, msgspec.Raw]:
         return {}
     try:
         return msgspec.json.decode(value, type=dict[str, msgspec.Raw])
-    except msgspec.ValidationError:  # null, or nothing of use
+    except msgspec.ValidationError:  # null, or not an object
         return {}

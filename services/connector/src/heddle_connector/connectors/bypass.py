@@ -1,4 +1,4 @@
-"""Answers without a model: shows what a model would have been asked."""
+"""Answers without a model: shows the prompt that a model would receive."""
 
 import math
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -21,20 +21,20 @@ from heddle_connector.sdk import (
     connector,
 )
 
-_MOST_PIECES = 32
-_SHORTEST_PIECE = 16
+MAX_PIECES = 32
+_MIN_PIECE_LENGTH = 16
 
 
 @connector("bypass", example=Example(model="simple-bypass", answer="Say hello."))
 class Bypass(Connector[NoSettings]):
-    """Shows the finished prompt instead of asking a model; costs no tokens."""
+    """Shows the finished prompt instead of calling a model; costs no tokens."""
 
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the three views of a prompt."""
         return [Model(name) for name in _VIEWS]
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
-        """Yield the text in pieces, so that the whole way of a stream can be watched."""
+        """Yield the text in pieces, so that streaming can be observed."""
         view = _VIEWS.get(call.model)
         if view is None:
             raise NotFoundError(
@@ -48,7 +48,7 @@ class Bypass(Connector[NoSettings]):
 
 
 def _request(call: Call) -> str:
-    """Return the request that a provider would get, as indented JSON."""
+    """Return the request that a provider would receive, as indented JSON."""
     body = msgspec.json.encode(completion_body(call, stream=not call.whole))
     return msgspec.json.format(body, indent=2).decode()
 
@@ -82,5 +82,5 @@ def _shown(part: Any) -> str:  # noqa: ANN401 - a part, or JSON text of a kind u
 
 def _pieces(text: str) -> list[str]:
     """Cut `text` into at most 32 pieces. Between characters, so that nothing is lost."""
-    size = max(_SHORTEST_PIECE, math.ceil(len(text) / _MOST_PIECES))
+    size = max(_MIN_PIECE_LENGTH, math.ceil(len(text) / MAX_PIECES))
     return [text[start : start + size] for start in range(0, len(text), size)]

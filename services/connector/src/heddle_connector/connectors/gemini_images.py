@@ -1,4 +1,4 @@
-"""Pictures by Google's Gemini, over its own REST API."""
+"""Images by Google's Gemini, over its REST API. LAMB knows the connector as `banana_img`."""
 
 import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -19,7 +19,7 @@ from heddle_connector.sdk import (
     Event,
     Example,
     FinishReason,
-    Http,
+    HttpClient,
     InvalidRequestError,
     Model,
     ModelNames,
@@ -30,7 +30,7 @@ from heddle_connector.sdk import (
     Usage,
     Violation,
     connector,
-    stated_error,
+    error_in_body,
 )
 
 _REASONS: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
@@ -42,10 +42,10 @@ _WITHHELD = frozenset(
 )
 _RATIOS = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9")
 _BAD_REQUEST = "400"
-_APART = "\n\n"
+_SEPARATOR = "\n\n"
 
 
-class BananaImgSettings(BaseSettings):
+class GeminiImagesSettings(BaseSettings):
     """Settings of the `banana_img` connector."""
 
     model_config = SettingsConfigDict(
@@ -54,12 +54,14 @@ class BananaImgSettings(BaseSettings):
 
     base_url: BaseUrl = Field(
         default="https://generativelanguage.googleapis.com/v1beta",
-        description="Where Gemini is; `/models` is added.",
+        description="The URL of Gemini; `/models` is appended.",
     )
-    api_key: SecretStr | None = Field(default=None, description="The key of Google's AI Studio.")
+    api_key: SecretStr | None = Field(
+        default=None, description="The API key from Google AI Studio."
+    )
     models: ModelNames = Field(
         default=(),
-        description="The models to offer, separated by commas. If empty, Gemini is asked.",
+        description="The models, separated by commas. If empty, Gemini lists them.",
     )
 
 
@@ -123,22 +125,22 @@ _EXAMPLE = Example(
 )
 
 
-@connector("banana_img", settings=BananaImgSettings, example=_EXAMPLE)
-class BananaImg(Connector[BananaImgSettings]):
-    """Makes pictures with Google's Gemini."""
+@connector("banana_img", settings=GeminiImagesSettings, example=_EXAMPLE)
+class GeminiImages(Connector[GeminiImagesSettings]):
+    """Generates images with Google's Gemini."""
 
-    def __init__(self, settings: BananaImgSettings, http: Http) -> None:
+    def __init__(self, settings: GeminiImagesSettings, http: HttpClient) -> None:
         super().__init__(settings, http)
         self._secret = settings.api_key.get_secret_value().strip() if settings.api_key else ""
         self._headers = {"content-type": "application/json", "x-goog-api-key": self._secret}
 
     async def models(self, seconds: float) -> Sequence[Model]:
-        """Return the models of the settings, or else those that Gemini lists."""
+        """Return the models in the settings, or those that Gemini lists."""
         if self.settings.models:
             return [Model(name, input_kinds=["image"]) for name in self.settings.models]
         self._require_key()
         url = f"{self.settings.base_url}/models?pageSize=1000"
-        body = await self.http.whole(Request(url, self._headers, seconds))
+        body = await self.http.fetch(Request(url, self._headers, seconds))
         try:
             listed = msgspec.json.decode(body, type=_ModelList).models
         except BAD_JSON:
@@ -149,32 +151,32 @@ class BananaImg(Connector[BananaImgSettings]):
             if "image" in model.name and "generateContent" in model.supported_generation_methods
         ]
 
-    async def whole(self, call: Call) -> Sequence[Event]:
-        """Ask for an answer, and keep its pictures."""
+    async def complete(self, call: Call) -> Sequence[Event]:
+        """Request an answer, and store its images."""
         self._require_key()
-        # Quoted, so that no name of a model leads to another place of the API.
+        # Quoted, so that no model name leads to another part of the API.
         model = quote(call.model.removeprefix("models/"), safe="")
         url = f"{self.settings.base_url}/models/{model}:generateContent"
         body = msgspec.json.encode(_body(call))
         try:
-            reply = await self.http.whole(Request(url, self._headers, call.seconds, body))
+            response = await self.http.fetch(Request(url, self._headers, call.seconds, body))
         except ProviderRefusedError as error:
             if "api key" in error.message.casefold() and _status(error) == _BAD_REQUEST:
-                error.metadata["http_status"] = "401"  # what everybody else says for a wrong key
+                error.metadata["http_status"] = "401"  # as other providers do
             raise
-        return await _events(call, self._read(reply))
+        return await _events(call, self._read(response))
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
-        """Ask for an answer likewise: a picture comes in one piece."""
-        yield await self.whole(call)
+        """Request a whole answer: Gemini does not stream images."""
+        yield await self.complete(call)
 
-    def _read(self, reply: bytes) -> _Answer:
+    def _read(self, body: bytes) -> _Answer:
         try:
-            answer = msgspec.json.decode(reply, type=_Answer)
+            answer = msgspec.json.decode(body, type=_Answer)
         except BAD_JSON:
             raise ProviderGarbledError("Gemini sent something that is not an answer.") from None
         if answer.error:
-            raise stated_error(answer.error, self._secret)
+            raise error_in_body(answer.error, self._secret)
         return answer
 
     def _require_key(self) -> None:
@@ -188,30 +190,31 @@ class BananaImg(Connector[BananaImgSettings]):
 async def _events(call: Call, answer: _Answer) -> Sequence[Event]:
     candidate = answer.candidates[0] if answer.candidates else _Candidate()
     parts = (candidate.content and candidate.content.parts) or []
-    pictures = [part for part in parts if part.inline_data and not part.thought]
-    # Models that think may call the one picture that they send a thought.
-    pictures = pictures or [part for part in parts if part.inline_data][-1:]
-    if not pictures and not any(part.text for part in parts if not part.thought):
+    images = [part for part in parts if part.inline_data and not part.thought]
+    # Reasoning models may mark their only image as a thought.
+    images = images or [part for part in parts if part.inline_data][-1:]
+    if not images and not any(part.text for part in parts if not part.thought):
         _refuse(answer, candidate)
-    batch, before = Batch(), ""
+    batch, previous = Batch(), ""
     for part in parts:
-        if part in pictures and part.inline_data is not None:
-            if before:
-                batch.text(_APART)
-            batch.add(await call.keep(part.inline_data.data))
-            before = "picture"
+        if part in images and part.inline_data is not None:
+            if previous:
+                batch.text(_SEPARATOR)
+            batch.add(await call.store_image(part.inline_data.data))
+            previous = "image"
         elif part.text and part.thought:
             batch.reasoning(part.text)
         elif part.text:
-            batch.text(_APART + part.text if before == "picture" else part.text)
-            before = "text"
+            batch.text(_SEPARATOR + part.text if previous == "image" else part.text)
+            previous = "text"
     batch.add(_done(call, answer, candidate))
     return batch.events()
 
 
 def _done(call: Call, answer: _Answer, candidate: _Candidate) -> Done:
-    told = candidate.finish_reason or ""
-    reason = "content_filter" if told in _WITHHELD else _REASONS.get(told, "unknown")
+    finish_reason = candidate.finish_reason or ""
+    withheld = finish_reason in _WITHHELD
+    reason = "content_filter" if withheld else _REASONS.get(finish_reason, "unknown")
     counts = answer.usage_metadata
     usage = None if counts is None else _usage(counts)
     return Done(reason, usage, answer.model_version or call.model)
@@ -227,13 +230,14 @@ def _usage(counts: _Counts) -> Usage:
 
 
 def _refuse(answer: _Answer, candidate: _Candidate) -> NoReturn:
-    """Raise what an answer means that holds nothing."""
+    """Raise the error for an answer without text and images."""
     blocked = answer.prompt_feedback.block_reason if answer.prompt_feedback else None
     if blocked or candidate.finish_reason in _WITHHELD:
         about = "the request" if blocked else "the picture"
-        told = f": {candidate.finish_message}" if candidate.finish_message else "."
+        detail = f": {candidate.finish_message}" if candidate.finish_message else "."
+        cause = blocked or candidate.finish_reason
         raise ProviderRefusedError(
-            f"Gemini withholds the answer for {about} ({blocked or candidate.finish_reason}){told}",
+            f"Gemini withholds the answer for {about} ({cause}){detail}",
             http_status=_BAD_REQUEST,
             provider_code="content_policy_violation",
         )
@@ -253,15 +257,15 @@ def _body(call: Call) -> dict[str, Any]:
         "seed": options.seed,
         "imageConfig": _image_config(options.extra.get("size")),
     }
-    given = {name: value for name, value in config.items() if value is not None}
+    configured = {name: value for name, value in config.items() if value is not None}
     return {
         "contents": _contents(call.messages),
-        "generationConfig": {"responseModalities": ["TEXT", "IMAGE"], **given},
+        "generationConfig": {"responseModalities": ["TEXT", "IMAGE"], **configured},
     }
 
 
 def _contents(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the turns. Gemini's picture models refuse instructions of the system as such."""
+    """Return the turns. Gemini's image models reject system instructions."""
     instructions: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     for message in messages:
@@ -298,17 +302,17 @@ def _part(part: Any) -> dict[str, Any]:  # noqa: ANN401 - a part, or JSON text o
 
 
 def _image_config(size: msgspec.Raw | None) -> dict[str, str] | None:
-    """Return Gemini's form of OpenAI's `size`, which is the nearest of its ratios."""
-    given = msgspec.json.decode(size) if size is not None else "auto"
-    if given in ("auto", ""):
+    """Return the aspect ratio of Gemini that is nearest to OpenAI's `size`."""
+    value = msgspec.json.decode(size) if size is not None else "auto"
+    if value in ("auto", ""):
         return None
-    width, _, height = given.partition("x") if isinstance(given, str) else ("", "", "")
+    width, _, height = value.partition("x") if isinstance(value, str) else ("", "", "")
     if not (_is_length(width) and _is_length(height)):
         raise InvalidRequestError(
             "The size is none.", [Violation("size", "must be auto or, for example, 1024x1536")]
         )
-    wanted = math.log(int(width) / int(height))
-    return {"aspectRatio": min(_RATIOS, key=lambda ratio: abs(_log_of(ratio) - wanted))}
+    requested = math.log(int(width) / int(height))
+    return {"aspectRatio": min(_RATIOS, key=lambda ratio: abs(_log_of(ratio) - requested))}
 
 
 def _is_length(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The embedded model: llama.cpp in this process, nothing to set up and nothing to pay."""
+"""The embedded model: llama.cpp in this process, without setup or cost."""
 
 import asyncio
 import contextlib
@@ -16,14 +16,13 @@ import msgspec
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from heddle_connector.openmp import provide_openmp
 from heddle_connector.sdk import (
     Call,
     CompletionReader,
     Connector,
     Event,
     Example,
-    Http,
+    HttpClient,
     InvalidRequestError,
     Model,
     NotFoundError,
@@ -31,6 +30,7 @@ from heddle_connector.sdk import (
     completion_body,
     connector,
     from_thread,
+    provide_openmp,
     redact,
 )
 
@@ -43,9 +43,9 @@ _MISSING = (
     "The embedded model is not installed: install heddle-connector[local], or set "
     "HEDDLE_CONNECTOR_LOCAL_MODEL_PATH to a GGUF file."
 )
-_LONGEST_MESSAGE = 500
-# Tokens of a prompt between two looks at whether to stop. Measured: as fast as the default of 2048.
-_STEP = 64
+MAX_MESSAGE_LENGTH = 500
+# The engine checks for cancellation after so many prompt tokens. As fast as the default of 2048.
+_BATCH_TOKENS = 64
 
 
 class LocalSettings(BaseSettings):
@@ -57,22 +57,22 @@ class LocalSettings(BaseSettings):
 
     model_path: Path | None = Field(
         default=None,
-        description="A GGUF file to use in place of the small model that comes with Heddle.",
+        description="A GGUF file that replaces the small model in Heddle's package.",
     )
     threads: int = Field(
         default=1,
         ge=1,
-        description="Threads that compute. More than idle cores make it slower, not faster.",
+        description="Compute threads. More threads than idle cores make it slower.",
     )
-    slots: int = Field(default=2, ge=1, description="Answers at once; further ones wait.")
+    slots: int = Field(default=2, ge=1, description="Concurrent answers; further ones wait.")
     context: int = Field(
         default=4096, ge=256, description="Tokens of prompt and answer together, for each slot."
     )
     max_tokens: int = Field(
-        default=1024, ge=1, description="Longest answer where the request sets no limit, in tokens."
+        default=1024, ge=1, description="Tokens of an answer if the request sets no limit."
     )
     cache_mib: int = Field(
-        default=64, ge=0, description="Memory to keep the work on earlier prompts in, in MiB."
+        default=64, ge=0, description="Memory for the cache of earlier prompts in MiB."
     )
 
 
@@ -83,65 +83,66 @@ _EXAMPLE = Example(model=_NAME, answer="")
 class Local(Connector[LocalSettings]):
     """The embedded model, in this process and without a network.
 
-    It is there so that everything can be tried at once. It is small: its answers are often wrong.
+    It is for trying Heddle without a provider. The model is small, and its answers are often wrong.
     """
 
-    def __init__(self, settings: LocalSettings, http: Http) -> None:
+    def __init__(self, settings: LocalSettings, http: HttpClient) -> None:
         super().__init__(settings, http)
         path = settings.model_path
         self._name = path.stem if path else _NAME
         self._loading: asyncio.Task[Any] | None = None
-        # One thread for each slot: the engine works without Python's lock, the threads but wait.
+        # One thread per slot: the engine releases Python's lock, so the threads only wait.
         self._threads = ThreadPoolExecutor(settings.slots, "heddle-local")
 
     async def models(self, seconds: float) -> Sequence[Model]:
-        """Return the one model, if its file and the engine are installed."""
+        """Return the model, if its file and the engine are installed."""
         _installed(self.settings)
         return [Model(self._name)]
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
-        """Let the model answer. Waits while all slots are busy."""
+        """Generate an answer. Waits while all slots are busy."""
         if call.model != self._name:
             raise NotFoundError(
                 f"The local connector has no model {call.model!r}, only {self._name!r}.",
                 model=call.model,
             )
-        # Always streamed, with progress: only when it has something to tell does the engine learn
-        # that it should stop, and reading a long prompt takes it half a minute.
-        asked = _plain(completion_body(call, stream=True)) | {"return_progress": True}
-        body = msgspec.json.encode(asked)
+        # Always streamed, with progress: the engine learns of a cancellation when it reports
+        # something, and it reads a long prompt for half a minute.
+        body = msgspec.json.encode(
+            _text_only(completion_body(call, stream=True)) | {"return_progress": True}
+        )
         server = await self._server()
         reader = CompletionReader(calls=bool(call.functions))
-        kept: list[Event] = []
+        collected: list[Event] = []
         async with aclosing(from_thread(self._threads, _task(server, body))) as chunks:
             async for chunk in chunks:
                 events = reader.read(chunk)
                 if call.whole:
-                    kept += events
+                    collected += events
                 elif events:
                     yield events
-        yield [*kept, *reader.end()]
+        yield [*collected, *reader.end()]
         reader.check()
 
     async def close(self) -> None:
-        """Stop the engine, once nothing runs in it: it does not survive being freed at work."""
+        """Stop the engine when it is idle: freeing it while it works crashes the process."""
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
         loading, self._loading = self._loading, None
         if loading is None:
             return
-        with contextlib.suppress(Exception):  # then there is no engine
+        with contextlib.suppress(Exception):  # it did not load
             await loading
         await asyncio.to_thread(_drop, [loading])
 
     async def _server(self) -> Any:  # noqa: ANN401 - the engine has no types
-        """Return the engine. The first call loads it; one that goes away does not disturb that."""
+        """Return the engine. The first call loads it, also if that call is cancelled."""
         if self._loading is None or (self._loading.done() and self._loading.exception()):
             self._loading = asyncio.create_task(asyncio.to_thread(_load, self.settings, self._name))
         return await asyncio.shield(self._loading)
 
 
-def _plain(body: dict[str, Any]) -> dict[str, Any]:
-    """Return `body` for a model that reads text and knows no developers."""
+def _text_only(body: dict[str, Any]) -> dict[str, Any]:
+    """Return `body` for a model that reads text only and does not know the developer role."""
     messages = []
     for message in body["messages"]:
         content = message["content"]
@@ -155,29 +156,32 @@ def _plain(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _task(server: Any, body: bytes) -> Callable[[Callable[[bytes], bool]], None]:  # noqa: ANN401 - the engine has no types
-    """Return what a thread does to answer `body`."""
+    """Return the work of the thread that answers `body`."""
 
-    def answer(hand_over: Callable[[bytes], bool]) -> None:
-        refused: list[bytes] = []
+    def answer(emit: Callable[[bytes], bool]) -> None:
+        errors: list[bytes] = []
 
-        def take(chunk: bytes) -> bool:  # the engine gives back what it was given: bytes
+        def receive(chunk: bytes) -> bool:  # the engine returns bytes if the request is bytes
             if chunk.startswith(b'{"error"'):
-                refused.append(chunk)
+                errors.append(chunk)
                 return True
-            return hand_over(chunk)
+            return emit(chunk)
 
         try:
-            server.handle_chat_completions(body, take)
-        except (ValueError, RuntimeError) as error:  # a template or a schema it cannot do
-            message = redact(str(error))[:_LONGEST_MESSAGE]
+            server.handle_chat_completions(body, receive)
+        except (
+            ValueError,
+            RuntimeError,
+        ) as error:  # an unsupported template or schema
+            message = redact(str(error))[:MAX_MESSAGE_LENGTH]
             raise InvalidRequestError(f"The embedded model cannot do this: {message}") from error
-        if refused:
-            raise _refusal(msgspec.json.decode(refused[0])["error"])
+        if errors:
+            raise _engine_error(msgspec.json.decode(errors[0])["error"])
 
     return answer
 
 
-def _refusal(error: dict[str, Any]) -> Exception:
+def _engine_error(error: dict[str, Any]) -> Exception:
     if error.get("type") == "exceed_context_size_error":
         return InvalidRequestError(
             f"The prompt has {error.get('n_prompt_tokens')} tokens, and the embedded model reads "
@@ -185,15 +189,15 @@ def _refusal(error: dict[str, Any]) -> Exception:
             "HEDDLE_CONNECTOR_LOCAL_CONTEXT.",
             provider_code="context_length_exceeded",
         )
-    message = redact(str(error.get("message", "")))[:_LONGEST_MESSAGE]
+    message = redact(str(error.get("message", "")))[:MAX_MESSAGE_LENGTH]
     return UnavailableError(f"The embedded model failed: {message}")
 
 
 def _installed(settings: LocalSettings) -> Path:
-    """Return where the model is.
+    """Return the path of the model.
 
     Raises:
-        UnavailableError: It is not there, or there is no engine.
+        UnavailableError: The model or the engine is not installed.
     """
     if find_spec(_ENGINE) is None:
         raise UnavailableError(_MISSING)
@@ -201,7 +205,7 @@ def _installed(settings: LocalSettings) -> Path:
         if not settings.model_path.is_file():
             raise UnavailableError("HEDDLE_CONNECTOR_LOCAL_MODEL_PATH names no file.")
         return settings.model_path
-    # Found, not imported: the package wants a plugin host that Heddle does not have.
+    # Not imported: the package needs a plugin host that Heddle does not have.
     package = find_spec(_PACKAGE)
     for folder in package.submodule_search_locations or () if package else ():
         if (path := Path(folder) / _FILE).is_file():
@@ -225,13 +229,13 @@ def _load(settings: LocalSettings, name: str) -> Any:  # noqa: ANN401 - the engi
     params.model_alias = {name}
     params.n_parallel = settings.slots
     params.n_ctx = settings.context * settings.slots  # the engine divides it among the slots
-    params.n_batch = params.n_ubatch = _STEP
+    params.n_batch = params.n_ubatch = _BATCH_TOKENS
     params.n_predict = settings.max_tokens
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
     params.cache_ram_mib = settings.cache_mib  # its own default is 8 GiB
-    params.fit_params = False  # it would try other sizes than those asked for
+    params.fit_params = False  # it would try other sizes than the configured ones
     params.verbosity = -1
-    # The engine always opens a port on this machine. Nobody shall get in: there is no key to guess.
+    # The engine always opens a local port. A random key keeps everyone out.
     params.api_keys = [secrets.token_urlsafe(32)]
     params.ui = params.endpoint_slots = params.endpoint_props = False
     params.n_threads_http = 1
@@ -242,5 +246,5 @@ def _load(settings: LocalSettings, name: str) -> Any:  # noqa: ANN401 - the engi
 
 
 def _drop(last: list[object]) -> None:
-    """Free what `last` holds. In a thread, because that waits for the engine's own threads."""
+    """Free the engine in `last`. In a thread, because that waits for the engine's own threads."""
     last.clear()

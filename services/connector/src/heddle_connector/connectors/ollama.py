@@ -1,4 +1,4 @@
-"""Models that an Ollama server runs, over its own chat API."""
+"""Models on an Ollama server, over its native chat API."""
 
 import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -17,24 +17,24 @@ from heddle_connector.sdk import (
     Done,
     Event,
     Example,
-    Extras,
     FinishReason,
     InvalidRequestError,
     LineDecoder,
     Model,
+    PassthroughFields,
     ProviderGarbledError,
     Request,
     ToolCall,
     Usage,
     connector,
-    stated_error,
+    error_in_body,
 )
 
 _HEADERS = {"content-type": "application/json"}
 _REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
-# Members of a client's request that Ollama takes as they are, and those that it wants as options.
-_TAKEN = ("think", "keep_alive", "format")
-_AS_OPTIONS = ("top_k", "min_p", "num_ctx", "repeat_penalty", "presence_penalty")
+# Request members that Ollama accepts unchanged, and those that it expects as options.
+_TOP_LEVEL = ("think", "keep_alive", "format")
+_OPTIONS = ("top_k", "min_p", "num_ctx", "repeat_penalty", "presence_penalty")
 
 
 class OllamaSettings(BaseSettings):
@@ -45,7 +45,7 @@ class OllamaSettings(BaseSettings):
     )
 
     base_url: BaseUrl = Field(
-        default="http://127.0.0.1:11434", description="Where the Ollama server is."
+        default="http://127.0.0.1:11434", description="The URL of the Ollama server."
     )
 
 
@@ -66,7 +66,7 @@ class _Message(msgspec.Struct):
 
 
 class _Line(msgspec.Struct):
-    """A line of the stream, or the whole reply."""
+    """A line of the stream, or the whole response."""
 
     message: _Message | None = None
     model: str = ""
@@ -101,35 +101,35 @@ class Ollama(Connector[OllamaSettings]):
     """An Ollama server."""
 
     async def models(self, seconds: float) -> Sequence[Model]:
-        """Return the models that the server holds."""
+        """Return the models on the server."""
         request = Request(f"{self.settings.base_url}/api/tags", _HEADERS, seconds)
         try:
-            tags = msgspec.json.decode(await self.http.whole(request), type=_Tags)
+            tags = msgspec.json.decode(await self.http.fetch(request), type=_Tags)
         except BAD_JSON:
             raise ProviderGarbledError("The server's list of models is not one.") from None
         return [Model(details.name) for details in tags.models]
 
-    async def whole(self, call: Call) -> Sequence[Event]:
-        """Ask for a chat answer in one piece."""
+    async def complete(self, call: Call) -> Sequence[Event]:
+        """Request a whole chat answer."""
         reader = _Reader(calls=bool(call.functions))
-        events = reader.read([await self.http.whole(self._request(call))])
+        events = reader.read([await self.http.fetch(self._request(call))])
         reader.check()
         return events
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
-        """Ask for a streamed chat answer."""
-        async with self.http.stream(self._request(call)) as pieces:
+        """Request a streamed chat answer."""
+        async with self.http.stream(self._request(call)) as response:
             decoder, reader = LineDecoder(), _Reader(calls=bool(call.functions))
-            async for piece in pieces:
-                if events := reader.read(decoder.feed(piece)):
+            async for chunk in response:
+                if events := reader.read(decoder.feed(chunk)):
                     yield events
-                if reader.over:
+                if reader.finished:
                     break
             else:
                 if events := reader.read([decoder.end()]):
                     yield events
             reader.check()
-            await pieces.rest()
+            await response.drain()
 
     def _request(self, call: Call) -> Request:
         body = msgspec.json.encode(_body(call))
@@ -140,68 +140,69 @@ class _Reader:
     """Turns the lines of one answer into events.
 
     Args:
-        calls: Whether functions were offered: then what the model thought is kept, for models want
-            to read it again with their calls.
+        calls: Whether the request declared tools. Then the reader collects the reasoning, which
+            models expect together with their calls in the next request.
     """
 
     def __init__(self, *, calls: bool) -> None:
-        self.over = False
+        self.finished = False
         self._failure: Exception | None = None
-        self._calls = False
-        self._extras = Extras.of_message() if calls else None
+        self._has_calls = False
+        self._passthrough = PassthroughFields.of_message() if calls else None
 
     def read(self, lines: Sequence[bytes]) -> Sequence[Event]:
-        """Return the events of some lines, up to the one that fails."""
+        """Return the events of some lines, up to a line that fails."""
         batch = Batch()
         try:
             for line in lines:
-                if line and not self.over:
+                if line and not self.finished:
                     self._line(msgspec.json.decode(line, type=_Line), batch)
         except BAD_JSON:
             self._fail(ProviderGarbledError("The server sent a line that is not a chat answer."))
         return batch.events()
 
     def check(self) -> None:
-        """Raise what went wrong, or that the answer is not complete."""
+        """Raise the failure, or an error if the answer is not complete."""
         if self._failure is not None:
             raise self._failure
-        if not self.over:
+        if not self.finished:
             raise ProviderGarbledError("The server's answer ended before it was complete.")
 
     def _fail(self, error: Exception) -> None:
         self._failure = error
-        self.over = True
+        self.finished = True
 
     def _line(self, line: _Line, batch: Batch) -> None:
         if line.error:
-            self._fail(stated_error(line.error))
+            self._fail(error_in_body(line.error))
             return
         if message := line.message:
             if message.thinking:
                 batch.reasoning(message.thinking)
-                self._keep(message.thinking)
+                self._collect(message.thinking)
             if message.content:
                 batch.text(message.content)
-            for asked in message.tool_calls or ():
-                self._calls = True
-                batch.add(_tool_call(asked))
+            for call in message.tool_calls or ():
+                self._has_calls = True
+                batch.add(_tool_call(call))
         if line.done:
-            self.over = True
+            self.finished = True
             reason = _REASONS.get(line.done_reason or "stop", "unknown")
             usage = Usage(line.prompt_eval_count, line.eval_count)
-            extras = self._extras.json() if self._extras is not None and self._calls else ""
-            reason = "tool_calls" if self._calls else reason
-            batch.add(Done(reason, usage, line.model, message_extra_json=extras))
+            fields = self._passthrough.json() if self._passthrough and self._has_calls else ""
+            reason = "tool_calls" if self._has_calls else reason
+            batch.add(Done(reason, usage, line.model, message_extra_json=fields))
 
-    def _keep(self, thought: str) -> None:
-        if self._extras is not None:
-            # By the name that the conversation of the next request has for it.
-            self._extras.take({"reasoning_content": msgspec.Raw(msgspec.json.encode(thought))})
+    def _collect(self, reasoning: str) -> None:
+        if self._passthrough is not None:
+            # The conversation of the next request contains it under this name.
+            value = msgspec.Raw(msgspec.json.encode(reasoning))
+            self._passthrough.take({"reasoning_content": value})
 
 
-def _tool_call(asked: _Call) -> ToolCall:
-    made = asked.id or f"call_{secrets.token_hex(12)}"
-    return ToolCall(made, asked.function.name, bytes(asked.function.arguments).decode())
+def _tool_call(call: _Call) -> ToolCall:
+    call_id = call.id or f"call_{secrets.token_hex(12)}"
+    return ToolCall(call_id, call.function.name, bytes(call.function.arguments).decode())
 
 
 def _body(call: Call) -> dict[str, Any]:
@@ -213,7 +214,7 @@ def _body(call: Call) -> dict[str, Any]:
     extra = call.options.extra
     if "response_format" in extra:
         body["format"] = _format(extra["response_format"])
-    body |= {name: extra[name] for name in _TAKEN if name in extra}
+    body |= {name: extra[name] for name in _TOP_LEVEL if name in extra}
     if options := _options(call):
         body["options"] = options
     if call.functions:
@@ -224,24 +225,23 @@ def _body(call: Call) -> dict[str, Any]:
 
 
 def _options(call: Call) -> dict[str, Any]:
-    given = call.options
+    source = call.options
     options: dict[str, Any] = {
-        "temperature": given.temperature,
-        "top_p": given.top_p,
-        "num_predict": given.max_tokens,
-        "stop": given.stop or None,
-        "seed": given.seed,
+        "temperature": source.temperature,
+        "top_p": source.top_p,
+        "num_predict": source.max_tokens,
+        "stop": source.stop or None,
+        "seed": source.seed,
     }
-    if given.max_tokens is None:  # the newer name, which the contract does not model
-        options["num_predict"] = given.extra.get("max_completion_tokens")
-    options |= {name: given.extra[name] for name in _AS_OPTIONS if name in given.extra}
+    if source.max_tokens is None:  # the newer name, which the contract does not model
+        options["num_predict"] = source.extra.get("max_completion_tokens")
+    options |= {name: source.extra[name] for name in _OPTIONS if name in source.extra}
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _format(given: msgspec.Raw) -> Any:  # noqa: ANN401 - a name or a schema
+def _format(response_format: msgspec.Raw) -> Any:  # noqa: ANN401 - a name or a schema
     """Return Ollama's form of OpenAI's `response_format`."""
-    form = msgspec.json.decode(given)
-    match form:
+    match msgspec.json.decode(response_format):
         case {"type": "json_object"}:
             return "json"
         case {"type": "json_schema", "json_schema": {"schema": schema}}:
@@ -260,20 +260,20 @@ def _messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _message(message: Mapping[str, Any], names: dict[str, str]) -> dict[str, Any]:
     role = message["role"]
     text, images = _content(message["content"])
-    made: dict[str, Any] = {"role": "system" if role == "developer" else role, "content": text}
+    result: dict[str, Any] = {"role": "system" if role == "developer" else role, "content": text}
     if images:
-        made["images"] = images
-    if thought := message.get("reasoning_content"):  # models that think want it back with calls
-        made["thinking"] = thought
+        result["images"] = images
+    if reasoning := message.get("reasoning_content"):
+        result["thinking"] = reasoning
     if calls := message.get("tool_calls"):
         names |= {call["id"]: call["function"]["name"] for call in calls}
-        made["tool_calls"] = [
+        result["tool_calls"] = [
             {"function": {**call["function"], "arguments": _object(call["function"]["arguments"])}}
             for call in calls
         ]
     if name := names.get(message.get("tool_call_id", "")):  # Ollama names the tool, not the call
-        made["tool_name"] = name
-    return made
+        result["tool_name"] = name
+    return result
 
 
 def _content(content: Any) -> tuple[str, list[str]]:  # noqa: ANN401 - text, parts, or nothing
@@ -294,7 +294,7 @@ def _content(content: Any) -> tuple[str, list[str]]:  # noqa: ANN401 - text, par
 
 
 def _object(arguments: str) -> msgspec.Raw:
-    """Return arguments in Ollama's form, an object. What is not one is left out."""
+    """Return arguments as an object, which Ollama expects; an empty one if they are not valid."""
     try:
         msgspec.json.decode(arguments, type=dict[str, msgspec.Raw])
     except BAD_JSON:

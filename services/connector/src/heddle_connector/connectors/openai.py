@@ -1,4 +1,4 @@
-"""Everything that speaks the chat completions of OpenAI."""
+"""OpenAI, and all servers with its chat completions API."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Literal
@@ -15,7 +15,7 @@ from heddle_connector.sdk import (
     Connector,
     Event,
     Example,
-    Http,
+    HttpClient,
     Model,
     ModelNames,
     ProviderGarbledError,
@@ -43,14 +43,14 @@ class OpenAiSettings(BaseSettings):
     )
 
     base_url: BaseUrl = Field(
-        default=_OPENAI, description="Where the provider is; `/chat/completions` is added."
+        default=_OPENAI, description="The URL of the provider; `/chat/completions` is appended."
     )
     api_key: SecretStr | None = Field(
-        default=None, description="The key. Providers on this machine usually need none."
+        default=None, description="The API key. Local providers usually need none."
     )
     models: ModelNames = Field(
         default=(),
-        description="The models to offer, separated by commas. If empty, the provider is asked.",
+        description="The models, separated by commas. If empty, the provider lists them.",
     )
 
 
@@ -84,10 +84,10 @@ _EXAMPLE = Example(
 class OpenAi(Connector[OpenAiSettings]):
     """OpenAI, and every provider or server with the same chat completions API.
 
-    Members of the request that Heddle does not know reach the provider as they came.
+    Request members that Heddle does not know reach the provider unchanged.
     """
 
-    def __init__(self, settings: OpenAiSettings, http: Http) -> None:
+    def __init__(self, settings: OpenAiSettings, http: HttpClient) -> None:
         super().__init__(settings, http)
         self._keyless = settings.base_url != _OPENAI
         self._completions = f"{settings.base_url}/chat/completions"
@@ -97,39 +97,39 @@ class OpenAi(Connector[OpenAiSettings]):
             self._headers["authorization"] = f"Bearer {self._secret}"
 
     async def models(self, seconds: float) -> Sequence[Model]:
-        """Return the models of the settings, or else those that the provider lists."""
+        """Return the models in the settings, or those that the provider lists."""
         if self.settings.models:
             return [Model(name) for name in self.settings.models]
         self._require_key()
         url = f"{self.settings.base_url}/models"
-        body = await self.http.whole(Request(url, self._headers, seconds))
+        body = await self.http.fetch(Request(url, self._headers, seconds))
         try:
             listed = msgspec.json.decode(body, type=_ModelList).data
         except BAD_JSON:
             raise ProviderGarbledError("The provider's list of models is not one.") from None
         return [_model(item) for item in listed]
 
-    async def whole(self, call: Call) -> Sequence[Event]:
-        """Ask for a chat completion in one piece."""
-        body = await self.http.whole(self._request(call))
+    async def complete(self, call: Call) -> Sequence[Event]:
+        """Request a whole chat completion."""
+        body = await self.http.fetch(self._request(call))
         return read_completion(body, self._secret, calls=bool(call.functions))
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
-        """Ask for a streamed chat completion."""
+        """Request a streamed chat completion."""
         request = self._request(call)
-        async with self.http.stream(request) as pieces:
+        async with self.http.stream(request) as response:
             decoder = SseDecoder()
             reader = CompletionReader(self._secret, calls=bool(call.functions))
-            async for piece in pieces:
-                if events := reader.read(decoder.feed(piece)):
+            async for chunk in response:
+                if events := reader.read(decoder.feed(chunk)):
                     yield events
-                if reader.over:
+                if reader.finished:
                     break
-            else:  # some leave out the end mark; the reader knows whether the answer is complete
+            else:  # some omit the end mark; the reader knows what is complete
                 if events := reader.end(decoder.end()):
                     yield events
             reader.check()
-            await pieces.rest()
+            await response.drain()
 
     def _request(self, call: Call) -> Request:
         self._require_key()
@@ -145,5 +145,5 @@ class OpenAi(Connector[OpenAiSettings]):
 
 
 def _model(listed: _ListedModel) -> Model:
-    given = listed.architecture.input_modalities if listed.architecture else []
-    return Model(listed.id, listed.name or "", [_KINDS[kind] for kind in given if kind in _KINDS])
+    kinds = listed.architecture.input_modalities if listed.architecture else []
+    return Model(listed.id, listed.name or "", [_KINDS[kind] for kind in kinds if kind in _KINDS])

@@ -1,4 +1,4 @@
-"""What a connector is asked for."""
+"""The call of a model, as a connector sees it."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,17 +11,21 @@ from heddle_runtime.call_metadata import TimedCall, caller, remaining
 from heddle_runtime.errors import ProviderGarbledError
 from msgspec import Raw
 
-from heddle_connector.generation.events import Picture
-from heddle_connector.generation.generated_images import LARGEST, Pictures
+from heddle_connector.generation.events import GeneratedImage
+from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
 from heddle_connector.generation.messages import members, to_messages, to_tool
-from heddle_connector.generation.prompted_tools import WISHES, PromptedFunctions, prompted
+from heddle_connector.generation.prompted_tools import (
+    TOOL_OPTIONS,
+    PromptedTools,
+    prompted_messages,
+)
 
 if TYPE_CHECKING:
-    from heddle_connector.generation.prompt_formats import CallStyle
+    from heddle_connector.generation.prompt_formats import PromptFormat
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How to generate. None leaves the choice to the provider."""
+    """Generation options. None: the provider's default applies."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -29,31 +33,31 @@ class Options(msgspec.Struct, frozen=True):
     stop: Sequence[str] = ()
     seed: int | None = None
     extra: Mapping[str, Raw] = msgspec.field(default_factory=dict)
-    """What else the client's request held, each member as JSON text."""
+    """The other members of the client's request, each as JSON text."""
 
 
-_BESIDE_THE_PROMPT = PromptedFunctions({})
+_NATIVE_TOOLS = PromptedTools({})
 
 
 class Call:
-    """An answer to generate. Everything is translated when it is first looked at.
+    """One call of a model. Each part is translated on first access.
 
-    Where the model is told of functions in its prompt, `messages` tells it, and `functions` and
-    `options` know nothing of them: a connector sends what it finds in either case.
+    With prompted tool use, `messages` contains the tools as text, and `functions` and `options` do
+    not mention them. So a connector sends what it finds in both cases.
     """
 
-    # `cached_property` takes a lock in Python 3.11 and is a twentieth of a request's cost.
+    # No `cached_property`: in Python 3.11 it takes a lock, a twentieth of a request's cost.
     __slots__ = (
+        "_client_options",
         "_context",
-        "_given",
+        "_declared_tools",
+        "_image_budget",
+        "_images",
         "_messages",
-        "_offered",
         "_options",
-        "_pictures",
-        "_prompted",
+        "_prompt_format",
+        "_prompted_tools",
         "_request",
-        "_room",
-        "_style",
         "_turns",
         "connector",
         "model",
@@ -65,139 +69,145 @@ class Call:
         self,
         request: pb.GenerateMessageRequest,
         context: TimedCall,
-        pictures: Pictures,
+        images: GeneratedImages,
         *,
         whole: bool = False,
-        prompted: PromptedFunctions = _BESIDE_THE_PROMPT,
+        prompted_tools: PromptedTools = _NATIVE_TOOLS,
     ) -> None:
         self._request = request
-        self._turns = request.messages[:]  # a slice: protobuf ends an iteration with a dear error
+        self._turns = request.messages[:]  # a slice: protobuf iteration ends with a costly error
         self._context = context
-        self._pictures = pictures
-        self._room = LARGEST
-        self._prompted = prompted
-        self._style: CallStyle | None = None  # None: the model is told beside the prompt
+        self._images = images
+        self._image_budget = MAX_IMAGES_BYTES
+        self._prompted_tools = prompted_tools
+        self._prompt_format: PromptFormat | None = None
         self._messages: list[dict[str, Any]] | None = None
-        self._offered: list[dict[str, Any] | Raw] | None = None
-        self._given: Options | None = None
+        self._declared_tools: list[dict[str, Any] | Raw] | None = None
+        self._client_options: Options | None = None
         self._options: Options | None = None
         self.model = request.model.model
         """The provider's name of the model."""
         self.connector = request.model.connector
         self.replaced: chat.ModelReplaced | None = None
-        """What is told of it if another model answers than was asked for."""
+        """The replacement of the requested model, if another one answers."""
         self.whole = whole
-        """Nobody reads the answer before it is complete."""
-        self._choose_style()
+        """The caller reads the answer when it is complete, so that streaming gains nothing."""
+        self._select_prompt_format()
 
     def replace(self, connector: str, model: str, reason: str = "") -> None:
-        """Let another model answer.
+        """Replace the model that answers.
 
         Args:
-            connector: Of the other model.
+            connector: The connector of the other model.
             model: The other model.
-            reason: Of the error that the one asked for failed with, if it did.
+            reason: The reason of the error with which the requested model failed, if it failed.
         """
-        wanted = self._request.model
+        requested = self._request.model
         self.replaced = chat.ModelReplaced(
-            wanted=f"{wanted.connector}/{wanted.model}", used=f"{connector}/{model}", reason=reason
+            wanted=f"{requested.connector}/{requested.model}",
+            used=f"{connector}/{model}",
+            reason=reason,
         )
         self.connector, self.model = connector, model
         self._messages = self._options = None
-        self._choose_style()
+        self._select_prompt_format()
 
     @property
     def substitute(self) -> str:
-        """`connector/model` if another model than was asked for answers."""
+        """The model that answers as `connector/model`, if it is not the requested one."""
         return self.replaced.used if self.replaced is not None else ""
 
     @property
     def seconds(self) -> float:
-        """The seconds that are left for the answer."""
+        """The remaining time for the answer in seconds."""
         return remaining(self._context)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The conversation in the dialect of OpenAI's chat completions.
+        """The conversation in OpenAI's chat completions format.
 
-        What the contract does not model is `msgspec.Raw`: JSON text as the client sent it.
+        What the contract does not model is `msgspec.Raw`: the client's JSON text.
         """
         if self._messages is None:
             messages = to_messages(self._turns)
-            if style := self._style:
-                messages = prompted(style, messages, self.offered, self.given.extra)
+            if prompt_format := self._prompt_format:
+                messages = prompted_messages(
+                    prompt_format, messages, self.declared_tools, self.client_options.extra
+                )
             self._messages = messages
         return self._messages
 
     @property
     def functions(self) -> list[dict[str, Any] | Raw]:
-        """What is sent as OpenAI's member `tools`; foreign ones as `Raw`."""
-        return [] if self._style else self.offered
+        """The member `tools` in OpenAI's format. Tools that are not functions are `Raw`."""
+        return [] if self._prompt_format else self.declared_tools
 
     @property
-    def offered(self) -> list[dict[str, Any] | Raw]:
-        """What the request offers the model to call, in the same form."""
-        if self._offered is None:
-            self._offered = [
+    def declared_tools(self) -> list[dict[str, Any] | Raw]:
+        """The tools that the request declares, with and without prompted tool use."""
+        if self._declared_tools is None:
+            self._declared_tools = [
                 to_tool(function, f"functions[{index}]")
                 for index, function in enumerate(self._request.functions[:])
             ]
-        return self._offered
+        return self._declared_tools
 
     @property
     def options(self) -> Options:
-        """How to generate."""
+        """The generation options to send."""
         if self._options is None:
-            given = self.given
-            if self._style:
-                extra = {name: value for name, value in given.extra.items() if name not in WISHES}
-                given = msgspec.structs.replace(given, extra=extra)
-            self._options = given
+            options = self.client_options
+            if self._prompt_format:
+                extra = {
+                    name: value for name, value in options.extra.items() if name not in TOOL_OPTIONS
+                }
+                options = msgspec.structs.replace(options, extra=extra)
+            self._options = options
         return self._options
 
-    async def keep(self, data: bytes) -> Picture:
-        """Keep a picture for the person who asks, and return the event that tells of it.
+    async def store_image(self, data: bytes) -> GeneratedImage:
+        """Store an image for the user of the call, and return the event for it.
 
         Raises:
-            ProviderGarbledError: It is not a picture, or there are more than 20 MiB of them.
+            ProviderGarbledError: The data is not an image, or the images exceed 20 MiB.
         """
-        self._room -= len(data)
-        if self._room < 0:
+        self._image_budget -= len(data)
+        if self._image_budget < 0:
             raise ProviderGarbledError(
-                f"The pictures of the answer have more than {LARGEST} bytes together."
+                f"The pictures of the answer have more than {MAX_IMAGES_BYTES} bytes together."
             )
-        return await self._pictures.keep(caller().identity, data)
+        return await self._images.store(caller().identity, data)
 
     @property
-    def given(self) -> Options:
-        """The same as the client gave it."""
-        if self._given is None:
-            self._given = _options(self._request.options)
-        return self._given
+    def client_options(self) -> Options:
+        """The generation options of the client."""
+        if self._client_options is None:
+            self._client_options = _options(self._request.options)
+        return self._client_options
 
     @property
-    def called(self) -> set[str]:
-        """The functions that were called earlier in the conversation."""
+    def called_functions(self) -> set[str]:
+        """The names of the functions that were called earlier in the conversation."""
         turns = [turn for turn in self._turns if turn.role == chat.ROLE_ASSISTANT]
         return {call.name for turn in turns for call in turn.tool_calls[:]}
 
     @property
     def assistant(self) -> Assistant | None:
-        """The assistant that is answered as, whole; not to be changed. None outside of a run."""
+        """The assistant that answers; read-only. None for calls outside of a run."""
         return self._request.assistant if self._request.HasField("assistant") else None
 
-    def _choose_style(self) -> None:
-        """Find out how the model is told of functions in its prompt, if it is."""
-        if self._prompted.by_pattern:
-            self._style = self._prompted.style(f"{self.connector}/{self.model}")
+    def _select_prompt_format(self) -> None:
+        if self._prompted_tools.by_pattern:
+            model = f"{self.connector}/{self.model}"
+            self._prompt_format = self._prompted_tools.prompt_format(model)
 
 
-def _options(given: chat.GenerationOptions) -> Options:
+def _options(options: chat.GenerationOptions) -> Options:
     return Options(
-        given.temperature if given.HasField("temperature") else None,
-        given.top_p if given.HasField("top_p") else None,
-        given.max_tokens if given.HasField("max_tokens") else None,
-        given.stop[:],
-        given.seed if given.HasField("seed") else None,
-        members(given.extra_json, "options.extra_json"),
+        options.temperature if options.HasField("temperature") else None,
+        options.top_p if options.HasField("top_p") else None,
+        options.max_tokens if options.HasField("max_tokens") else None,
+        options.stop[:],
+        options.seed if options.HasField("seed") else None,
+        members(options.extra_json, "options.extra_json"),
     )

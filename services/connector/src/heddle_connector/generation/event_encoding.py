@@ -1,4 +1,4 @@
-"""Events of connectors in the form of the contract."""
+"""Encodes the events of connectors as messages of the contract."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
@@ -9,8 +9,8 @@ from heddle.chat.v1 import chat_pb2 as chat
 from heddle_connector.generation.events import (
     Done,
     Event,
+    GeneratedImage,
     Logprobs,
-    Picture,
     ReasoningDelta,
     TextDelta,
     ToolCall,
@@ -30,53 +30,53 @@ _REASONS: dict[str, chat.FinishReason.ValueType] = {
 
 
 def add_events(
-    made: "RepeatedCompositeFieldContainer[GenerationEvent]",
+    messages: "RepeatedCompositeFieldContainer[GenerationEvent]",
     events: Sequence[Event],
     substitute: str = "",
 ) -> None:
-    """Add events to a response; made where they stand, as each copy costs as much as an event.
+    """Append events to a response. They are built in place: a copy costs as much as an event.
 
     Args:
-        made: The events of the response.
-        events: What happened.
-        substitute: The model that made them, as `connector/model`, if another one was asked for.
+        messages: The events of the response.
+        events: The events to append.
+        substitute: The model that answers, as `connector/model`, if it is not the requested one.
     """
     for event in events:
         match event:
             case TextDelta():
-                made.add().text_delta = event.text
+                messages.add().text_delta = event.text
             case Done():
-                _fill_done(made.add().done, event, substitute)
+                _fill_done(messages.add().done, event, substitute)
             case ReasoningDelta():
-                made.add().reasoning_delta = event.text
+                messages.add().reasoning_delta = event.text
             case ToolCall():
-                call = made.add().tool_call
+                call = messages.add().tool_call
                 call.id, call.name = event.id, event.name
                 call.arguments_json, call.extra_json = event.arguments, event.extra_json
             case Logprobs():
-                made.add(logprobs_json=event.json)
-            case Picture():
-                made.add(picture=to_picture(event))
+                messages.add(logprobs_json=event.json)
+            case GeneratedImage():
+                messages.add(picture=to_picture(event))
             case _:
                 assert_never(event)
 
 
-def to_picture(kept: Picture) -> chat.Picture:
-    """Return a picture in the form of the contract."""
-    return chat.Picture(name=kept.name, media_type=kept.media_type, data=kept.data)
+def to_picture(image: GeneratedImage) -> chat.Picture:
+    """Return a generated image as a message of the contract."""
+    return chat.Picture(name=image.name, media_type=image.media_type, data=image.data)
 
 
-def _fill_done(made: chat.Done, done: Done, substitute: str) -> None:
-    made.finish_reason = _REASONS[done.finish_reason]
-    made.model = done.model
+def _fill_done(message: chat.Done, done: Done, substitute: str) -> None:
+    message.finish_reason = _REASONS[done.finish_reason]
+    message.model = done.model
     if substitute:
-        made.substitute = substitute
+        message.substitute = substitute
     if metadata := done.provider_metadata:
-        made.provider_metadata_json = msgspec.json.encode(metadata).decode()
+        message.provider_metadata_json = msgspec.json.encode(metadata).decode()
     if done.message_extra_json:
-        made.message_extra_json = done.message_extra_json
+        message.message_extra_json = done.message_extra_json
     if done.usage is not None:
-        usage = made.usage
+        usage = message.usage
         usage.prompt_tokens = done.usage.prompt_tokens
         usage.completion_tokens = done.usage.completion_tokens
         usage.cached_tokens = done.usage.cached_tokens

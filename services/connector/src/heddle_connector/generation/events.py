@@ -1,4 +1,4 @@
-"""What a connector yields: the events of an answer."""
+"""The events of an answer, which a connector yields."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -21,14 +21,14 @@ class ReasoningDelta(msgspec.Struct, frozen=True):
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """A complete call that the model asks for."""
+    """A complete tool call that the model requests."""
 
     id: str
     name: str
     arguments: str
-    """Exactly what the model wrote. Usually a JSON object, but nobody has checked."""
+    """The model's text, unchanged. Usually a JSON object; it has not been validated."""
     extra_json: str = ""
-    """What else the provider put into the call, as the text of one JSON object."""
+    """Passthrough fields of the call, as the text of one JSON object."""
 
 
 class Logprobs(msgspec.Struct, frozen=True):
@@ -37,17 +37,17 @@ class Logprobs(msgspec.Struct, frozen=True):
     json: str
 
 
-class Picture(msgspec.Struct, frozen=True):
-    """A picture that the model made. `Call.keep` makes these."""
+class GeneratedImage(msgspec.Struct, frozen=True):
+    """An image that the model generated. `Call.store_image` returns these."""
 
     name: str
-    """What it is kept as."""
+    """The name under which it is stored."""
     media_type: str
     data: bytes
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What an answer consumed, in tokens."""
+    """The tokens that an answer used."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -65,16 +65,16 @@ class Done(msgspec.Struct, frozen=True):
     model: str = ""
     """The model that answered, as the provider names it."""
     provider_metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """What else the provider told; any JSON values."""
+    """Other information from the provider; any JSON values."""
     message_extra_json: str = ""
-    """What else the provider put into its message, as the text of one JSON object."""
+    """Passthrough fields of the message, as the text of one JSON object."""
 
 
-Event = TextDelta | ReasoningDelta | ToolCall | Logprobs | Picture | Done
+Event = TextDelta | ReasoningDelta | ToolCall | Logprobs | GeneratedImage | Done
 
 
 class Batch:
-    """Collects the events that are ready at the same time, and joins neighbouring deltas."""
+    """Collects events that are ready at the same time, and joins adjacent deltas."""
 
     __slots__ = ("_events", "_kind", "_pieces")
 
@@ -101,15 +101,15 @@ class Batch:
         self._events.append(event)
 
     def events(self) -> list[Event]:
-        """Return what was added, in order."""
+        """Return the events in order."""
         if self._pieces:
             self._join(self._kind)
         return self._events
 
-    def _join(self, following: type[TextDelta | ReasoningDelta]) -> None:
+    def _join(self, next_kind: type[TextDelta | ReasoningDelta]) -> None:
         if self._pieces:
             self._events.append(
                 self._kind(self._pieces[0] if len(self._pieces) == 1 else "".join(self._pieces))
             )
             self._pieces = []
-        self._kind = following
+        self._kind = next_kind

@@ -1,6 +1,6 @@
-"""Pictures that models made: a folder for each organisation, and in it one for each person.
+"""The store of generated images: a folder per organisation, with a folder per user in it.
 
-Who that is comes from the signed identity of the call.
+The organisation and the user come from the signed identity of the call.
 """
 
 import asyncio
@@ -15,116 +15,116 @@ from pathlib import Path
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError
 from heddle_runtime.identity import Identity, home
 
-from heddle_connector.generation.events import Picture
+from heddle_connector.generation.events import GeneratedImage
 
-LARGEST = 20 * 1024 * 1024
-"""Bytes of all pictures of an answer: they travel together, in a message of at most 32 MiB."""
+MAX_IMAGES_BYTES = 20 * 1024 * 1024
+"""Size of all images of an answer: they travel in one message of at most 32 MiB."""
 _NAME = re.compile(r"[0-9a-f]{32}\.(png|jpg|webp|gif)")
-_PLAIN = re.compile(r"[a-z0-9][a-z0-9@_.+-]{0,99}")
-_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp", "gif": "image/gif"}
-_BEGINNINGS = (
+_SAFE_FOLDER = re.compile(r"[a-z0-9][a-z0-9@_.+-]{0,99}")
+_MEDIA_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp", "gif": "image/gif"}
+_SIGNATURES = (
     (re.compile(rb"\x89PNG\r\n\x1a\n"), "png"),
     (re.compile(rb"\xff\xd8\xff"), "jpg"),
     (re.compile(rb"RIFF....WEBP", re.DOTALL), "webp"),
     (re.compile(rb"GIF8[79]a"), "gif"),
 )
-_UNFINISHED = ".new"
-_ABANDONED = 3600.0
-"""Seconds after which nobody writes a file any more."""
+_TEMPORARY_SUFFIX = ".new"
+_TEMPORARY_SECONDS = 3600.0
+"""The age at which a temporary file is left over from a killed process."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pictures:
-    """All that are kept."""
+class GeneratedImages:
+    """Stores images and returns them to the user they belong to."""
 
     root: Path
-    most: int
-    """Bytes of a person's. The oldest make room."""
+    quota_bytes: int
+    """The quota of a user. The oldest images are deleted to make room."""
 
-    async def keep(self, person: Identity, data: bytes) -> Picture:
-        """Keep a picture for somebody, on the disk itself before this returns.
+    async def store(self, user: Identity, data: bytes) -> GeneratedImage:
+        """Store an image of a user; it is on disk when this returns.
 
         Raises:
-            ProviderGarbledError: It is none of the kinds that are kept.
+            ProviderGarbledError: The format is not supported.
         """
-        name = f"{secrets.token_hex(16)}.{_kind(data)}"
-        await asyncio.to_thread(_add, self._folder(person), name, data, self.most)
-        return Picture(name, media_type(name), data)
+        name = f"{secrets.token_hex(16)}.{_extension(data)}"
+        await asyncio.to_thread(_write, self._folder(user), name, data, self.quota_bytes)
+        return GeneratedImage(name, media_type(name), data)
 
-    async def get(self, person: Identity, name: str) -> Picture:
-        """Return a picture of somebody's.
+    async def get(self, user: Identity, name: str) -> GeneratedImage:
+        """Return an image of a user.
 
         Raises:
-            NotFoundError: He has none of that name.
+            NotFoundError: The user has no image of that name.
         """
         try:
             if _NAME.fullmatch(name):
-                data = await asyncio.to_thread((self._folder(person) / name).read_bytes)
-                return Picture(name, media_type(name), data)
+                data = await asyncio.to_thread((self._folder(user) / name).read_bytes)
+                return GeneratedImage(name, media_type(name), data)
         except FileNotFoundError:
             pass
         raise NotFoundError("There is no such picture.")
 
-    def _folder(self, person: Identity) -> Path:
-        return self.root / _part(home(person)) / _part(person.subject)
+    def _folder(self, user: Identity) -> Path:
+        return self.root / _folder_name(home(user)) / _folder_name(user.subject)
 
 
 def media_type(name: str) -> str:
-    """Return the media type of a kept picture."""
-    return _TYPES[name.rpartition(".")[2]]
+    """Return the media type of a stored image."""
+    return _MEDIA_TYPES[name.rpartition(".")[2]]
 
 
-def _kind(data: bytes) -> str:
-    """Return the ending for a picture's name. What its provider says of it is not believed."""
-    for beginning, kind in _BEGINNINGS:
-        if beginning.match(data):
-            return kind
+def _extension(data: bytes) -> str:
+    """Return the file extension for an image. The provider's media type is not trusted."""
+    for signature, extension in _SIGNATURES:
+        if signature.match(data):
+            return extension
     raise ProviderGarbledError(
         "The provider sent a picture that is none of PNG, JPEG, WebP and GIF."
     )
 
 
-def _part(name: str) -> str:
-    """Return the name of a folder for an organisation or a person; another one for each."""
-    if _PLAIN.fullmatch(name):
+def _folder_name(name: str) -> str:
+    """Return a unique folder name for an organisation or a user."""
+    if _SAFE_FOLDER.fullmatch(name):
         return name
     return f"~{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def _add(folder: Path, name: str, data: bytes, most: int) -> None:
+def _write(folder: Path, name: str, data: bytes, quota_bytes: int) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _make_room(folder, most - len(data))
-    unfinished = folder / f"{name}{_UNFINISHED}"
+    _make_room(folder, quota_bytes - len(data))
+    temporary = folder / f"{name}{_TEMPORARY_SUFFIX}"
     try:
-        with unfinished.open("xb") as file:
+        with temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        unfinished.rename(folder / name)
+        temporary.rename(folder / name)
     except BaseException:
-        unfinished.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     _sync(folder)
 
 
-def _make_room(folder: Path, room: int) -> None:
-    """Delete the oldest files until the others fit, and what a killed process left unfinished."""
-    kept = []
+def _make_room(folder: Path, max_bytes: int) -> None:
+    """Delete the oldest images until the others fit, and temporary files of killed processes."""
+    images = []
     for path in folder.iterdir():
         try:
-            found = path.stat()
-        except FileNotFoundError:  # another process made room, too
+            status = path.stat()
+        except FileNotFoundError:  # another process deletes files as well
             continue
-        if path.suffix != _UNFINISHED:
-            kept.append((found.st_mtime_ns, found.st_size, path))
-        elif time.time() - found.st_mtime > _ABANDONED:
+        if path.suffix != _TEMPORARY_SUFFIX:
+            images.append((status.st_mtime_ns, status.st_size, path))
+        elif time.time() - status.st_mtime > _TEMPORARY_SECONDS:
             path.unlink(missing_ok=True)
-    size = sum(each for _, each, _ in kept)
-    for _, each, path in sorted(kept):
-        if size <= room:
+    total = sum(size for _, size, _ in images)
+    for _, size, path in sorted(images):
+        if total <= max_bytes:
             return
         path.unlink(missing_ok=True)
-        size -= each
+        total -= size
 
 
 def _sync(folder: Path) -> None:

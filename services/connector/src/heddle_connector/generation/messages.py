@@ -1,4 +1,4 @@
-"""Messages of the contract in the dialect of OpenAI's chat completions."""
+"""Translates messages of the contract to OpenAI's chat completions format."""
 
 import base64
 from collections.abc import Iterable, Mapping
@@ -22,21 +22,21 @@ _DETAILS = {
     chat.IMAGE_DETAIL_LOW: "low",
     chat.IMAGE_DETAIL_HIGH: "high",
 }
-_MODELLED = frozenset({"role", "content", "name", "tool_calls", "tool_call_id"})
-_MODELLED_OF_CALLS = frozenset({"id", "function"})
+_MESSAGE_FIELDS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id"})
+_CALL_FIELDS = frozenset({"id", "function"})
 _OBJECT = dict[str, msgspec.Raw]
-_SOUNDS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
+_AUDIO_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
 
 def to_messages(messages: Iterable[chat.Message]) -> list[dict[str, Any]]:
     """Return `messages` as dicts.
 
-    What the contract does not model is `msgspec.Raw`: JSON text as the client sent it, which
-    `msgspec.json.encode` puts back byte for byte.
+    What the contract does not model is `msgspec.Raw`: the client's JSON text, which
+    `msgspec.json.encode` writes back byte for byte.
 
     Raises:
-        InvalidRequestError: A message holds text that should be JSON and is not, or media in a
-            form that the dialect does not know.
+        InvalidRequestError: A message contains invalid JSON, or media in a form that OpenAI's
+            format does not support.
     """
     return [_message(message, index) for index, message in enumerate(messages)]
 
@@ -68,7 +68,7 @@ def members(text: str, field: str) -> Mapping[str, msgspec.Raw]:
 
 
 def raw(text: str, field: str) -> msgspec.Raw:
-    """Return `text` as JSON text that has been checked."""
+    """Return `text` as validated JSON text."""
     try:
         return msgspec.json.decode(text, type=msgspec.Raw)
     except BAD_JSON:
@@ -76,31 +76,31 @@ def raw(text: str, field: str) -> msgspec.Raw:
 
 
 def _message(message: chat.Message, index: int) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     if extra := message.extra_json:
-        given = members(extra, f"messages[{index}].extra_json")
-        made = {name: value for name, value in given.items() if name not in _MODELLED}
-        if "reasoning" in made:  # clients are told it by its other name as well
-            made.pop("reasoning_content", None)
-    made["role"] = _ROLES.get(message.role, "user")
-    made["content"] = _content(message, index)
+        fields = members(extra, f"messages[{index}].extra_json")
+        result = {name: value for name, value in fields.items() if name not in _MESSAGE_FIELDS}
+        if "reasoning" in result:  # clients receive it under both names
+            result.pop("reasoning_content", None)
+    result["role"] = _ROLES.get(message.role, "user")
+    result["content"] = _content(message, index)
     if participant := message.participant:
-        made["name"] = participant
+        result["name"] = participant
     if calls := message.tool_calls[:]:
         field = f"messages[{index}].tool_calls"
-        made["tool_calls"] = [_call(call, f"{field}[{n}]") for n, call in enumerate(calls)]
-    if answered := message.tool_call_id:
-        made["tool_call_id"] = answered
-    return made
+        result["tool_calls"] = [_call(call, f"{field}[{n}]") for n, call in enumerate(calls)]
+    if call_id := message.tool_call_id:
+        result["tool_call_id"] = call_id
+    return result
 
 
 def _call(call: chat.ToolCall, field: str) -> dict[str, Any]:
     function = {"name": call.name, "arguments": call.arguments_json}
-    made: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
+    result: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
     if extra := call.extra_json:
-        given = members(extra, f"{field}.extra_json")
-        made |= {name: value for name, value in given.items() if name not in _MODELLED_OF_CALLS}
-    return made
+        fields = members(extra, f"{field}.extra_json")
+        result |= {name: value for name, value in fields.items() if name not in _CALL_FIELDS}
+    return result
 
 
 def _content(message: chat.Message, index: int) -> str | list[Any] | None:
@@ -138,8 +138,8 @@ def _image(media: chat.Media) -> dict[str, str]:
 
 def _audio(media: chat.Media, field: str) -> dict[str, str]:
     _refuse_address(media, field, "Sound")
-    form = media.media_type.partition("/")[2].partition(";")[0]
-    return {"data": _base64(media), "format": _SOUNDS.get(form, form)}
+    subtype = media.media_type.partition("/")[2].partition(";")[0]
+    return {"data": _base64(media), "format": _AUDIO_FORMATS.get(subtype, subtype)}
 
 
 def _file(media: chat.Media, field: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a setting says of a model, by patterns of `connector/model`."""
+"""Settings that apply to models by patterns of `connector/model`."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -7,11 +7,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def said_of(model: str, by_pattern: Mapping[str, T]) -> T | None:
-    """Return what the first pattern says that fits; None if none does.
+def first_match(model: str, values: Mapping[str, T]) -> T | None:
+    """Return the value of the first pattern that matches, None if no pattern does.
 
     Args:
         model: `connector/model`.
-        by_pattern: What patterns with `*` and `?` say.
+        values: The values by patterns with `*` and `?`.
     """
-    return next((said for p, said in by_pattern.items() if fnmatchcase(model, p)), None)
+    return next((value for pattern, value in values.items() if fnmatchcase(model, pattern)), None)

@@ -1,4 +1,4 @@
-"""How prompts tell models of functions, of calls and of results, in formats that they know."""
+"""The formats in which prompts declare tools and show tool calls and results."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -7,9 +7,9 @@ from typing import Any
 
 Arguments = Mapping[str, Any]
 Result = tuple[str, str]
-"""The function's name, and what it returned."""
+"""The name of a function, and the text that it returned."""
 
-_LISTED = """# Functions
+_LIST_PROMPT = """# Functions
 
 You can call these functions:
 <tools>
@@ -20,7 +20,7 @@ A call looks like this, NAME being the function's name:
 {example}
 Several calls stand one below the other, and nothing below the last. What a function returns comes
 in <tool_response>. Call no other functions, and write no result yourself."""
-_ARRAY = """# Functions
+_ARRAY_PROMPT = """# Functions
 
 You can call these functions:
 {functions}
@@ -32,75 +32,77 @@ result yourself. To answer without a call, write text."""
 
 
 @dataclass(frozen=True, slots=True)
-class CallStyle:
-    """One way of telling of them."""
+class PromptFormat:
+    """One format."""
 
-    describe: Callable[[Sequence[Mapping[str, Any]]], str]
-    """Makes a part of the system prompt of OpenAI's function objects."""
-    write: Callable[[Sequence[tuple[str, Arguments]]], str]
-    """Writes the calls of one message as the model does."""
-    results: Callable[[Sequence[Result]], str]
-    """Writes what the calls returned, as the user."""
-
-
-def _write_elements(calls: Sequence[tuple[str, Arguments]]) -> str:
-    return "\n".join(_element(name, arguments) for name, arguments in calls)
+    declare: Callable[[Sequence[Mapping[str, Any]]], str]
+    """Returns the part of the system prompt that declares OpenAI's function objects."""
+    write_calls: Callable[[Sequence[tuple[str, Arguments]]], str]
+    """Returns the calls of one message as the model writes them."""
+    write_results: Callable[[Sequence[Result]], str]
+    """Returns the results of calls as a user message."""
 
 
-def _element(name: str, arguments: Arguments) -> str:
-    pairs = "".join(
+def _xml_calls(calls: Sequence[tuple[str, Arguments]]) -> str:
+    return "\n".join(_xml_call(name, arguments) for name, arguments in calls)
+
+
+def _xml_call(name: str, arguments: Arguments) -> str:
+    parameters = "".join(
         f"<parameter={key}>\n{value if isinstance(value, str) else _json(value)}\n</parameter>\n"
         for key, value in arguments.items()
     )
-    return f"<tool_call>\n<function={name}>\n{pairs}</function>\n</tool_call>"
+    return f"<tool_call>\n<function={name}>\n{parameters}</function>\n</tool_call>"
 
 
-def _write_tagged(calls: Sequence[tuple[str, Arguments]]) -> str:
-    return "\n".join(f"<tool_call>\n{_json(each)}\n</tool_call>" for each in _named(calls))
+def _tagged_calls(calls: Sequence[tuple[str, Arguments]]) -> str:
+    return "\n".join(f"<tool_call>\n{_json(each)}\n</tool_call>" for each in _objects(calls))
 
 
-def _write_array(calls: Sequence[tuple[str, Arguments]]) -> str:
-    return _json(_named(calls))
+def _array_of_calls(calls: Sequence[tuple[str, Arguments]]) -> str:
+    return _json(_objects(calls))
 
 
-def _named(calls: Sequence[tuple[str, Arguments]]) -> list[dict[str, Any]]:
+def _objects(calls: Sequence[tuple[str, Arguments]]) -> list[dict[str, Any]]:
     return [{"name": name, "arguments": arguments} for name, arguments in calls]
 
 
-def _listing(example: str) -> Callable[[Sequence[Mapping[str, Any]]], str]:
-    def describe(functions: Sequence[Mapping[str, Any]]) -> str:
+def _list_declaration(example: str) -> Callable[[Sequence[Mapping[str, Any]]], str]:
+    def declare(functions: Sequence[Mapping[str, Any]]) -> str:
         lines = (_json({"type": "function", "function": each}) for each in functions)
-        return _LISTED.format(functions="\n".join(lines), example=example)
+        return _LIST_PROMPT.format(functions="\n".join(lines), example=example)
 
-    return describe
+    return declare
 
 
-def _describe_array(functions: Sequence[Mapping[str, Any]]) -> str:
-    return _ARRAY.format(functions=_json(functions), example=_write_array([_EXAMPLE]))
+def _array_declaration(functions: Sequence[Mapping[str, Any]]) -> str:
+    return _ARRAY_PROMPT.format(functions=_json(functions), example=_array_of_calls([_EXAMPLE]))
 
 
 def _tagged_results(results: Sequence[Result]) -> str:
-    # What a function returns must not end the tag: after it, it would speak as the user.
-    inside = (text.replace("</tool_response", "<\\/tool_response") for _, text in results)
-    return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for text in inside)
+    # A result must not close the tag: the text after it would count as the user's.
+    escaped = (text.replace("</tool_response", "<\\/tool_response") for _, text in results)
+    return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for text in escaped)
 
 
 def _array_of_results(results: Sequence[Result]) -> str:
-    told = _json([{"name": name, "result": text} for name, text in results])
-    return f"The functions returned:\n{told}"
+    array = _json([{"name": name, "result": text} for name, text in results])
+    return f"The functions returned:\n{array}"
 
 
 def _json(value: object) -> str:
-    """Return JSON in which no tag ends."""
+    """Return JSON that contains no closing tag."""
     return json.dumps(value, ensure_ascii=False).replace("</", "<\\/")
 
 
 _EXAMPLE: tuple[str, Arguments] = ("NAME", {"an_argument": "its value"})
-STYLES: Mapping[str, CallStyle] = {
-    "qwen3_coder": CallStyle(
-        _listing(_write_elements([_EXAMPLE])), _write_elements, _tagged_results
+PROMPT_FORMATS: Mapping[str, PromptFormat] = {
+    "qwen3_coder": PromptFormat(
+        _list_declaration(_xml_calls([_EXAMPLE])), _xml_calls, _tagged_results
     ),
-    "hermes": CallStyle(_listing(_write_tagged([_EXAMPLE])), _write_tagged, _tagged_results),
-    "xlam": CallStyle(_describe_array, _write_array, _array_of_results),
+    "hermes": PromptFormat(
+        _list_declaration(_tagged_calls([_EXAMPLE])), _tagged_calls, _tagged_results
+    ),
+    "xlam": PromptFormat(_array_declaration, _array_of_calls, _array_of_results),
 }
-"""By the names that the formats have where answers are read."""
+"""The formats by name. The parsers of `toolcalls` use the same names."""

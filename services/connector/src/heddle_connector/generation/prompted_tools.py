@@ -1,4 +1,4 @@
-"""Conversations with functions, for models that know them from their prompt only."""
+"""Prompted tool use: conversations with tools as text, for models without native tool use."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,65 +8,65 @@ from typing import Any
 import msgspec
 from heddle_runtime.errors import InvalidRequestError
 
-from heddle_connector.generation.model_patterns import said_of
-from heddle_connector.generation.prompt_formats import STYLES, CallStyle, Result
+from heddle_connector.generation.model_patterns import first_match
+from heddle_connector.generation.prompt_formats import PROMPT_FORMATS, PromptFormat, Result
 from heddle_connector.http.provider_errors import BAD_JSON
 
 NATIVE = "native"
-WISHES = ("tool_choice", "parallel_tool_calls")
-"""Members of a request that mean nothing to a provider that gets no functions."""
-_SYSTEM = ("system", "developer")
+TOOL_OPTIONS = ("tool_choice", "parallel_tool_calls")
+"""Request members that a provider rejects or ignores if the request declares no tools."""
+_SYSTEM_ROLES = ("system", "developer")
 
 
 @dataclass(frozen=True, slots=True)
-class PromptedFunctions:
-    """Which models are told of functions in their prompt, by patterns of `connector/model`."""
+class PromptedTools:
+    """The models whose prompts declare tools, by patterns of `connector/model`."""
 
     by_pattern: Mapping[str, str]
-    """The first pattern that fits counts; without one, functions are sent beside the prompt."""
+    """The first matching pattern applies. Without a match, tools are declared natively."""
 
     def __post_init__(self) -> None:
         for pattern, name in self.by_pattern.items():
-            if name not in (*STYLES, NATIVE):
+            if name not in (*PROMPT_FORMATS, NATIVE):
                 raise ValueError(
-                    f"There is no way {name!r} of telling {pattern!r} of functions; there are "
-                    f"{', '.join([NATIVE, *STYLES])}."
+                    f"There is no prompt format {name!r} for {pattern!r}; there are "
+                    f"{', '.join([NATIVE, *PROMPT_FORMATS])}."
                 )
 
-    def style(self, model: str) -> CallStyle | None:
-        """Return how `model` is told of functions in its prompt; None if it is not."""
-        return STYLES.get(said_of(model, self.by_pattern) or NATIVE)
+    def prompt_format(self, model: str) -> PromptFormat | None:
+        """Return the format of the prompts for `model`; None if it has native tool use."""
+        return PROMPT_FORMATS.get(first_match(model, self.by_pattern) or NATIVE)
 
 
-def prompted(
-    style: CallStyle,
+def prompted_messages(
+    prompt_format: PromptFormat,
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[Mapping[str, Any] | msgspec.Raw],
-    wishes: Mapping[str, msgspec.Raw],
+    options: Mapping[str, msgspec.Raw],
 ) -> list[dict[str, Any]]:
-    """Return a conversation in which functions, calls and results are text.
+    """Return a conversation in which tool declarations, calls and results are text.
 
     Args:
-        style: In which form.
-        messages: The conversation in the dialect of OpenAI's chat completions.
-        tools: What the model may call, in the same dialect.
-        wishes: The request's other members.
+        prompt_format: The format of the text.
+        messages: The conversation in OpenAI's chat completions format.
+        tools: The tools in the same format.
+        options: The other members of the request.
 
     Raises:
-        InvalidRequestError: Something else than functions is among `tools`.
+        InvalidRequestError: `tools` contains something other than functions.
     """
-    made = list(_as_text(style, messages))
-    choice = _decoded(wishes.get("tool_choice"))
+    conversation = list(_as_text(prompt_format, messages))
+    choice = _decoded(options.get("tool_choice"))
     if not tools or choice == "none":
-        return made
-    parts = [style.describe(list(map(_function, tools)))]
+        return conversation
+    parts = [prompt_format.declare(list(map(_function, tools)))]
     if choice == "required":
         parts.append("Call at least one function now.")
     elif isinstance(choice, dict) and "function" in choice:
         parts.append(f"Call the function {choice['function'].get('name')} now.")
-    if _decoded(wishes.get("parallel_tool_calls")) is False:
+    if _decoded(options.get("parallel_tool_calls")) is False:
         parts.append("Write at most one call at a time.")
-    return _with_system("\n".join(parts), made)
+    return _with_system("\n".join(parts), conversation)
 
 
 def _function(tool: Mapping[str, Any] | msgspec.Raw) -> dict[str, Any]:
@@ -78,7 +78,9 @@ def _function(tool: Mapping[str, Any] | msgspec.Raw) -> dict[str, Any]:
     return {name: _plain(value) for name, value in function.items() if name != "strict"}
 
 
-def _as_text(style: CallStyle, messages: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _as_text(
+    prompt_format: PromptFormat, messages: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
     names: dict[str, str] = {}
     results: list[Result] = []
     for message in messages:
@@ -87,33 +89,35 @@ def _as_text(style: CallStyle, messages: Sequence[Mapping[str, Any]]) -> Iterato
             results.append((name, _text(message["content"])))
             continue
         if results:
-            yield _told(style, results)
+            yield _result_message(prompt_format, results)
             results = []
         calls = message.get("tool_calls")
         names |= {call["id"]: call["function"]["name"] for call in calls or ()}
-        yield _written(style, message) if calls else dict(message)
+        yield _call_message(prompt_format, message) if calls else dict(message)
     if results:
-        yield _told(style, results)
+        yield _result_message(prompt_format, results)
 
 
-def _told(style: CallStyle, results: Sequence[Result]) -> dict[str, Any]:
-    return {"role": "user", "content": style.results(results)}
+def _result_message(prompt_format: PromptFormat, results: Sequence[Result]) -> dict[str, Any]:
+    return {"role": "user", "content": prompt_format.write_results(results)}
 
 
-def _written(style: CallStyle, message: Mapping[str, Any]) -> dict[str, Any]:
+def _call_message(prompt_format: PromptFormat, message: Mapping[str, Any]) -> dict[str, Any]:
     calls = [call["function"] for call in message["tool_calls"]]
-    text = style.write([(call["name"], _arguments(call["arguments"])) for call in calls])
-    said = _text(message["content"])
+    written = prompt_format.write_calls(
+        [(call["name"], _arguments(call["arguments"])) for call in calls]
+    )
+    text = _text(message["content"])
     others = {name: value for name, value in message.items() if name != "tool_calls"}
-    return others | {"content": f"{said}\n{text}" if said else text}
+    return others | {"content": f"{text}\n{written}" if text else written}
 
 
 def _arguments(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _text(content: str | Sequence[Any] | None) -> str:
@@ -123,8 +127,8 @@ def _text(content: str | Sequence[Any] | None) -> str:
 
 
 def _with_system(text: str, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Put `text` behind what the system says, or before all if it says nothing."""
-    if not messages or messages[0]["role"] not in _SYSTEM:
+    """Append `text` to the system message, or insert one if there is none."""
+    if not messages or messages[0]["role"] not in _SYSTEM_ROLES:
         return [{"role": "system", "content": text}, *messages]
     first, *others = messages
     content = first["content"]

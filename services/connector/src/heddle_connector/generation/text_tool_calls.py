@@ -1,4 +1,4 @@
-"""Calls that a model writes into its text, told as calls where it was offered functions."""
+"""Converts tool calls that a model writes into its text to tool call events."""
 
 import json
 import secrets
@@ -19,7 +19,7 @@ from heddle_connector.generation.events import (
     TextDelta,
     ToolCall,
 )
-from heddle_connector.generation.model_patterns import said_of
+from heddle_connector.generation.model_patterns import first_match
 from heddle_connector.http.provider_errors import BAD_JSON
 from heddle_connector.toolcalls import (
     FORMATS,
@@ -32,46 +32,46 @@ from heddle_connector.toolcalls import (
 )
 
 log = structlog.get_logger(__name__)
-_NAMES = frozenset(each.name for each in FORMATS)
+_PARSERS = frozenset(each.name for each in FORMATS)
 _ID_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class CallFormats:
-    """Which formats models write calls in, by patterns of `connector/model`."""
+class ToolCallParsers:
+    """The parsers for the text of models, by patterns of `connector/model`."""
 
     by_pattern: Mapping[str, Sequence[str]]
-    """The first pattern that fits counts; without one, all formats are read."""
+    """The first matching pattern applies. Without a match, all parsers are used."""
 
     def __post_init__(self) -> None:
         for pattern, names in self.by_pattern.items():
-            if unknown := sorted(set(names) - _NAMES):
+            if unknown := sorted(set(names) - _PARSERS):
                 raise ValueError(
-                    f"There is no format {unknown[0]!r} for {pattern!r}; there are "
-                    f"{', '.join(sorted(_NAMES))}."
+                    f"There is no tool call parser {unknown[0]!r} for {pattern!r}; there are "
+                    f"{', '.join(sorted(_PARSERS))}."
                 )
 
-    def reader(self, call: Call) -> "WrittenCalls | None":
-        """Return what reads an answer to `call`; None if there is nothing to read in it.
+    def reader(self, call: Call) -> "TextToolCalls | None":
+        """Return a reader for the answer to `call`; None if the answer cannot contain calls.
 
-        Where functions were called earlier and none is offered any more, a model may still write
-        calls. They are nobody's then, but no text either.
+        A model may still write calls if functions were called earlier in the conversation and the
+        request declares none. Such calls are removed from the text and not run.
         """
-        if not (call.offered or call.called):  # most calls
+        if not (call.declared_tools or call.called_functions):  # most calls
             return None
-        offered = [_readable(each) for each in call.offered if isinstance(each, dict)]
-        known = offered or [{"name": name} for name in sorted(call.called)]
-        if not known or bytes(call.given.extra.get("tool_choice", b"")) == b'"none"':
+        declared = [_with_schema(each) for each in call.declared_tools if isinstance(each, dict)]
+        known = declared or [{"name": name} for name in sorted(call.called_functions)]
+        if not known or bytes(call.client_options.extra.get("tool_choice", b"")) == b'"none"':
             return None
-        formats = said_of(f"{call.connector}/{call.model}", self.by_pattern)
-        if formats is not None and not formats:
+        parsers = first_match(f"{call.connector}/{call.model}", self.by_pattern)
+        if parsers is not None and not parsers:
             return None
-        return WrittenCalls(ToolCallReader(known, formats=formats), wanted=bool(offered))
+        return TextToolCalls(ToolCallReader(known, formats=parsers), declared=bool(declared))
 
 
-def _readable(declared: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a function with its schema decoded: what is written as text gets its type by it."""
-    function: Mapping[str, Any] = declared["function"]
+def _with_schema(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a function with its schema decoded. The schema gives textual values their types."""
+    function: Mapping[str, Any] = tool["function"]
     schema = function.get("parameters")
     if not isinstance(schema, msgspec.Raw):
         return function
@@ -81,23 +81,23 @@ def _readable(declared: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**function, "parameters": {}}
 
 
-class WrittenCalls:
+class TextToolCalls:
     """Reads the events of one answer.
 
-    Its calls are told at its end: if the provider tells calls itself, those are what the model
-    meant, and what is written is the same once more.
+    The calls are emitted at the end of the answer: if the provider sends native calls as well,
+    the calls in the text repeat them and are dropped.
     """
 
-    __slots__ = ("_calls", "_native", "_reader", "_wanted")
+    __slots__ = ("_calls", "_declared", "_has_native_calls", "_reader")
 
-    def __init__(self, reader: ToolCallReader, *, wanted: bool) -> None:
+    def __init__(self, reader: ToolCallReader, *, declared: bool) -> None:
         self._reader = reader
-        self._wanted = wanted
+        self._declared = declared
         self._calls: list[ToolCall] = []
-        self._native = False
+        self._has_native_calls = False
 
     def take(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return events with the calls that are complete in place of what was written."""
+        """Return the events with complete calls removed from the text."""
         batch = Batch()
         for event in events:
             match event:
@@ -109,7 +109,7 @@ class WrittenCalls:
                     self._add(self._reader.finish(), batch)
                     self._end(event, batch)
                 case ToolCall():
-                    self._native = True
+                    self._has_native_calls = True
                     batch.add(event)
                 case _:
                     batch.add(event)
@@ -122,20 +122,20 @@ class WrittenCalls:
                     batch.text(event.text)
                 case ReasoningPiece():
                     batch.reasoning(event.text)
-                case CallRead() if not self._wanted:
-                    log.warning("a call was written where none is offered", function=event.name)
+                case CallRead() if not self._declared:
+                    log.warning("tool call in text but no tools declared", function=event.name)
                 case CallRead():
                     arguments = json.dumps(event.arguments, ensure_ascii=False)
                     identifier = f"call_{secrets.token_hex(_ID_BYTES)}"
                     self._calls.append(ToolCall(identifier, event.name, arguments))
                 case CallCutOff():
-                    # Half of a call is none, and its marks are not for people.
-                    log.warning("a written call was cut off", characters=len(event.text))
+                    # Incomplete calls are dropped, so that no delimiters are shown to users.
+                    log.warning("tool call in text is incomplete", characters=len(event.text))
 
     def _end(self, done: Done, batch: Batch) -> None:
-        if self._calls and self._native:
+        if self._calls and self._has_native_calls:
             names = [call.name for call in self._calls]
-            log.warning("calls were written beside native ones", functions=names)
+            log.warning("tool calls in text dropped in favour of native ones", functions=names)
             self._calls = []
         for call in self._calls:
             batch.add(call)

@@ -1,163 +1,178 @@
-"""The way to providers: one pooled client with two methods, `whole` and `stream`.
-
-Two ways lead there: a lean one over plain HTTP, and aiohttp for everything else.
-"""
+"""The HTTP client of the connectors: `fetch` for whole bodies, `stream` for streamed ones."""
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, Literal, NoReturn
+from typing import Literal, NoReturn
 
 from heddle_runtime.egress import Egress
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, UnavailableError
 
-from heddle_connector.http import errors as http_errors
-from heddle_connector.http.plain import PlainHttp, address
-from heddle_connector.http.pool import Pool
-from heddle_connector.http.provider_errors import refusal
-from heddle_connector.http.request import (
-    LONGEST_REFUSAL,
-    LONGEST_REPLY,
+from heddle_connector.http import errors
+from heddle_connector.http.pool import ConnectionPool
+from heddle_connector.http.provider_errors import provider_error
+from heddle_connector.http.request import Request, RequestHead, request_head
+from heddle_connector.http.response import (
+    MAX_BODY_BYTES,
+    MAX_ERROR_BODY_BYTES,
     SUCCESSES,
-    Answer,
-    Pieces,
-    Request,
+    Response,
 )
-from heddle_connector.http.secure import SecureHttp, secure_session
 
-__all__ = ["LONGEST_REPLY", "Http", "Pieces", "Request", "Stream", "http_client"]
-
-_BACKOFF = 0.15
-_SECRETS = ("authorization", "x-goog-api-key")
-"""Headers of requests that no error may repeat."""
+_BACKOFF_SECONDS = 0.15
+_SECRET_HEADERS = ("authorization", "x-goog-api-key")
+"""Request headers whose values no error message may contain."""
 
 
-class Http:
-    """Sends requests to providers and turns what goes wrong into typed errors.
+class HttpClient:
+    """Sends requests to providers and translates failures to typed errors.
 
-    No redirects, no proxies or passwords from the environment, no cookies. A POST is sent a
-    second time only if the provider refused or reset the connection before anything came back, or
-    answered 503: no other part of Heddle repeats requests to providers.
+    The client follows no redirects, stores no cookies, and takes no proxies or passwords from the
+    environment. It repeats a POST once, and only if the provider refused or reset the connection
+    before the first byte of a response, or answered 503. No other part of Heddle repeats requests
+    to providers.
     """
 
-    def __init__(self, plain: PlainHttp, secure: SecureHttp) -> None:
-        self._plain = plain
-        self._secure = secure
+    def __init__(self, pool: ConnectionPool) -> None:
+        self._pool = pool
 
-    async def whole(self, request: Request) -> bytes:
-        """Return the body of the answer.
+    async def fetch(self, request: Request) -> bytes:
+        """Return the body of the response.
 
         Raises:
             UnavailableError: The provider cannot be reached, or failed.
-            ResourceExhaustedError: The provider refuses more requests for now.
+            ResourceExhaustedError: The provider limits the rate of requests.
             ProviderRefusedError: The provider refused this request.
-            ProviderGarbledError: The answer is cut off, too long, or not HTTP.
-            DeadlineError: The request's seconds ran out.
+            ProviderGarbledError: The response is cut off, too long, or not HTTP.
+            DeadlineError: The time limit of the request has passed.
         """
-        answer = await self.open(request, whole=True)
+        response = await self.open(request, buffered=True)
         try:
-            body = answer.all()
-            return await _joined(answer) if body is None else body
+            body = response.complete_body()
+            return await _read_body(response) if body is None else body
         finally:
-            answer.close()  # does nothing to a connection whose body was read
+            response.close()  # has no effect on a connection whose body was read
 
-    def stream(self, request: Request) -> "Stream":
-        """Yield the body of the answer piece by piece: `async with http.stream(...) as pieces`.
+    def stream(self, request: Request) -> "ResponseStream":
+        """Yield the body of the response: `async with http.stream(...) as response`.
 
         Leaving the block before the end closes the connection, so that the provider stops.
 
         Raises:
-            HeddleError: As of `whole`.
+            HeddleError: As `fetch` does.
         """
-        return Stream(self, request)
+        return ResponseStream(self, request)
 
-    async def open(self, request: Request, *, whole: bool) -> Answer:
-        """Return an answer whose status is a success; the caller closes it."""
-        begun = time.monotonic()
+    async def open(self, request: Request, *, buffered: bool) -> Response:
+        """Return a response with a success status; the caller closes it."""
+        started = time.monotonic()
+        head = request_head(request)
         try:
-            answer = await self._send(request, request.seconds, whole=whole)
-            return answer if answer.status in SUCCESSES else await _refuse(request, answer)
+            response = await self._send(head, request, request.seconds, buffered=buffered)
+            return response if response.status in SUCCESSES else await _refuse(request, response)
         except UnavailableError as error:
-            # A connection that only grew old tells nothing about the provider, so need not wait.
-            pause = 0.0 if http_errors.outdated(error) else _BACKOFF
-            left = request.seconds - (time.monotonic() - begun) - pause
+            # A stale connection says nothing about the provider, so it needs no pause.
+            pause = 0.0 if errors.is_stale_connection(error) else _BACKOFF_SECONDS
+            remaining = request.seconds - (time.monotonic() - started) - pause
             repeatable = request.body is not None or not pause
-            if left <= 0 or not repeatable or not http_errors.worth_repeating(error):
+            if remaining <= 0 or not repeatable or not errors.is_retryable(error):
                 raise
         await asyncio.sleep(pause)
-        answer = await self._send(request, left, whole=whole, fresh=True)
-        return answer if answer.status in SUCCESSES else await _refuse(request, answer)
+        response = await self._send(head, request, remaining, buffered=buffered, reuse=False)
+        return response if response.status in SUCCESSES else await _refuse(request, response)
 
-    def _send(
-        self, request: Request, seconds: float, *, whole: bool, fresh: bool = False
-    ) -> Coroutine[Any, Any, Answer]:
-        if seconds <= 0:  # to aiohttp, no time means no limit
-            raise http_errors.late()
-        if (found := address(request)) is not None:
-            return self._plain.send(found, request, seconds, whole=whole, fresh=fresh)
-        return self._secure.send(request, seconds)
+    async def _send(
+        self,
+        head: RequestHead,
+        request: Request,
+        seconds: float,
+        *,
+        buffered: bool,
+        reuse: bool = True,
+    ) -> Response:
+        """Send `request` once, and return the response when its head has arrived."""
+        connection = self._pool.idle(head.origin) if reuse else None
+        if connection is None:
+            started = time.monotonic()
+            connection = await self._pool.connect(head.origin, request.url, seconds)
+            seconds = max(0.0, seconds - (time.monotonic() - started))
+        body = request.body
+        end = b"\r\n" if body is None else b"content-length: %d\r\n\r\n%b" % (len(body), body)
+        response = connection.send(head.data + end, seconds, buffered=buffered)
+        try:
+            await response.wait_for_head()
+        except UnavailableError as error:
+            cause = error.__cause__
+            if not isinstance(cause, Exception):
+                raise
+            raise errors.unreachable(request.url, cause) from cause
+        except BaseException:
+            response.close()
+            raise
+        return response
 
 
-class Stream:
-    """An answer within an `async with` block. A class, because a generator costs more."""
+class ResponseStream:
+    """A response within an `async with` block. A generator would cost more."""
 
-    __slots__ = ("_answer", "_http", "_request")
+    __slots__ = ("_http", "_request", "_response")
 
-    def __init__(self, http: Http, request: Request) -> None:
+    def __init__(self, http: HttpClient, request: Request) -> None:
         self._http = http
         self._request = request
-        self._answer: Answer | None = None
+        self._response: Response | None = None
 
-    async def __aenter__(self) -> Pieces:
-        self._answer = await self._http.open(self._request, whole=False)
-        return self._answer
+    async def __aenter__(self) -> Response:
+        self._response = await self._http.open(self._request, buffered=False)
+        return self._response
 
     async def __aexit__(self, *_: object) -> Literal[False]:
-        if self._answer is not None:
-            self._answer.close()
+        if self._response is not None:
+            self._response.close()
         return False
 
 
 @asynccontextmanager
-async def http_client(connect_seconds: float, egress: Egress | None = None) -> AsyncGenerator[Http]:
-    """Yield a client with pools of connections of its own.
+async def http_client(
+    connect_seconds: float, egress: Egress | None = None
+) -> AsyncGenerator[HttpClient]:
+    """Yield a client with its own connection pool.
 
     Args:
-        connect_seconds: The time to open a connection.
-        egress: Which addresses it may open them to. If None, any.
+        connect_seconds: The time limit for opening a connection.
+        egress: The policy that decides which addresses may be connected to; None allows all.
     """
-    pool = Pool(connect_seconds, egress)
-    async with secure_session(connect_seconds, egress) as session:
-        try:
-            yield Http(PlainHttp(pool), SecureHttp(session))
-        finally:
-            pool.close()
+    pool = ConnectionPool(connect_seconds, egress)
+    try:
+        yield HttpClient(pool)
+    finally:
+        pool.close()
 
 
-async def _joined(pieces: Pieces) -> bytes:
-    found, size = [], 0
-    async for piece in pieces:
-        found.append(piece)
-        size += len(piece)
-        if size > LONGEST_REPLY:
+async def _read_body(response: Response) -> bytes:
+    chunks, size = [], 0
+    async for chunk in response:
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
             raise ProviderGarbledError(
-                f"The provider sent a reply of more than {LONGEST_REPLY} bytes."
+                f"The provider sent a reply of more than {MAX_BODY_BYTES} bytes."
             )
-    return b"".join(found)
+    return b"".join(chunks)
 
 
-async def _refuse(request: Request, answer: Answer) -> NoReturn:
-    """Raise what an answer means that is no success."""
+async def _refuse(request: Request, response: Response) -> NoReturn:
+    """Raise the error that a response with an error status means."""
     body = bytearray()
     try:
-        async for piece in answer:
-            body += piece
-            if len(body) > LONGEST_REFUSAL:
+        async for chunk in response:
+            body += chunk
+            if len(body) > MAX_ERROR_BODY_BYTES:
                 break
-    except HeddleError:  # cut off: the status is known all the same
+    except HeddleError:  # the body is cut off, but the status is known
         pass
     finally:
-        answer.close()
-    secret = " ".join(request.headers.get(name, "") for name in _SECRETS)
-    raise refusal(answer.status, answer.headers, bytes(body), secret)
+        response.close()
+    secret = " ".join(request.headers.get(name, "") for name in _SECRET_HEADERS)
+    raise provider_error(response.status, response.headers, bytes(body), secret)

@@ -1,4 +1,4 @@
-"""What goes wrong on the way to a provider, as typed errors; the same for both HTTP clients."""
+"""Typed errors for connections to providers that fail."""
 
 import errno
 
@@ -11,39 +11,39 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 
-_UNAVAILABLE = 503
-_TORN = (errno.ECONNREFUSED, errno.ECONNRESET, errno.EPIPE)
+_SERVICE_UNAVAILABLE = 503
+_REFUSED_OR_RESET = (errno.ECONNREFUSED, errno.ECONNRESET, errno.EPIPE)
 log = structlog.get_logger(__name__)
 
 
-class UnansweredError(ConnectionResetError):
-    """The provider closed the connection before the first byte of its answer."""
+class NoResponseError(ConnectionResetError):
+    """The provider closed the connection before the first byte of its response."""
 
-    def __init__(self, *, pooled: bool) -> None:
-        super().__init__(errno.ECONNRESET, "closed without an answer")
-        self.pooled = pooled
-        """The connection had served before: the provider closed it for its age."""
+    def __init__(self, *, reused: bool) -> None:
+        super().__init__(errno.ECONNRESET, "closed without a response")
+        self.reused = reused
+        """The connection had served earlier requests: the provider closed it as idle."""
 
 
-def worth_repeating(error: UnavailableError) -> bool:
-    """Return whether the provider has done nothing yet and may do so in a moment."""
+def is_retryable(error: UnavailableError) -> bool:
+    """Return whether the provider has not acted yet and may be available in a moment."""
     cause = error.__cause__
     if cause is None:
-        overloaded = error.metadata.get("http_status") == str(_UNAVAILABLE)
+        overloaded = error.metadata.get("http_status") == str(_SERVICE_UNAVAILABLE)
         return overloaded and error.retry_after is None
-    return isinstance(cause, OSError) and cause.errno in _TORN
+    return isinstance(cause, OSError) and cause.errno in _REFUSED_OR_RESET
 
 
-def outdated(error: UnavailableError) -> bool:
-    """Return whether nothing was wrong but the age of the connection."""
-    return isinstance(error.__cause__, UnansweredError) and error.__cause__.pooled
+def is_stale_connection(error: UnavailableError) -> bool:
+    """Return whether the provider closed an idle connection that the pool still held."""
+    return isinstance(error.__cause__, NoResponseError) and error.__cause__.reused
 
 
 def unreachable(url: str, error: Exception) -> UnavailableError:
-    """Return the error of a provider that did not begin to answer."""
-    # The caller learns no address of our network; the operator does.
+    """Return the error for a provider that sent no response."""
+    # The operator's log names the address; the caller's message does not.
     log.info("provider unreachable", url=url, problem=type(error).__name__)
-    if isinstance(getattr(error, "os_error", error), ForbiddenAddressError):
+    if isinstance(error, ForbiddenAddressError):
         return UnavailableError(
             "The provider's address is in a private network. The operator can allow it with "
             f"{SETTING}."
@@ -51,16 +51,16 @@ def unreachable(url: str, error: Exception) -> UnavailableError:
     return UnavailableError("The provider cannot be reached. Try again later.")
 
 
-def lost() -> HeddleError:
-    """Return the error of a connection that broke."""
+def connection_lost() -> HeddleError:
+    """Return the error for a connection that broke during a response."""
     return UnavailableError("The connection to the provider was lost in mid-answer.")
 
 
-def garbled() -> HeddleError:
-    """Return the error of an answer that is cut off, or not HTTP."""
+def malformed_response() -> HeddleError:
+    """Return the error for a response that is cut off or not HTTP."""
     return ProviderGarbledError("The provider broke off in mid-answer, or does not speak HTTP.")
 
 
-def late() -> DeadlineError:
-    """Return the error of a request whose seconds ran out."""
+def timed_out() -> DeadlineError:
+    """Return the error for a request whose time limit has passed."""
     return DeadlineError("The provider did not answer in the time of the call.")

@@ -1,59 +1,59 @@
-"""Lines out of pieces of bytes that were cut anywhere."""
+"""Splits a stream of bytes into lines."""
 
 from heddle_runtime.errors import ProviderGarbledError
 
-LONGEST_LINE = 8 * 1024 * 1024
-"""Bytes. Room for a picture in base64, far below what a gRPC message may hold."""
+MAX_LINE_BYTES = 8 * 1024 * 1024
+"""Enough for an image in base64, and far below the limit of a gRPC message."""
 
 
 class LineDecoder:
     """Splits a stream of bytes at LF or CRLF, in time proportional to its length."""
 
-    __slots__ = ("_longest", "_size", "_tail")
+    __slots__ = ("_max_bytes", "_size", "_tail")
 
-    def __init__(self, longest: int = LONGEST_LINE) -> None:
-        self._longest = longest
+    def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._size = 0
-        # Pieces of the line that has no end yet. Joined once: to append to one `bytes` again and
-        # again would let a provider that drips an endless line cost quadratic time.
+        # Chunks of the unfinished line, joined once. Appending to one `bytes` would cost quadratic
+        # time if a provider sends an endless line in small chunks.
         self._tail: list[bytes] = []
 
     @property
     def pending(self) -> bool:
-        """Whether a line has begun and not ended."""
+        """Whether a line is unfinished."""
         return bool(self._tail)
 
-    def feed(self, piece: bytes) -> list[bytes]:
-        """Return the lines that `piece` completes, without their ends.
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return the lines that `chunk` completes, without line ends.
 
         Raises:
             ProviderGarbledError: A line is longer than allowed.
         """
-        if b"\n" not in piece:
-            self._keep(piece)
+        if b"\n" not in chunk:
+            self._append(chunk)
             return []
         if self._tail:
-            self._tail.append(piece)
-            piece = b"".join(self._tail)
+            self._tail.append(chunk)
+            chunk = b"".join(self._tail)
             self._tail.clear()
             self._size = 0
-        lines = piece.split(b"\n")
+        lines = chunk.split(b"\n")
         if rest := lines.pop():
-            self._keep(rest)
-        if b"\r" in piece:
+            self._append(rest)
+        if b"\r" in chunk:
             return [line[:-1] if line.endswith(b"\r") else line for line in lines]
         return lines
 
     def end(self) -> bytes:
-        """Return the last line, if the stream ended without a line end."""
+        """Return the last line if the stream ended without a line end."""
         line = b"".join(self._tail)
         self._tail.clear()
         return line.removesuffix(b"\r")
 
-    def _keep(self, piece: bytes) -> None:
-        self._tail.append(piece)
-        self._size += len(piece)
-        if self._size > self._longest:
+    def _append(self, chunk: bytes) -> None:
+        self._tail.append(chunk)
+        self._size += len(chunk)
+        if self._size > self._max_bytes:
             raise ProviderGarbledError(
-                f"The provider sent a line of more than {self._longest} bytes."
+                f"The provider sent a line of more than {self._max_bytes} bytes."
             )

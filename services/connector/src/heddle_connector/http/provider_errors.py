@@ -1,4 +1,4 @@
-"""What a provider's refusal means: from HTTP statuses and error objects to typed errors."""
+"""Translates a provider's HTTP statuses and error objects to typed errors."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,14 +15,14 @@ from heddle_runtime.errors import (
 from heddle_runtime.redaction import REDACTED, redact
 
 BAD_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoding text that is not the expected JSON raises."""
-_LONGEST_MESSAGE = 2_000
-_LONGEST_NAME = 100
-_LONGEST_WAIT = 24 * 3600.0
-_SHORTEST_SECRET = 8  # longer than "Bearer"
-_TOO_MANY = 429
-_FAILURES = 500
-_TEMPORARY = (408, 425)  # timed out, too early
+"""The exceptions of decoding text that is not the expected JSON."""
+_MAX_MESSAGE_BYTES = 2_000
+_MAX_NAME_BYTES = 100
+_MAX_RETRY_AFTER_SECONDS = 24 * 3600.0
+_MIN_SECRET_LENGTH = 8  # longer than "Bearer"
+_TOO_MANY_REQUESTS = 429
+_FIRST_SERVER_ERROR = 500
+_TEMPORARY = (408, 425)  # request timeout, too early
 _STATUS_OF = {
     "rate_limit_exceeded": 429,
     "rate_limit_error": 429,
@@ -34,31 +34,33 @@ _STATUS_OF = {
 }
 
 
-def refusal(status: int, headers: Mapping[str, str], body: bytes, secret: str = "") -> HeddleError:
-    """Return the error that an answer with an HTTP error status stands for.
+def provider_error(
+    status: int, headers: Mapping[str, str], body: bytes, secret: str = ""
+) -> HeddleError:
+    """Return the error that a response with an HTTP error status means.
 
     Args:
         status: The HTTP status.
-        headers: The answer's headers, names in any case.
-        body: The answer's body, or the beginning of it.
-        secret: The request's authorization, which the message must not repeat.
+        headers: The response headers, with names in lower case.
+        body: The response body, or the beginning of it.
+        secret: The request's authorization, which the message must not contain.
     """
     try:
-        given = msgspec.json.decode(body)
-    except BAD_JSON:  # an HTML page of a proxy, or cut off: the status still tells
-        given = None
-    after = retry_after(headers)
-    return _typed(status, given, _told_delay(given) if after is None else after, secret)
+        content = msgspec.json.decode(body)
+    except BAD_JSON:  # a proxy's HTML page, or a body that is cut off: the status is enough
+        content = None
+    delay = retry_after(headers)
+    return _typed(status, content, _delay_in_body(content) if delay is None else delay, secret)
 
 
-def stated_error(error: object, secret: str = "") -> HeddleError:
-    """Return what an error object stands for that came within an answer of status 200."""
-    found = error if isinstance(error, dict) else {}
+def error_in_body(error: object, secret: str = "") -> HeddleError:
+    """Return the error that an error object within a response of status 200 means."""
+    fields = error if isinstance(error, dict) else {}
     status = next(
         (
             status
             for key in ("status", "code", "type")
-            if (status := _status(found.get(key))) is not None
+            if (status := _status(fields.get(key))) is not None
         ),
         200,
     )
@@ -66,14 +68,14 @@ def stated_error(error: object, secret: str = "") -> HeddleError:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds after which the provider wants to be asked again, if it told."""
+    """Return the seconds after which the provider accepts requests again, if it states them."""
     if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
         return _bounded(milliseconds / 1000)
-    given = headers.get("retry-after", "")
-    if (seconds := _number(given)) is not None:
+    value = headers.get("retry-after", "")
+    if (seconds := _number(value)) is not None:
         return _bounded(seconds)
     try:
-        date = parsedate_to_datetime(given)
+        date = parsedate_to_datetime(value)
     except (ValueError, TypeError, OverflowError):
         return None
     if date.tzinfo is None:
@@ -81,46 +83,46 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return _bounded((date - datetime.now(UTC)).total_seconds())
 
 
-def _typed(status: int, given: object, after: float | None, secret: str) -> HeddleError:
-    error = _error_object(given)
+def _typed(status: int, content: object, delay: float | None, secret: str) -> HeddleError:
+    error = _error_object(content)
     text = _message(error)
     metadata = {"http_status": str(status)}
     for key in ("type", "code", "param"):
         if isinstance(value := error.get(key), str | int) and value:
-            metadata[f"provider_{key}"] = _clean(str(value), secret, _LONGEST_NAME)
-    text = _clean(text, secret, _LONGEST_MESSAGE)
-    if status == _TOO_MANY:
+            metadata[f"provider_{key}"] = _clean(str(value), secret, _MAX_NAME_BYTES)
+    text = _clean(text, secret, _MAX_MESSAGE_BYTES)
+    if status == _TOO_MANY_REQUESTS:
         return ResourceExhaustedError(
-            text or "The provider refuses more requests for now.", (), retry_after=after, **metadata
+            text or "The provider refuses more requests for now.", (), retry_after=delay, **metadata
         )
-    if status >= _FAILURES or status in _TEMPORARY:
-        told = f" and says: {text}" if text else "."
+    if status >= _FIRST_SERVER_ERROR or status in _TEMPORARY:
+        detail = f" and says: {text}" if text else "."
         return UnavailableError(
-            f"The provider failed with HTTP {status}{told}", (), retry_after=after, **metadata
+            f"The provider failed with HTTP {status}{detail}", (), retry_after=delay, **metadata
         )
     return ProviderRefusedError(
         text or f"The provider refused the request with HTTP {status}.",
         (),
-        retry_after=after,
+        retry_after=delay,
         **metadata,
     )
 
 
-def _error_object(given: object) -> Mapping[str, Any]:
-    """Return the object with the members `message`, `type`, `code`, whatever it is wrapped in."""
-    if isinstance(given, list) and given:  # Google's form: the object in a list
-        given = given[0]
-    if not isinstance(given, dict):
+def _error_object(content: object) -> Mapping[str, Any]:
+    """Return the object with the members `message`, `type` and `code`, without its wrapping."""
+    if isinstance(content, list) and content:  # Google wraps the object in a list
+        content = content[0]
+    if not isinstance(content, dict):
         return {}
-    inner = given.get("error", given)
-    if isinstance(inner, str):  # Ollama's form
+    inner = content.get("error", content)
+    if isinstance(inner, str):  # Ollama sends the message alone
         return {"message": inner}
     return inner if isinstance(inner, dict) else {}
 
 
-def _told_delay(given: object) -> float | None:
-    """Return the seconds that Google tells in the body and not in a header, as in "34.5s"."""
-    details = _error_object(given).get("details")
+def _delay_in_body(content: object) -> float | None:
+    """Return the retry delay in seconds that Google sends in the body, for example "34.5s"."""
+    details = _error_object(content).get("details")
     for detail in details if isinstance(details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
         if isinstance(delay, str) and delay.endswith("s"):
@@ -144,13 +146,13 @@ def _status(value: object) -> int | None:
     return value if isinstance(value, int) and 400 <= value < 600 else None  # noqa: PLR2004 - HTTP's errors
 
 
-def _clean(text: str, secret: str, longest: int) -> str:
+def _clean(text: str, secret: str, max_bytes: int) -> str:
     for word in secret.split():
-        if len(word) >= _SHORTEST_SECRET:
+        if len(word) >= _MIN_SECRET_LENGTH:
             text = text.replace(word, REDACTED)
-    # Bytes, not characters: the text travels in gRPC's trailers, which hold 16 KiB in all, and is
-    # escaped there to three times its size if it is not ASCII.
-    return redact(text).encode()[:longest].decode(errors="ignore")
+    # The limit counts bytes: the text travels in gRPC's trailers, which hold 16 KiB in total and
+    # escape non-ASCII text to three times its size.
+    return redact(text).encode()[:max_bytes].decode(errors="ignore")
 
 
 def _number(text: str) -> float | None:
@@ -161,4 +163,4 @@ def _number(text: str) -> float | None:
 
 
 def _bounded(seconds: float) -> float | None:
-    return max(0.0, seconds) if seconds <= _LONGEST_WAIT else None
+    return max(0.0, seconds) if seconds <= _MAX_RETRY_AFTER_SECONDS else None

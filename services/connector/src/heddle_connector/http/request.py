@@ -1,23 +1,25 @@
-"""What both HTTP clients take and give."""
+"""Requests to providers, and the part of a request that is the same for every call to a URL."""
 
-from collections.abc import Mapping
-from typing import Protocol, Self
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
-LONGEST_REPLY = 16 * 1024 * 1024
-"""Bytes of a whole reply."""
-LONGEST_REFUSAL = 64 * 1024
-"""Bytes that are read of the body of an answer with an error status."""
-LINGER = 0.2
-"""Seconds that the end of an HTTP body may come after the end of the answer in it."""
-SUCCESSES = range(200, 300)
-DEFAULTS = {
+DEFAULT_HEADERS = {
     "user-agent": "heddle-connector",
     "accept": "*/*",
-    "accept-encoding": "identity",  # a compressor holds tokens back
+    "accept-encoding": "identity",  # a compressor would delay tokens
     "content-type": "application/json",
 }
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_RESERVED_HEADERS = frozenset({"connection", "content-length", "transfer-encoding"})
+_UNQUOTED = "/%:@!$&'()*+,;=~?"  # a percent sign counts as the start of an escape
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -26,38 +28,60 @@ class Request(msgspec.Struct, frozen=True):
     url: str
     headers: Mapping[str, str]
     seconds: float
-    """The time for everything, from the connection to the last byte."""
+    """The time limit, from opening the connection to the last byte of the response."""
     body: bytes | None = None
 
 
-class Pieces(Protocol):
-    """The body of an answer, as it arrives. Each piece is everything that had arrived."""
+class Origin(NamedTuple):
+    """The server that a connection leads to."""
 
-    def __aiter__(self) -> Self: ...
-
-    async def __anext__(self) -> bytes: ...
-
-    async def rest(self) -> None:
-        """Read what follows the end mark, so that the connection can serve the next request.
-
-        That is the end of the HTTP body and a matter of microseconds; a provider that does not
-        send it loses the connection, not our time.
-        """
+    host: str
+    port: int
+    secure: bool
+    """Whether the connection uses TLS."""
 
 
-class Answer(Pieces, Protocol):
-    """An answer of which the head is here."""
+@dataclass(frozen=True, slots=True)
+class RequestHead:
+    """The request line and the headers, without the length of the body."""
 
-    def all(self) -> bytes | None:
-        """Return the whole body, if all of it is here already."""
+    origin: Origin
+    data: bytes
 
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
 
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers; to be asked with names in lower case."""
+def request_head(request: Request) -> RequestHead:
+    """Return the head of `request`.
 
-    def close(self) -> None:
-        """Close the connection, unless the body was read to its end."""
+    Raises:
+        ValueError: The URL or a header cannot be sent.
+    """
+    return _head(request.url, tuple(request.headers.items()), request.body is None)
+
+
+@lru_cache(maxsize=64)
+def _head(url: str, headers: Iterable[tuple[str, str]], is_get: bool) -> RequestHead:  # noqa: FBT001 - positional arguments make the cheaper key
+    parts = urlsplit(url)
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or parts.username is not None:
+        raise ValueError("The URL of a request to a provider must be http(s)://host, without user.")
+    hostname = parts.hostname
+    if not hostname.isascii():
+        hostname = hostname.encode("idna").decode()
+    host = f"[{hostname}]" if ":" in hostname else hostname
+    default_port = _DEFAULT_PORTS[parts.scheme]
+    port = parts.port or default_port
+    fields = {"host": host if port == default_port else f"{host}:{port}", **DEFAULT_HEADERS}
+    for name, value in headers:
+        _check_header(name, value)
+        fields[name.lower()] = value
+    path = quote(parts.path or "/", safe=_UNQUOTED)
+    query = f"?{quote(parts.query, safe=_UNQUOTED)}" if parts.query else ""
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    head = f"{'GET' if is_get else 'POST'} {path}{query} HTTP/1.1\r\n{lines}"
+    return RequestHead(Origin(hostname, port, parts.scheme == "https"), head.encode())
+
+
+def _check_header(name: str, value: str) -> None:
+    """Reject a header that the provider would read as another header or another request."""
+    valid = _HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)
+    if not valid or name.lower() in _RESERVED_HEADERS:
+        raise ValueError(f"The header {name!r} cannot be sent to a provider.")

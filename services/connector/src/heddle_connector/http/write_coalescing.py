@@ -1,28 +1,28 @@
-"""Requests on their way out: those of one turn of the event loop are sent together.
+"""Write coalescing: the requests of one event loop iteration are written together.
 
-One sent by itself wakes its provider for itself. Measured with 16 requests at a time: to send them
-together takes a tenth off what a chat completion costs.
+Each write by itself wakes its provider by itself. Measured with 16 concurrent requests: writing
+them together saves a tenth of what a chat completion costs (ADR 0053).
 """
 
 import asyncio
 
 
-class Departures:
-    """Sends messages when the loop has done what it is at."""
+class WriteCoalescer:
+    """Writes messages at the end of the current iteration of the event loop."""
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("_pending",)
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[asyncio.WriteTransport, bytes]] = []
+        self._pending: list[tuple[asyncio.WriteTransport, bytes]] = []
 
-    def add(self, transport: asyncio.WriteTransport, message: bytes) -> None:
-        """Send a message soon; those of one connection in the order in which they were added."""
-        if not self._waiting:
-            asyncio.get_running_loop().call_soon(self._leave)
-        self._waiting.append((transport, message))
+    def write(self, transport: asyncio.WriteTransport, message: bytes) -> None:
+        """Write a message soon. Messages of one connection keep their order."""
+        if not self._pending:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._pending.append((transport, message))
 
-    def _leave(self) -> None:
-        leaving, self._waiting = self._waiting, []
-        for transport, message in leaving:
-            if not transport.is_closing():  # nobody waits for the answer any more
+    def _flush(self) -> None:
+        pending, self._pending = self._pending, []
+        for transport, message in pending:
+            if not transport.is_closing():  # the caller has left
                 transport.write(message)

@@ -1,1 +1,1 @@
-"""Which connector and model answer a call: plugins, tenants, model catalog, fallback."""
+"""Which connector and model answer a call: plugins, tenants, model catalogue, fallback."""

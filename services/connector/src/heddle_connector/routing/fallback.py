@@ -1,9 +1,10 @@
-"""The beginning of an answer: by the model that was asked for, or once by the default in its place.
+"""Starts an answer: with the requested model or, if that fails, once with the default model.
 
-What may be at the model is worth a second try: the provider does not know it, or failed, or cannot
-be reached while the default is at another one. What is about the organisation's key is not. A
-refused key (401, 403) must be seen and mended, not hidden by spending elsewhere; a used-up one
-(429) says when to come back, and the default would be asked with the same key.
+The default model answers if the requested model may be the cause of the failure: the provider does
+not know the model, failed, or cannot be reached while the default is at another provider. Errors
+about the organisation's key are passed on. A refused key (401, 403) must be visible so that it is
+fixed, and not hidden by spending elsewhere. An exhausted key (429) states when to try again, and
+the default model would use the same key.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
@@ -14,85 +15,90 @@ from heddle_runtime.errors import HeddleError, ProviderRefusedError, Unavailable
 
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.events import Event
-from heddle_connector.routing.tenant_connectors import Owners
+from heddle_connector.routing.tenant_connectors import TenantConnectors
 from heddle_connector.sdk import Connector
 
 AnswerT = TypeVar("AnswerT")
 Batches = AsyncGenerator[Sequence[Event], None]
 log = structlog.get_logger(__name__)
-_BAD_REQUEST, _NOT_FOUND, _FAILURES = 400, 404, 500
+_BAD_REQUEST, _NOT_FOUND, _FIRST_SERVER_ERROR = 400, 404, 500
 
 
-async def begin(owners: Owners, call: Call) -> tuple[Sequence[Event], Batches]:
+async def start_stream(tenants: TenantConnectors, call: Call) -> tuple[Sequence[Event], Batches]:
     """Return the first events of an answer and the rest, which the caller closes.
 
     Raises:
-        HeddleError: There is no answer. If the default gave none either, what the model itself
-            failed with.
+        HeddleError: The requested model failed, and so did the default model if it was tried.
     """
 
     async def answer(connector: Connector[Any]) -> tuple[Sequence[Event], Batches]:
         batches = connector.generate(call)
         return await anext(batches, ()), batches
 
-    return await _answered(owners, call, answer)
+    return await _with_fallback(tenants, call, answer)
 
 
-def whole(owners: Owners, call: Call) -> Coroutine[Any, Any, Sequence[Event]]:
-    """Return all events of an answer. Raises as `begin`."""
-    return _answered(owners, call, lambda connector: connector.whole(call))
+def complete(tenants: TenantConnectors, call: Call) -> Coroutine[Any, Any, Sequence[Event]]:
+    """Return all events of an answer. Raises as `start_stream` does."""
+    return _with_fallback(tenants, call, lambda connector: connector.complete(call))
 
 
-async def _answered(
-    owners: Owners, call: Call, answer: Callable[[Connector[Any]], Awaitable[AnswerT]]
+async def _with_fallback(
+    tenants: TenantConnectors, call: Call, answer: Callable[[Connector[Any]], Awaitable[AnswerT]]
 ) -> AnswerT:
-    connector = await owners.connector(call)
+    connector = await tenants.connector(call)
     try:
         return await answer(connector)
     except HeddleError as error:
         error.metadata.setdefault("provider", call.connector)
-        if not _may_be_at_the_model(error):
+        if not _may_depend_on_model(error):
             raise
-        replaced = await _by_default(owners, call, answer, error)
-        if replaced is None:
+        replacement = await _by_default_model(tenants, call, answer, error)
+        if replacement is None:
             raise
-        return replaced
+        return replacement
 
 
-async def _by_default(
-    owners: Owners,
+async def _by_default_model(
+    tenants: TenantConnectors,
     call: Call,
     answer: Callable[[Connector[Any]], Awaitable[AnswerT]],
     error: HeddleError,
 ) -> AnswerT | None:
-    """Return the default model's answer, None if it gives none."""
-    wanted = f"{call.connector}/{call.model}"
+    """Return the default model's answer, None if there is none."""
+    requested = f"{call.connector}/{call.model}"
     try:
-        found = await owners.default(call)
-        if found is None:
+        default = await tenants.default(call)
+        if default is None:
             return None
-        name, model, connector = found
+        name, model, connector = default
         if name == call.connector and "http_status" not in error.metadata:
             return None  # the same provider, which cannot be reached
         call.replace(name, model, error.reason)
-        replaced = await answer(connector)
-    except HeddleError as again:
-        log.warning("default model failed, too", wanted=wanted, reason=again.reason)
+        result = await answer(connector)
+    except HeddleError as second:
+        log.warning("default model failed as well", requested=requested, reason=second.reason)
         return None
-    log.warning("model failed", wanted=wanted, instead=f"{name}/{model}", reason=error.reason)
-    return replaced
+    log.warning(
+        "model failed, default model answers",
+        requested=requested,
+        replacement=f"{name}/{model}",
+        reason=error.reason,
+    )
+    return result
 
 
-def _may_be_at_the_model(error: HeddleError) -> bool:
-    told = error.metadata
-    text = told.get("http_status", "")
-    status = int(text) if text.isdecimal() else _FAILURES
+def _may_depend_on_model(error: HeddleError) -> bool:
+    metadata = error.metadata
+    text = metadata.get("http_status", "")
+    status = int(text) if text.isdecimal() else _FIRST_SERVER_ERROR
     match error:
         case UnavailableError():
-            return status >= _FAILURES
+            return status >= _FIRST_SERVER_ERROR
         case ProviderRefusedError() if status == _BAD_REQUEST:
-            about = (told.get("provider_code", ""), told.get("provider_type", ""))
-            return told.get("provider_param") == "model" or any("model" in word for word in about)
+            labels = (metadata.get("provider_code", ""), metadata.get("provider_type", ""))
+            named = metadata.get("provider_param") == "model"
+            return named or any("model" in label for label in labels)
         case ProviderRefusedError():
             return status == _NOT_FOUND
         case _:

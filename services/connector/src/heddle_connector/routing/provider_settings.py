@@ -1,4 +1,4 @@
-"""A connector's settings out of an organisation's, with nothing of the operator's in them."""
+"""Builds a connector's settings from an organisation's, without any of the operator's."""
 
 from functools import cache
 
@@ -9,45 +9,45 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from heddle_connector.sdk import Plugin
 
-_OWN = ("base_url", "api_key")
-"""Settings that make a connector one of the organisation's: whose server, whose money."""
+_PROVIDER_FIELDS = ("base_url", "api_key")
+"""A connector with one of these settings reaches a provider that each organisation sets up."""
 
 
-def is_bound(plugin: Plugin) -> bool:
-    """Say whether a connector reaches a provider that each organisation sets up for itself."""
-    return any(field in plugin.settings.model_fields for field in _OWN)
+def has_provider_settings(plugin: Plugin) -> bool:
+    """Return whether a connector reaches a provider that each organisation sets up for itself."""
+    return any(field in plugin.settings.model_fields for field in _PROVIDER_FIELDS)
 
 
-def given_settings(plugin: Plugin, provider: Provider) -> BaseSettings:
+def provider_settings(plugin: Plugin, provider: Provider) -> BaseSettings:
     """Return the settings with which a connector reaches an organisation's provider.
 
     Raises:
-        UnavailableError: The connector refuses them. The message repeats no value.
+        UnavailableError: The connector rejects the settings. The message contains no value.
     """
-    given = {
+    values = {
         "base_url": provider.base_url,
         "api_key": provider.api_key,
         "models": ",".join(provider.models),
     }
     known = plugin.settings.model_fields
-    values = {name: value for name, value in given.items() if value and name in known}
+    values = {name: value for name, value in values.items() if value and name in known}
     try:
         return _without_environment(plugin.settings).model_validate(values)
     except ValidationError as error:
-        wrong = ", ".join(str(item["loc"][0]) for item in error.errors(include_input=False))
+        invalid = ", ".join(str(item["loc"][0]) for item in error.errors(include_input=False))
         raise UnavailableError(
-            f"The organisation's settings of the provider {plugin.name!r} are wrong: {wrong}."
+            f"The organisation's settings of the provider {plugin.name!r} are wrong: {invalid}."
         ) from None
 
 
 @cache
-def _without_environment(kind: type[BaseSettings]) -> type[BaseSettings]:
-    """Return settings that read nothing but what they are given.
+def _without_environment(settings: type[BaseSettings]) -> type[BaseSettings]:
+    """Return settings that read only the values passed to them.
 
-    What an organisation leaves out would otherwise be the operator's: his key at its address.
+    Reading the environment would send the operator's key to the organisation's address.
     """
 
-    class Given(kind):  # type: ignore[misc, valid-type] # which class is known at run time only
+    class ExplicitSettings(settings):  # type: ignore[misc, valid-type] # the class is known at run time only
         @classmethod
         def settings_customise_sources(
             cls,
@@ -57,4 +57,4 @@ def _without_environment(kind: type[BaseSettings]) -> type[BaseSettings]:
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             return (init_settings,)
 
-    return Given
+    return ExplicitSettings

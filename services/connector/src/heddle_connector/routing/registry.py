@@ -1,4 +1,4 @@
-"""The installed connectors."""
+"""The registry of installed connectors."""
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -13,7 +13,7 @@ from heddle_runtime.plugins import Plugins, discover
 from pydantic import ValidationError
 
 from heddle_connector import connectors
-from heddle_connector.http.client import Http
+from heddle_connector.http import HttpClient
 from heddle_connector.sdk import Connector, Plugin
 
 ENTRY_POINTS = "heddle.connectors"
@@ -31,58 +31,59 @@ class Registry:
         """Return the connector called `name`.
 
         Raises:
-            NotFoundError: There is none; the message names those that there are.
+            NotFoundError: No connector has that name; the message lists the names.
         """
-        found = self.connectors.get(name)
-        if found is None:
+        connector = self.connectors.get(name)
+        if connector is None:
             raise NotFoundError(
                 f"No connector is named {name!r}. There are: {', '.join(sorted(self.connectors))}.",
                 connector=name,
             )
-        return found
+        return connector
 
 
 def installed(folder: Path | None = None) -> Plugins[Plugin]:
     """Find the connectors of this package, of installed distributions and of `folder`."""
-    return discover(connectors, ENTRY_POINTS, folder, _plugins_in)
+    return discover(connectors, ENTRY_POINTS, folder, plugins_in)
 
 
 @asynccontextmanager
-async def opened(plugins: Plugins[Plugin], http: Http) -> AsyncGenerator[Registry]:
-    """Make the connectors, each with its settings from the environment; close them at the end."""
-    made: dict[str, Connector[Any]] = {}
+async def opened(plugins: Plugins[Plugin], http: HttpClient) -> AsyncGenerator[Registry]:
+    """Create the connectors with settings from the environment, and close them at the end."""
+    ready: dict[str, Connector[Any]] = {}
     for name, plugin in plugins.found.items():
         try:
-            made[name] = plugin.make(plugin.settings(), http)
+            ready[name] = plugin.create(plugin.settings(), http)
         except ValidationError as error:
-            plugins.report(name, _wrong_settings(plugin, error))
-        except Exception as error:  # a plugin of a stranger: it must not keep others from working
+            plugins.report(name, _invalid_settings(plugin, error))
+        except Exception as error:  # third-party code, which must not stop other connectors
             log.exception("connector does not start", connector=name)
             plugins.report(name, f"The connector does not start: {type(error).__name__}.")
     try:
-        yield Registry(plugins, made)
+        yield Registry(plugins, ready)
     finally:
-        for name, connector in made.items():
+        for name, connector in ready.items():
             try:
                 await connector.close()
             except Exception:  # as above
-                log.exception("connector does not stop", connector=name)
+                log.exception("connector does not close", connector=name)
 
 
-def _plugins_in(module: ModuleType) -> Iterable[Plugin]:
+def plugins_in(module: ModuleType) -> Iterable[Plugin]:
+    """Return the connectors that a module defines."""
     return [
         kind.plugin
         for kind in vars(module).values()
         if isinstance(kind, type)
         and issubclass(kind, Connector)
-        and "plugin" in vars(kind)  # its own, not one that it inherits
+        and "plugin" in vars(kind)  # not one that it inherits
         and kind.__module__ == module.__name__  # not one that the file imports
     ]
 
 
-def _wrong_settings(plugin: Plugin, error: ValidationError) -> str:
+def _invalid_settings(plugin: Plugin, error: ValidationError) -> str:
     prefix = plugin.settings.model_config.get("env_prefix", "")
     return "; ".join(
         f"{prefix}{'_'.join(map(str, item['loc']))}".upper() + f": {item['msg']}"
-        for item in error.errors(include_input=False)  # it may be a secret
+        for item in error.errors(include_input=False)  # the input may be a secret
     )

@@ -1,4 +1,4 @@
-"""Each organisation's own providers: its keys, its addresses, its models."""
+"""Tenant connectors: each organisation's own providers, with its keys, addresses and models."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -10,79 +10,87 @@ from heddle_runtime.errors import UnavailableError
 from heddle_runtime.organization_settings import OrganizationSettings
 
 from heddle_connector.generation.call import Call
-from heddle_connector.http.client import Http
-from heddle_connector.routing.model_catalog import Offer
-from heddle_connector.routing.model_selection import chosen, offers
-from heddle_connector.routing.provider_settings import given_settings, is_bound
+from heddle_connector.http import HttpClient
+from heddle_connector.routing.model_catalogue import Access
+from heddle_connector.routing.model_selection import allows, select_model
+from heddle_connector.routing.provider_settings import has_provider_settings, provider_settings
 from heddle_connector.routing.registry import Registry
 from heddle_connector.sdk import Connector
 
 log = structlog.get_logger(__name__)
-_MOST = 512
+MAX_TENANT_CONNECTORS = 512
 
 
-class Owners:
-    """Finds the connector that may speak for an assistant.
+class TenantConnectors:
+    """Finds the connector that answers for an assistant.
 
-    The environment of the service is its operator's. Another organisation reaches a provider with
-    what its own settings say and with nothing of the operator's, unless he shares it.
+    The environment of the service belongs to its operator. Another organisation reaches a provider
+    with its own settings only, unless the operator shares the provider.
     """
 
     def __init__(
         self,
         registry: Registry,
-        http: Http,
-        guarded: Http,
+        http: HttpClient,
+        restricted_http: HttpClient,
         settings: OrganizationSettings,
         *,
         shared: bool,
     ) -> None:
-        """Take what connectors are made with.
+        """Store what connectors are created with.
 
         Args:
-            registry: What is installed.
-            http: For the operator's own organisation.
-            guarded: For all others: it goes only to addresses that an organisation may name.
-            settings: What organisations have set up.
-            shared: Whether those without a provider use the operator's.
+            registry: The installed connectors.
+            http: The client for the operator's own organisation.
+            restricted_http: The client for all other organisations. It connects only to addresses
+                that the egress policy allows.
+            settings: The organisations' settings.
+            shared: Whether organisations without a provider use the operator's.
         """
         self._registry = registry
         self._http = http
-        self._guarded = guarded
+        self._restricted_http = restricted_http
         self._settings = settings
         self._shared = shared
-        self._bound = {name: p for name, p in registry.plugins.found.items() if is_bound(p)}
-        self._made: OrderedDict[tuple[str, bool, bytes], Connector[Any]] = OrderedDict()
+        self._plugins = {
+            name: plugin
+            for name, plugin in registry.plugins.found.items()
+            if has_provider_settings(plugin)
+        }
+        self._connectors: OrderedDict[tuple[str, bool, bytes], Connector[Any]] = OrderedDict()
 
     async def connector(self, call: Call) -> Connector[Any]:
-        """Return the connector that answers `call`, whose model may become another one.
+        """Return the connector that answers `call`. This may replace the model of the call.
 
         Raises:
             NotFoundError: No connector has that name.
-            UnavailableError: The assistant's organisation has not set the provider up.
+            UnavailableError: The assistant's organisation has not set up the provider.
         """
-        operators = self._registry.get(call.connector)
+        operator_connector = self._registry.get(call.connector)
         assistant = call.assistant
-        if assistant is None or call.connector not in self._bound:
-            return operators
+        if assistant is None or call.connector not in self._plugins:
+            return operator_connector
         settings = await self._settings.of(assistant.organization, assistant.owner)
-        if self._is_operators(settings, call.connector):
-            return operators
-        found = chosen(self._own(settings), settings.default_model, call.connector, call.model)
-        if found is None:
+        if self._uses_operator_settings(settings, call.connector):
+            return operator_connector
+        selected = select_model(
+            self._providers(settings), settings.default_model, call.connector, call.model
+        )
+        if selected is None:
             raise _not_set_up(call.connector)
-        if found != (call.connector, call.model):
-            log.warning("model not available", wanted=call.model, instead="/".join(found))
-            call.replace(*found)
-        return self._of(call.connector, settings.providers[call.connector], settings)
+        if selected != (call.connector, call.model):
+            log.warning("model not available", requested=call.model, replacement="/".join(selected))
+            call.replace(*selected)
+        return self._create(call.connector, settings.providers[call.connector], settings)
 
     async def default(self, call: Call) -> tuple[str, str, Connector[Any]] | None:
-        """Return the default model of an assistant's organisation, and the connector it is at.
+        """Return the default model of the assistant's organisation, and its connector.
 
-        None if there is none that the assistant may use, or it is what answers `call` now.
+        None if there is no default model, if the assistant may not use it, or if it is the model
+        that answers `call` now.
 
         Raises:
-            HeddleError: The organisation's settings cannot be had, or are of no use.
+            HeddleError: The organisation's settings are not available, or not valid.
         """
         assistant = call.assistant
         if assistant is None:
@@ -91,78 +99,79 @@ class Owners:
         name, _, model = settings.default_model.partition("/")
         if not model or (name, model) == (call.connector, call.model):
             return None
-        if name not in self._bound or self._is_operators(settings, name):
-            found = self._registry.connectors.get(name)
-            return None if found is None else (name, model, found)
-        provider = self._own(settings).get(name)
-        if provider is None or not offers(provider, model):
+        if name not in self._plugins or self._uses_operator_settings(settings, name):
+            connector = self._registry.connectors.get(name)
+            return None if connector is None else (name, model, connector)
+        provider = self._providers(settings).get(name)
+        if provider is None or not allows(provider, model):
             return None
-        return name, model, self._of(name, provider, settings)
+        return name, model, self._create(name, provider, settings)
 
-    async def offers(self, organization: str, connector: str) -> Mapping[str, Offer]:
-        """Return by name what each connector offers an organisation.
+    async def accessible(self, organization: str, connector: str) -> Mapping[str, Access]:
+        """Return by name which connectors an organisation may use.
 
         Args:
-            organization: Whose. If empty, the operator's.
-            connector: The only one to look at. If empty, all are.
+            organization: The id of an organisation. If empty, the operator's.
+            connector: The only connector to return. If empty, all are returned.
 
         Raises:
             NotFoundError: No connector has that name.
         """
         names = [connector] if connector else list(self._registry.connectors)
-        found = {name: Offer(self._registry.get(name)) for name in names}
-        if not organization or not found.keys() & self._bound.keys():
-            return found
+        accessible = {name: Access(self._registry.get(name)) for name in names}
+        if not organization or not accessible.keys() & self._plugins.keys():
+            return accessible
         settings = await self._settings.of(organization, "")
-        for name in found.keys() & self._bound.keys():
-            if not self._is_operators(settings, name):
-                found[name] = self._offer(name, settings)
-        return found
+        for name in accessible.keys() & self._plugins.keys():
+            if not self._uses_operator_settings(settings, name):
+                accessible[name] = self._access(name, settings)
+        return accessible
 
     async def close(self) -> None:
-        """Close what was made."""
-        for (name, *_), connector in self._made.items():
+        """Close the connectors that were created here."""
+        for (name, *_), connector in self._connectors.items():
             try:
                 await connector.close()
-            except Exception:  # a plugin of a stranger: it must not keep others from closing
-                log.exception("connector does not stop", connector=name)
+            except Exception:  # third-party code, which must not keep other connectors open
+                log.exception("connector does not close", connector=name)
 
-    def _offer(self, name: str, settings: ResolveSettingsResponse) -> Offer:
-        provider = self._own(settings).get(name)
+    def _access(self, name: str, settings: ResolveSettingsResponse) -> Access:
+        provider = self._providers(settings).get(name)
         if provider is None or not provider.enabled:
-            return Offer(None, problem=_not_set_up(name).message)
+            return Access(None, problem=_not_set_up(name).message)
         try:
-            return Offer(self._of(name, provider, settings), frozenset(provider.models))
+            return Access(self._create(name, provider, settings), frozenset(provider.models))
         except UnavailableError as error:
-            return Offer(None, problem=error.message)
+            return Access(None, problem=error.message)
 
-    def _own(self, settings: ResolveSettingsResponse) -> Mapping[str, Provider]:
-        """Return what is set up of the connectors that there are."""
-        return {name: p for name, p in settings.providers.items() if name in self._bound}
+    def _providers(self, settings: ResolveSettingsResponse) -> Mapping[str, Provider]:
+        """Return an organisation's providers for which a connector is installed."""
+        return {name: p for name, p in settings.providers.items() if name in self._plugins}
 
-    def _is_operators(self, settings: ResolveSettingsResponse, name: str) -> bool:
-        """Say whether an organisation uses a connector with the operator's settings."""
+    def _uses_operator_settings(self, settings: ResolveSettingsResponse, name: str) -> bool:
+        """Return whether an organisation uses a connector with the operator's settings."""
         return name not in settings.providers and (settings.system or self._shared)
 
-    def _of(
+    def _create(
         self, name: str, provider: Provider, settings: ResolveSettingsResponse
     ) -> Connector[Any]:
-        """Return the connector with an organisation's own settings, made when it is first used."""
+        """Return the connector with an organisation's settings, created on first use."""
         key = name, settings.system, provider.SerializeToString(deterministic=True)
-        made = self._made.get(key)
-        if made is None:
-            plugin = self._bound[name]
-            http = self._http if settings.system else self._guarded
-            made = plugin.make(given_settings(plugin, provider), http)
-            self._made[key] = made
-            if len(self._made) > _MOST:  # answers that it is giving go on; nothing else holds it
-                self._made.popitem(last=False)
-        self._made.move_to_end(key)
-        return made
+        connector = self._connectors.get(key)
+        if connector is None:
+            plugin = self._plugins[name]
+            http = self._http if settings.system else self._restricted_http
+            connector = plugin.create(provider_settings(plugin, provider), http)
+            self._connectors[key] = connector
+            if len(self._connectors) > MAX_TENANT_CONNECTORS:
+                # Not closed: it may still be answering. Nothing else holds a reference to it.
+                self._connectors.popitem(last=False)
+        self._connectors.move_to_end(key)
+        return connector
 
 
 def _not_set_up(connector: str) -> UnavailableError:
     return UnavailableError(
-        f"The organisation has not set up the provider {connector!r}. Its administrator can do so, "
-        "or the operator can share his with HEDDLE_CONNECTOR_SHARE_PROVIDERS."
+        f"The organisation has not set up the provider {connector!r}. Its administrator can set "
+        "it up, or the operator can share providers with HEDDLE_CONNECTOR_SHARE_PROVIDERS."
     )

@@ -1,4 +1,4 @@
-"""From engines that call back in a thread to coroutines that wait."""
+"""Passes values from a thread, in which an engine calls back, to a coroutine."""
 
 import asyncio
 import threading
@@ -7,60 +7,60 @@ from concurrent.futures import Executor
 from typing import TypeVar
 
 ValueT = TypeVar("ValueT")
-_ROOM = 64
+_CAPACITY = 64
 
 
 async def from_thread(
     executor: Executor,
     work: Callable[[Callable[[ValueT], bool]], None],
-    room: int = _ROOM,
+    capacity: int = _CAPACITY,
 ) -> AsyncGenerator[list[ValueT], None]:
-    """Run `work` in a thread of `executor` and yield lists of what it hands over.
+    """Run `work` in a thread of `executor` and yield lists of the values that it emits.
 
-    `work` gets a function to call with each value. The function waits while `room` values are
-    not fetched, so a slow reader slows the engine down; it returns True when nobody reads any
-    more and the engine should stop. What `work` raises is raised here, after the last value.
+    `work` receives a function to call with each value. The function blocks while `capacity` values
+    are waiting, so a slow reader slows the engine down. It returns True when the reader has left
+    and the engine should stop. An exception of `work` is raised here after the last value.
     Closing the generator does not wait for the thread.
     """
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
-    free = threading.Semaphore(room)
+    free = threading.Semaphore(capacity)
     values: list[ValueT] = []
     closed = False
 
-    def take(value: ValueT) -> None:
+    def append(value: ValueT) -> None:
         values.append(value)
         ready.set()
 
-    def hand_over(value: ValueT) -> bool:
+    def emit(value: ValueT) -> bool:
         free.acquire()
         if not closed:
-            loop.call_soon_threadsafe(take, value)
+            loop.call_soon_threadsafe(append, value)
         return closed
 
-    running = loop.run_in_executor(executor, work, hand_over)
+    running = loop.run_in_executor(executor, work, emit)
     running.add_done_callback(lambda _: ready.set())
     try:
         while True:
             await ready.wait()
             ready.clear()
-            over = running.done()  # before the values are fetched: none can follow
+            finished = running.done()  # read first: no value can follow
             if values:
                 fetched = values.copy()
                 values.clear()
                 free.release(len(fetched))
                 yield fetched
-            if over:
+            if finished:
                 running.result()
                 return
     finally:
         closed = True
-        free.release(room)  # a thread that waits for room learns that it is closed
-        running.cancel()  # if it has not begun
+        free.release(capacity)  # wakes a thread that waits for capacity
+        running.cancel()  # effective only if it has not started
         running.add_done_callback(_ignore)
 
 
 def _ignore(finished: "asyncio.Future[None]") -> None:
-    """Look at the outcome that nobody waits for, so that asyncio does not complain of it."""
+    """Read the result, so that asyncio does not report an exception that was never retrieved."""
     if not finished.cancelled():
         finished.exception()

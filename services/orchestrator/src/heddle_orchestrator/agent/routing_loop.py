@@ -281,7 +281,7 @@ class RoutingLoop:
                 for choice in decision.choices
             ],
             reason=redact(decision.reason),
-            decider=decision.router,
+            router=decision.router,
             rejected=decision.rejected,
             elapsed=elapsed,
         )

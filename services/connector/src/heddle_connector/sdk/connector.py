@@ -1,0 +1,160 @@
+"""The base class of connectors, and the decorator that registers them."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator
+from pydantic_settings import BaseSettings, NoDecode
+
+from heddle_connector.generation.call import Call
+from heddle_connector.generation.events import Event
+from heddle_connector.http import HttpClient
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+def _validate_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("is not an http or https URL")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("must not carry a user, a password, a query or a fragment")
+    return url.rstrip("/")
+
+
+BaseUrl = Annotated[str, AfterValidator(_validate_url)]
+"""The type of a setting that holds a provider's address."""
+
+
+def _split(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return tuple(name for each in value.split(",") if (name := each.strip()))
+
+
+ModelNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+"""The type of a setting that holds model names, separated by commas."""
+
+
+class NoSettings(BaseSettings):
+    """The settings of a connector without settings."""
+
+
+SettingsT = TypeVar("SettingsT", bound=BaseSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that is ready to answer."""
+
+    name: str
+    """The provider's name of the model."""
+    title: str = ""
+    """A name for users, if it differs from `name`."""
+    input_kinds: Sequence[Literal["image", "audio", "file"]] = ()
+    """The known kinds of input besides text."""
+
+
+class Connector(ABC, Generic[SettingsT]):
+    """Connects to one provider. One object serves all calls, which run concurrently."""
+
+    plugin: "ClassVar[Plugin]"
+    """Set by the decorator `connector`."""
+
+    def __init__(self, settings: SettingsT, http: HttpClient) -> None:
+        self.settings = settings
+        self.http = http
+        """The HTTP client. All connectors share its connection pool."""
+
+    @abstractmethod
+    async def models(self, seconds: float) -> Sequence[Model]:
+        """Return the models that are ready to answer, within `seconds`.
+
+        The service caches the result for a minute. If there are no models, raise
+        `UnavailableError` with a message that says how to fix that.
+        """
+
+    @abstractmethod
+    def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
+        """Yield the events of an answer; each time, all events that are ready.
+
+        The last event is `Done`, exactly once. Yield as soon as an event is ready. When the caller
+        disconnects, the service closes the generator, which leaves all `async with` blocks.
+
+        Raises:
+            HeddleError: One of the errors of this module. For any other exception the caller
+                receives a general message, and the log the exception.
+        """
+
+    async def complete(self, call: Call) -> Sequence[Event]:
+        """Return all events of an answer that is not streamed.
+
+        By default these are the events of `generate`. Override this for providers with whole
+        responses: a whole response costs much less than a stream.
+
+        Raises:
+            HeddleError: As `generate` does.
+        """
+        async with aclosing(self.generate(call)) as batches:
+            return [event async for events in batches for event in events]
+
+    async def close(self) -> None:
+        """Release resources. Called once, when the service stops."""
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A recorded response, which the conformance tests replay as a provider."""
+
+    model: str
+    answer: str
+    """The text of the answer. Empty if it is not known in advance."""
+    reply: bytes = b""
+    """The response body. Empty if the connector has no provider."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings for the tests; `{provider}` in a value is the URL of the provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A connector as the registry knows it. The decorator `connector` creates it."""
+
+    name: str
+    description: str
+    settings: type[BaseSettings]
+    create: Callable[[Any, HttpClient], Connector[Any]]
+    example: Example | None
+
+
+ConnectorT = TypeVar("ConnectorT", bound=Connector[Any])
+
+
+def connector(
+    name: str,
+    *,
+    settings: type[BaseSettings] = NoSettings,
+    example: Example | None = None,
+) -> Callable[[type[ConnectorT]], type[ConnectorT]]:
+    """Register a class as a connector; the first line of its docstring is the description.
+
+    Args:
+        name: The unique name, `[a-z][a-z0-9_]{0,62}`.
+        settings: Read from the environment when the service starts. Give it the prefix
+            `HEDDLE_CONNECTOR_<NAME>_`.
+        example: The example that the conformance tests run.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is not a connector's name: [a-z][a-z0-9_]{{0,62}}")
+
+    def decorate(kind: type[ConnectorT]) -> type[ConnectorT]:
+        description, _, _ = (kind.__doc__ or "").strip().partition("\n")
+        kind.plugin = Plugin(name, description, settings, kind, example)
+        return kind
+
+    return decorate

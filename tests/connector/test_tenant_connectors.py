@@ -1,0 +1,216 @@
+"""Organisations with providers of their own, before stubs that tell who paid."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from heddle.account.v1.account_pb2 import Provider as Settings
+from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
+from heddle.connector.v1 import connector_pb2 as pb
+from heddle_runtime.call_metadata import AUTHORIZATION, new_call_options
+from heddle_runtime.errors import UnavailableError
+from heddle_runtime.identity import Identity, TokenSigner
+from runtime.accounts import SECRET, Accounts
+from structlog.testing import capture_logs
+
+from connector.provider import Exchange, Provider, provider
+from connector.service import Stub, as_whole, asked, events, failure, nobodys_accounts, service
+
+OWN, OPERATORS = "sk-own-0123456789abcdef", "sk-operators-0123456789abcdef"
+REPLY = json.dumps(
+    {
+        "model": "m",
+        "choices": [{"index": 0, "message": {"content": "hi"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1},
+    }
+)
+
+
+class Bench:
+    """The service, an organisation's provider, and the operator's."""
+
+    def __init__(self, accounts: Accounts, own: Provider, operators: Provider) -> None:
+        self.accounts = accounts
+        self.own = own
+        self.operators = operators
+        self.stub: Stub
+
+    async def ask(
+        self, model: str = "m", connector: str = "openai", **of: str
+    ) -> list[pb.GenerationEvent]:
+        return await events(self.stub, self.request(model, connector, **of))
+
+    async def refusal(self, **of: str) -> str:
+        error = await failure(self.stub, self.request("m", "openai", **of))
+        assert isinstance(error, UnavailableError)
+        return error.message
+
+    def request(
+        self, model: str, connector: str, organization: str = "", owner: str = ""
+    ) -> pb.GenerateWholeMessageRequest:
+        ref = ModelRef(connector=connector, model=model)
+        assistant = Assistant(id="1", model=ref, organization=organization, owner=owner)
+        return as_whole(asked(connector, model, assistant=assistant))
+
+    def paid(self) -> list[str]:
+        """Return the keys that came, the organisation's provider first."""
+        came = [*self.own.exchanges, *self.operators.exchanges]
+        return [exchange.headers.get("authorization", "") for exchange in came]
+
+
+async def script(exchange: Exchange) -> None:
+    await exchange.reply(200, REPLY)
+
+
+@asynccontextmanager
+async def bench(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> AsyncGenerator[Bench]:
+    accounts = nobodys_accounts(**{"ann@uni.example": "uni"})
+    async with provider(script) as own, provider(script) as operators:
+        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", f"{operators.url}/v1")
+        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", OPERATORS)
+        openai = Settings(base_url=f"{own.url}/v1", api_key=OWN, enabled=True)
+        accounts.add("uni", providers={"openai": openai})
+        accounts.add("poor")
+        accounts.add("default", system=True)
+        made = Bench(accounts, own, operators)
+        async with service(accounts, **settings) as made.stub:
+            yield made
+
+
+@pytest.mark.parametrize(
+    "of", [{"organization": "uni"}, {"owner": "ann@uni.example"}], ids=["organisation", "owner"]
+)
+async def test_an_organisation_pays_with_its_own_key_at_its_own_address(
+    monkeypatch: pytest.MonkeyPatch, of: dict[str, str]
+) -> None:
+    async with bench(monkeypatch) as here:
+        await here.ask(**of)
+        assert here.paid() == [f"Bearer {OWN}"]
+        assert not here.operators.exchanges
+
+
+async def test_the_requests_of_an_organisation_share_one_pool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with bench(monkeypatch) as here:
+        for _ in range(3):
+            await asyncio.gather(*(here.ask(organization="uni") for _ in range(50)))
+        assert here.paid() == [f"Bearer {OWN}"] * 150
+        assert here.own.connections <= 50
+
+
+async def test_an_organisation_without_a_provider_spends_nobodys_money(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with bench(monkeypatch) as here:
+        for slug in ("poor", "nowhere"):
+            message = await here.refusal(organization=slug)
+            assert message.startswith("The organisation has not set up the provider 'openai'.")
+        assert here.paid() == []
+
+
+async def test_what_an_organisation_leaves_out_is_not_taken_from_the_operator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with bench(monkeypatch) as here:
+        keyless = Settings(base_url=f"{here.own.url}/v1", enabled=True)
+        here.accounts.add("uni", providers={"openai": keyless})
+        await here.ask(organization="uni")
+        assert here.paid() == [""]
+
+
+@pytest.mark.parametrize(
+    ("of", "settings"),
+    [
+        ({}, {}),
+        ({"owner": "unknown@elsewhere.example"}, {}),
+        ({"organization": "default"}, {}),
+        ({"organization": "poor"}, {"share_providers": True}),
+    ],
+)
+async def test_the_operators_key_serves_the_operator_unless_he_shares_it(
+    monkeypatch: pytest.MonkeyPatch, of: dict[str, str], settings: dict[str, bool]
+) -> None:
+    async with bench(monkeypatch, **settings) as here:
+        await here.ask(**of)
+        assert here.paid() == [f"Bearer {OPERATORS}"]
+        assert not here.own.exchanges
+
+
+@pytest.mark.parametrize("organization", ["uni", "poor"])
+async def test_a_connector_without_a_provider_serves_everybody(
+    monkeypatch: pytest.MonkeyPatch, organization: str
+) -> None:
+    async with bench(monkeypatch) as here:
+        await here.ask("simple-bypass", "bypass", organization=organization)
+        assert not here.accounts.asked
+
+
+async def test_a_model_that_the_organisation_does_not_offer_is_replaced_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with bench(monkeypatch) as here:
+        limited = Settings(
+            base_url=f"{here.own.url}/v1", api_key=OWN, models=["small", "large"], enabled=True
+        )
+        here.accounts.add("uni", providers={"openai": limited}, default_model="openai/large")
+        with capture_logs() as logs:
+            answers = [await here.ask(name, organization="uni") for name in ("gone", "small")]
+        sent = [json.loads(exchange.body)["model"] for exchange in here.own.exchanges]
+        assert sent == ["large", "small"]
+        [line] = [each for each in logs if each["event"] == "model not available"]
+        assert (line["requested"], line["replacement"]) == ("gone", "openai/large")
+        assert [answer[-1].done.substitute for answer in answers] == ["openai/large", ""]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (Settings(api_key=OWN, base_url="http://uni"), "has not set up"),
+        (Settings(api_key=OWN, base_url="ftp://uni", enabled=True), "are wrong: base_url."),
+        (Settings(api_key=OWN, base_url="http://u:pa55@uni", enabled=True), "wrong: base_url."),
+    ],
+    ids=["off", "no address", "password"],
+)
+async def test_settings_of_no_use_are_told_without_their_values(
+    monkeypatch: pytest.MonkeyPatch, given: Settings, said: str
+) -> None:
+    async with bench(monkeypatch) as here:
+        here.accounts.add("uni", providers={"openai": given})
+        message = await here.refusal(organization="uni")
+        assert said in message
+        assert OWN not in message
+        assert given.base_url not in message
+        assert here.paid() == []
+
+
+async def test_settings_that_cannot_be_had_are_not_replaced_by_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with bench(monkeypatch) as here:
+        here.accounts.failure = UnavailableError("The accounts are down.")
+        assert await here.refusal(organization="uni") == "The accounts are down."
+        assert here.paid() == []
+
+
+async def test_a_list_of_models_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with bench(monkeypatch, HEDDLE_IDENTITY_SECRET=SECRET) as here:
+        limited = Settings(base_url=f"{here.own.url}/v1", models=["own"], enabled=True)
+        ollama = Settings(base_url="http://127.0.0.1:1", models=["llama"], enabled=True)
+        here.accounts.add("uni", providers={"openai": limited, "ollama": ollama})
+        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_MODELS", "operators")
+        listed = {}
+        for slug in ("uni", "poor"):
+            token = TokenSigner(SECRET).token(Identity("ann", slug))
+            sent = new_call_options(10)
+            sent["metadata"] = ((AUTHORIZATION, f"Bearer {token}"),)
+            listed[slug] = await here.stub.ListModels(pb.ListModelsRequest(), **sent)
+    models = {slug: [m.ref.model for m in found.models] for slug, found in listed.items()}
+    assert "own" in models["uni"]
+    assert "own" not in models["poor"]
+    problems = {slug: {p.connector for p in found.problems} for slug, found in listed.items()}
+    keyless = {"banana_img", "ollama"}
+    assert problems == {"uni": keyless, "poor": {"openai", *keyless}}

@@ -1,0 +1,56 @@
+"""No text is slow to read, and none is slower than its length."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from connector.toolcalls.adversarial import SIZE, TEXTS, pieces_of, seconds
+from connector.toolcalls.reading import read_pieces
+
+pytestmark = pytest.mark.alone
+PIECE = 100  # characters
+LONGEST = 0.05  # seconds for 100 kB
+MOST_GROWTH = 3.0
+TRIES = 40
+PAUSE = 1.0  # seconds until the machine may be less busy
+SMALLEST = 0.005  # seconds; below it, what memory costs is more than what reading does
+each_text = pytest.mark.parametrize("name", TEXTS)
+
+
+def holds(measured: Callable[[], bool]) -> bool:
+    """Whether it holds in one of a few measurements: other work on the machine only adds time."""
+    for _ in range(TRIES):
+        if measured():
+            return True
+        time.sleep(PAUSE)
+    return False
+
+
+@each_text
+@pytest.mark.parametrize("piece", [SIZE, PIECE])
+def test_a_hundred_kilobytes_take_less_than_fifty_milliseconds(name: str, piece: int) -> None:
+    pieces = pieces_of(TEXTS[name](SIZE), piece)
+    assert holds(lambda: seconds(pieces) < LONGEST)
+
+
+@each_text
+@pytest.mark.parametrize("piece", [SIZE, PIECE])
+def test_twice_the_text_takes_about_twice_the_time(name: str, piece: int) -> None:
+    once = pieces_of(TEXTS[name](SIZE // 2), piece)
+    twice = pieces_of(TEXTS[name](SIZE), piece)
+    assert holds(lambda: seconds(twice) < MOST_GROWTH * max(seconds(once), SMALLEST))
+
+
+@each_text
+def test_single_characters_cost_the_same_however_many_come(name: str) -> None:
+    once = TEXTS[name](SIZE // 16)
+    twice = TEXTS[name](SIZE // 8)
+    assert holds(lambda: seconds(twice) < MOST_GROWTH * max(seconds(once), SMALLEST))
+
+
+def test_depth_beyond_all_reason_is_no_call_and_no_error() -> None:
+    for open_, close in (("[", "]"), ('{"a":', "}")):
+        nested = open_ * 20_000 + "1" + close * 20_000
+        text = f'<tool_call>{{"name": "f", "arguments": {{"a": {nested}}}}}</tool_call>'
+        assert read_pieces([text]).calls == []

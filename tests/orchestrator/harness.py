@@ -1,0 +1,320 @@
+"""An orchestrator with a scripted tools service and a scripted connector, over real calls."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
+from heddle.chat.v1 import chat_pb2
+from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
+from heddle_orchestrator.app import OrchestratorSettings, app, connect
+from heddle_runtime.call_metadata import Caller, caller, new_call_options
+from heddle_runtime.client import channel
+from heddle_runtime.errors import NotFoundError, UnavailableError, to_status
+from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.server_interceptor import Context
+from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.struct_codec import from_struct, to_struct
+
+TOOLS = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
+CONNECTORS = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
+ASSISTANTS = assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"]
+USAGE = usage_pb2.DESCRIPTOR.services_by_name["UsageService"]
+ORCHESTRATOR = pb.DESCRIPTOR.services_by_name["OrchestratorService"]
+
+
+@dataclass
+class Tools(tool_pb2_grpc.ToolServiceServicer):
+    """Tools whose config sets their behaviour: text, seconds, fail, statuses."""
+
+    seen: list[tool_pb2.ExecuteToolsRequest] = field(default_factory=list)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a tool runs."""
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    listed: int = 0
+    """How often the functions were listed."""
+    listing: asyncio.Event | None = None
+    """Delays the list until it is set."""
+
+    async def ListFunctions(
+        self, request: tool_pb2.ListFunctionsRequest, context: Context
+    ) -> tool_pb2.ListFunctionsResponse:
+        self.listed += 1
+        if self.listing is not None:
+            await self.listing.wait()
+        listed = [
+            tool_pb2.ToolFunctions(
+                id=invocation.id, functions=[chat_pb2.FunctionDeclaration(name=invocation.name)]
+            )
+            for invocation in request.invocations
+        ]
+        return tool_pb2.ListFunctionsResponse(functions=listed)
+
+    async def ExecuteTools(
+        self, request: tool_pb2.ExecuteToolsRequest, context: Context
+    ) -> AsyncIterator[tool_pb2.ExecuteToolsResponse]:
+        self.seen.append(request)
+        events: asyncio.Queue[tool_pb2.ToolEvent] = asyncio.Queue()
+        tasks = [asyncio.create_task(self._one(i, events)) for i in request.invocations]
+        left = len(tasks)
+        try:
+            while left:
+                event = await events.get()
+                left -= event.WhichOneof("event") != "status"
+                yield tool_pb2.ExecuteToolsResponse(events=[event])
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _one(
+        self, invocation: tool_pb2.ToolInvocation, events: asyncio.Queue[tool_pb2.ToolEvent]
+    ) -> None:
+        config = from_struct(invocation.config)
+        for message in config.get("statuses", []):
+            status = tool_pb2.ToolStatus(message=message)
+            events.put_nowait(tool_pb2.ToolEvent(id=invocation.id, status=status))
+        try:
+            self.started.set()
+            await asyncio.sleep(config.get("seconds", 0))
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        slot = invocation.slot or "context"
+        if config.get("fail"):
+            error = to_status(UnavailableError("The library is closed."))
+            events.put_nowait(tool_pb2.ToolEvent(id=invocation.id, error=error, slot=slot))
+            return
+        result = tool_pb2.ToolResult(
+            parts=[chat_pb2.ContentPart(text=config.get("text", ""))],
+            sources=[
+                tool_pb2.Source(title=title, uri=f"https://example.org/{title}", score=0.5)
+                for title in config.get("sources", [])
+            ],
+            slot=slot,
+        )
+        events.put_nowait(tool_pb2.ToolEvent(id=invocation.id, result=result))
+
+
+@dataclass
+class Connector(connector_pb2_grpc.ConnectorServiceServicer):
+    """A model with scripted answers. Stores the requests."""
+
+    batches: Sequence[Sequence[connector_pb2.GenerationEvent]] = ()
+    calls: int = 0
+    """How often it calls the first declared function before it answers."""
+    arguments: str = "{}"
+    """Of its calls."""
+    going_on: asyncio.Event | None = None
+    """Delays all batches but the first until it is set."""
+    seen: list[connector_pb2.GenerateMessageRequest] = field(default_factory=list)
+    wholes: int = 0
+    refusal: Exception | None = None
+
+    async def GenerateMessage(
+        self, request: connector_pb2.GenerateMessageRequest, context: Context
+    ) -> AsyncIterator[connector_pb2.GenerateMessageResponse]:
+        self.seen.append(request)
+        if self.refusal:
+            raise self.refusal
+        for number, batch in enumerate(self._answer(request)):
+            if number and self.going_on is not None:
+                await self.going_on.wait()
+            yield connector_pb2.GenerateMessageResponse(events=batch)
+
+    async def GenerateWholeMessage(
+        self, request: connector_pb2.GenerateWholeMessageRequest, context: Context
+    ) -> connector_pb2.GenerateWholeMessageResponse:
+        self.seen.append(request.generation)
+        self.wholes += 1
+        events = [event for batch in self._answer(request.generation) for event in batch]
+        return connector_pb2.GenerateWholeMessageResponse(events=events)
+
+    def _answer(
+        self, request: connector_pb2.GenerateMessageRequest
+    ) -> Sequence[Sequence[connector_pb2.GenerationEvent]]:
+        batches = self.batches or [[text("Hello"), done()]]
+        if len(self.seen) > self.calls:
+            return batches
+        call = chat_pb2.ToolCall(
+            id="c", name=request.functions[0].name, arguments_json=self.arguments
+        )
+        *before, last = batches
+        return [*before, [connector_pb2.GenerationEvent(tool_call=call), *last]]
+
+
+@dataclass
+class StoredAssistants(assistant_pb2_grpc.AssistantServiceServicer):
+    """One stored assistant, `1`, and its quota."""
+
+    tools: Sequence[assistant_pb2.ToolBinding] = ()
+    quota: assistant_pb2.Quota | None = None
+    reads: int = 0
+    reading: asyncio.Event | None = None
+    """Delays the answer until it is set."""
+
+    async def GetAssistant(
+        self, request: assistant_pb2.GetAssistantRequest, context: Context
+    ) -> assistant_pb2.GetAssistantResponse:
+        self.reads += 1
+        if self.reading is not None:
+            await self.reading.wait()
+        if request.reference not in ("1", "lamb_assistant.1"):
+            raise NotFoundError(f"No assistant is named {request.reference!r}.")
+        stored = assistant(*self.tools, system_prompt="stored")
+        stored.id = "1"
+        return assistant_pb2.GetAssistantResponse(assistant=stored, quota=self.quota)
+
+
+@dataclass
+class Usage(usage_pb2_grpc.UsageServiceServicer):
+    """Stores the requests, and raises the errors in `failures`."""
+
+    seen: list[usage_pb2.RecordUsageRequest] = field(default_factory=list)
+    callers: list[Caller] = field(default_factory=list)
+    failures: list[Exception] = field(default_factory=list)
+
+    async def RecordUsage(
+        self, request: usage_pb2.RecordUsageRequest, context: Context
+    ) -> usage_pb2.RecordUsageResponse:
+        self.seen.append(request)
+        self.callers.append(caller())
+        if self.failures:
+            raise self.failures.pop(0)
+        return usage_pb2.RecordUsageResponse()
+
+    def entries(self) -> list[usage_pb2.UsageEntry]:
+        return [entry for request in self.seen for entry in request.entries]
+
+
+@dataclass
+class Harness:
+    """The orchestrator and the services around it."""
+
+    orchestrator: grpc.aio.Channel
+    tools: Tools
+    connector: Connector
+    assistants: StoredAssistants
+    usage: Usage
+
+    async def batches(
+        self,
+        request: pb.RunCompletionRequest,
+        timeout: float = 10,
+    ) -> list[list[pb.RunEvent]]:
+        stub = pb_grpc.OrchestratorServiceStub(self.orchestrator)
+        call = stub.RunCompletion(request, **new_call_options(timeout))
+        return [list(response.events) async for response in call]
+
+    async def whole(self, request: pb.RunCompletionRequest) -> list[pb.RunEvent]:
+        stub = pb_grpc.OrchestratorServiceStub(self.orchestrator)
+        whole = pb.RunWholeCompletionRequest(run=request)
+        return list((await stub.RunWholeCompletion(whole, **new_call_options(10))).events)
+
+    async def events(self, request: pb.RunCompletionRequest) -> list[pb.RunEvent]:
+        return [event for batch in await self.batches(request) for event in batch]
+
+
+@asynccontextmanager
+async def serving(*bindings: Binding) -> AsyncGenerator[str]:
+    @asynccontextmanager
+    async def bound() -> AsyncGenerator[Sequence[Binding]]:
+        yield bindings
+
+    async with running(bound(), ServiceSettings(drain_wait=0)) as server:
+        yield server.address
+
+
+@asynccontextmanager
+async def orchestrating(
+    tools: Tools | None = None, connector: Connector | None = None, **settings_: Any
+) -> AsyncGenerator[Harness]:
+    # The services implement only what an orchestrator calls.
+    tools = tools or Tools()  # type: ignore[abstract] # see above
+    connector = connector or Connector()  # type: ignore[abstract] # see above
+    stored = StoredAssistants()  # type: ignore[abstract] # see above
+    usage = Usage()  # type: ignore[abstract] # see above
+    async with (
+        serving(bind(TOOLS, tool_pb2_grpc.add_ToolServiceServicer_to_server, tools)) as tools_at,
+        serving(
+            bind(CONNECTORS, connector_pb2_grpc.add_ConnectorServiceServicer_to_server, connector)
+        ) as connector_at,
+        serving(
+            bind(ASSISTANTS, assistant_pb2_grpc.add_AssistantServiceServicer_to_server, stored),
+            bind(USAGE, usage_pb2_grpc.add_UsageServiceServicer_to_server, usage),
+        ) as assistants_at,
+    ):
+        settings = OrchestratorSettings.model_validate(
+            {
+                "listen": "127.0.0.1:0",
+                "tools_address": tools_at,
+                "connector_address": connector_at,
+                "assistants_address": assistants_at,
+                "drain_wait": 0,
+                **settings_,
+            }
+        )
+        async with (
+            connect(settings) as clients,
+            running(app(settings, clients), settings) as server,
+            channel(server.address, ORCHESTRATOR) as orchestrator,
+        ):
+            yield Harness(orchestrator, tools, connector, stored, usage)
+
+
+def text(words: str) -> connector_pb2.GenerationEvent:
+    return connector_pb2.GenerationEvent(text_delta=words)
+
+
+def done(usage: chat_pb2.Usage | None = None, **more: str) -> connector_pb2.GenerationEvent:
+    ended = chat_pb2.Done(
+        finish_reason=chat_pb2.FINISH_REASON_STOP, model="scripted", usage=usage, **more
+    )
+    return connector_pb2.GenerationEvent(done=ended)
+
+
+def tool(name: str, slot: str = "", **config: object) -> assistant_pb2.ToolBinding:
+    return assistant_pb2.ToolBinding(tool=name, slot=slot, config=to_struct(config))
+
+
+def function(name: str, **config: object) -> assistant_pb2.ToolBinding:
+    """Return a tool that the model calls."""
+    mode = assistant_pb2.MODE_FUNCTION
+    return assistant_pb2.ToolBinding(tool=name, mode=mode, config=to_struct(config))
+
+
+def assistant(
+    *tools: assistant_pb2.ToolBinding,
+    template: str = "",
+    system_prompt: str = "",
+    strategy: str = "",
+) -> assistant_pb2.Assistant:
+    return assistant_pb2.Assistant(
+        model=assistant_pb2.ModelRef(connector="scripted", model="m"),
+        tools=tools,
+        prompt_template=template,
+        system_prompt=system_prompt,
+        strategy=strategy,
+    )
+
+
+def ask(target: assistant_pb2.Assistant | str, words: str = "Why?") -> pb.RunCompletionRequest:
+    message = chat_pb2.Message(role=chat_pb2.ROLE_USER, parts=[chat_pb2.ContentPart(text=words)])
+    if isinstance(target, str):
+        return pb.RunCompletionRequest(assistant_reference=target, messages=[message])
+    return pb.RunCompletionRequest(assistant=target, messages=[message])
+
+
+def kinds(events: Sequence[pb.RunEvent]) -> list[str]:
+    return [event.WhichOneof("event") or "" for event in events]
+
+
+def prompt_of(harness: Harness) -> str:
+    """Return the text of the last message of the last request to the model."""
+    return harness.connector.seen[-1].messages[-1].parts[0].text
