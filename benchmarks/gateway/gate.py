@@ -58,14 +58,14 @@ LIMITS = (
         "unary_c16",
         SEPARATE,
         "cpu_to_reference",
-        10.0,
+        9.0,
         "separate processes, 16 clients: CPU per request, times the reference's",
     ),
     Limit(
         "paced_c64",
         SEPARATE,
         "cpu_to_reference",
-        9.0,
+        4.5,
         "separate processes, 64 paced streams: CPU per token, times the reference's",
     ),
     Limit(
@@ -80,7 +80,7 @@ LIMITS = (
         "unary_c16",
         ONE,
         "cpu_to_reference",
-        2.0,
+        1.9,
         "one process, 16 clients: CPU per request, times the reference's",
     ),
 )

@@ -138,10 +138,10 @@ async def test_who_sends_no_key_where_none_is_needed_is_nobody(
 
 def test_all_keys_take_the_same_steps() -> None:
     keyring = Keyring({KEY: Principal(Identity("ana"))})
-    assert keyring.holder(KEY) == Principal(Identity("ana"))
-    assert keyring.holder("") is None
-    assert keyring.holder(KEY[:-1]) is None
-    assert keyring.holder("\ud800") is None
+    assert keyring.principal(KEY) == Principal(Identity("ana"))
+    assert keyring.principal("") is None
+    assert keyring.principal(KEY[:-1]) is None
+    assert keyring.principal("\ud800") is None
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_all_keys_take_the_same_steps() -> None:
         ("0123456789abcdef: {}", "subject"),
         ("0123456789abcdef: {subject: a, admin: true}", "admin"),
         ("0123456789abcdef: {subject: a, scopes: [service]}", "Heddle's own services"),
-        ("0123456789abcdef: {subject: anonymous}", "nobody's name"),
+        ("0123456789abcdef: {subject: anonymous}", "reserved for requests without a key"),
         ("0123456789abcdef: {subject: ''}", "subject"),
     ],
 )

@@ -18,8 +18,8 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     ToolStarted,
 )
 from heddle.tool.v1.tool_pb2 import FileChange, Source
-from heddle_gateway.openai.chat.aggregation import Answer
-from heddle_gateway.openai.chat.stream_encoder import Frames
+from heddle_gateway.openai.chat.aggregation import Completion
+from heddle_gateway.openai.chat.stream_encoder import StreamEncoder
 from heddle_gateway.settings import EventView
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,8 +49,10 @@ def status(action: str, description: str, *, done: bool) -> dict[str, Any]:
     return {"type": "status", "data": data}
 
 
-def frames(view: EventView = "openwebui", *, usage: bool = False, model: str = "m") -> Frames:
-    return Frames("chatcmpl-1", 1, model, view, usage=usage)
+def frames(
+    view: EventView = "openwebui", *, usage: bool = False, model: str = "m"
+) -> StreamEncoder:
+    return StreamEncoder("chatcmpl-1", 1, model, view, usage=usage)
 
 
 def chunks(sent: bytes) -> list[dict[str, Any]]:
@@ -67,7 +69,7 @@ def events(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @given(st.lists(st.text(st.characters(codec="utf-8"))), st.text(st.characters(codec="utf-8")))
 def test_any_text_arrives_and_breaks_no_line(texts: list[str], model: str) -> None:
-    sent = frames(model=model).batch([*map(text, texts), DONE])
+    sent = frames(model=model).encode([*map(text, texts), DONE])
     assert not {"\x85", "\u2028", "\u2029"} & set(sent.decode())
     assert len(sent.decode().splitlines()) == sent.count(b"\n")
     found = chunks(sent)
@@ -79,14 +81,14 @@ def test_any_text_arrives_and_breaks_no_line(texts: list[str], model: str) -> No
 
 @pytest.mark.parametrize("logprobs", [[], [RunEvent(logprobs_json='{"content":[]}')]])
 def test_what_is_said_before_a_tool_starts_is_shown_before_it(logprobs: list[RunEvent]) -> None:
-    said, started = chunks(frames().batch([text("Let me look."), *logprobs, STARTED]))[-2:]
+    said, started = chunks(frames().encode([text("Let me look."), *logprobs, STARTED]))[-2:]
     assert said["choices"][0]["delta"]["content"] == "Let me look."
     assert started["event"] == status("heddle.run", "running simple_rag", done=False)
 
 
 def test_what_is_said_after_a_tool_started_is_shown_after_it() -> None:
     for logprobs in ([], [RunEvent(logprobs_json='{"content":[]}')]):
-        found = chunks(frames().batch([STARTED, text("Looking."), *logprobs]))
+        found = chunks(frames().encode([STARTED, text("Looking."), *logprobs]))
         assert [chunk["event"]["data"]["done"] for chunk in found if "event" in chunk] == [
             False,
             True,
@@ -96,19 +98,19 @@ def test_what_is_said_after_a_tool_started_is_shown_after_it() -> None:
 
 def test_pieces_that_come_together_leave_in_one_chunk() -> None:
     made = frames()
-    made.batch([text("a")])
-    assert made.batch([text("b"), text("c")]).count(b"data: ") == 1
+    made.encode([text("a")])
+    assert made.encode([text("b"), text("c")]).count(b"data: ") == 1
 
 
 def test_the_role_comes_first_and_once() -> None:
     made = frames()
-    found = chunks(made.batch([text("a")]) + made.batch([text("b")]))
+    found = chunks(made.encode([text("a")]) + made.encode([text("b")]))
     assert found[0]["choices"][0]["delta"]["role"] == "assistant"
     assert [chunk["choices"][0]["delta"].get("role") for chunk in found[1:]] == [None, None]
 
 
 def test_progress_ends_before_the_first_token() -> None:
-    found = events(chunks(frames().batch([STARTED, ASKING, text("a"), DONE])))
+    found = events(chunks(frames().encode([STARTED, ASKING, text("a"), DONE])))
     assert found == [
         status("heddle.run", "running simple_rag", done=False),
         status("heddle.simple_rag", "querying knowledge base kb-1", done=False),
@@ -117,7 +119,7 @@ def test_progress_ends_before_the_first_token() -> None:
 
 
 def test_progress_without_tools_leaves_no_line() -> None:
-    found = events(chunks(frames().batch([RunEvent(status=Status(message="thinking")), DONE])))
+    found = events(chunks(frames().encode([RunEvent(status=Status(message="thinking")), DONE])))
     assert found[-1]["data"] == {
         "action": "heddle.run",
         "description": "thinking",
@@ -129,7 +131,7 @@ def test_progress_without_tools_leaves_no_line() -> None:
 def test_a_failed_tool_and_a_warning_are_told() -> None:
     finished = ToolFinished(binding_id="b1", tool="simple_rag", warnings=["kb-2 is empty"])
     finished.error.message = "kb-1 is down"
-    found = events(chunks(frames().batch([RunEvent(tool_finished=finished), DONE])))
+    found = events(chunks(frames().encode([RunEvent(tool_finished=finished), DONE])))
     assert [event["data"]["description"] for event in found[:2]] == [
         "simple_rag: kb-1 is down",
         "simple_rag: kb-2 is empty",
@@ -137,7 +139,7 @@ def test_a_failed_tool_and_a_warning_are_told() -> None:
 
 
 def test_events_travel_on_chunks_that_every_client_can_read() -> None:
-    for chunk in chunks(frames().batch([STARTED, FOUND, text("a"), DONE])):
+    for chunk in chunks(frames().encode([STARTED, FOUND, text("a"), DONE])):
         choice = chunk["choices"][0]
         assert set(choice) == {"index", "delta", "logprobs", "finish_reason"}
         if "event" in chunk:
@@ -151,7 +153,7 @@ def changed(diff: str = "--- a/a.py\n+++ b/a.py\n", **more: Any) -> RunEvent:
 
 
 def test_a_change_of_a_file_is_told_to_people_and_to_programs() -> None:
-    found = chunks(frames().batch([STARTED, changed(call_id="c1"), text("a"), DONE]))
+    found = chunks(frames().encode([STARTED, changed(call_id="c1"), text("a"), DONE]))
     [told] = [chunk for chunk in found if "heddle" in chunk]
     assert told["event"] == status("heddle.simple_rag", "changed a.py: Shorter", done=False)
     assert told["choices"][0]["delta"] == {"role": "assistant", "content": ""}
@@ -162,14 +164,14 @@ def test_a_change_of_a_file_is_told_to_people_and_to_programs() -> None:
 
 
 def test_a_change_is_told_to_programs_beside_reasoning_and_not_at_all_if_unwanted() -> None:
-    [told] = [c for c in chunks(frames("reasoning").batch([changed(), DONE])) if "heddle" in c]
+    [told] = [c for c in chunks(frames("reasoning").encode([changed(), DONE])) if "heddle" in c]
     assert told["choices"][0]["delta"] == {"reasoning_content": "changed a.py: Shorter\n"}
-    assert not any("heddle" in c for c in chunks(frames("none").batch([changed(), DONE])))
+    assert not any("heddle" in c for c in chunks(frames("none").encode([changed(), DONE])))
 
 
 def test_a_diff_with_any_line_ends_stays_in_its_frame() -> None:
     diff = "-a\u2028\r\n+b\x85\n"
-    sent = frames().batch([changed(diff)])
+    sent = frames().encode([changed(diff)])
     assert len(sent.decode().splitlines()) == sent.count(b"\n")
     assert chunks(sent)[-1]["heddle"]["data"]["diff"] == diff
 
@@ -179,7 +181,7 @@ def test_what_a_function_tells_is_told_under_its_own_name() -> None:
     for number, call in enumerate(calls):
         call.tool_started.call.id, call.tool_started.call.name = f"c{number}", f"function_{number}"
     told = [Status(binding_id="b1", call_id=f"c{n}", message="at work") for n in range(2)]
-    sent = frames().batch([*calls, *(RunEvent(status=each) for each in told), text("a"), DONE])
+    sent = frames().encode([*calls, *(RunEvent(status=each) for each in told), text("a"), DONE])
     assert [event["data"]["action"] for event in events(chunks(sent))[1:3]] == [
         "heddle.function_0",
         "heddle.function_1",
@@ -190,7 +192,7 @@ def test_what_a_function_tells_is_told_under_its_own_name() -> None:
 
 
 def test_sources_come_as_one_group_and_as_citations() -> None:
-    found = chunks(frames().batch([STARTED, FOUND, DONE]))
+    found = chunks(frames().encode([STARTED, FOUND, DONE]))
     source = next(event["data"] for event in events(found) if event["type"] == "source")
     assert source == {
         "source": {"id": "b1", "name": "simple_rag"},
@@ -210,10 +212,10 @@ def test_sources_come_as_one_group_and_as_citations() -> None:
 
 def test_progress_can_be_reasoning_or_nothing() -> None:
     batch = [STARTED, FOUND, text("a"), DONE]
-    told = chunks(frames("reasoning").batch(batch))
+    told = chunks(frames("reasoning").encode(batch))
     assert not events(told)
     assert told[1]["choices"][0]["delta"] == {"reasoning_content": "running simple_rag\n"}
-    silent = chunks(frames("none").batch(batch))
+    silent = chunks(frames("none").encode(batch))
     assert not events(silent)
     assert len(silent) == 3  # role, text, end
     assert "annotations" in silent[-1]["choices"][0]["delta"]
@@ -227,7 +229,7 @@ def test_nothing_that_others_write_becomes_a_member_of_a_chunk() -> None:
     done = RunEvent()
     done.CopyFrom(DONE)
     done.done.provider_metadata_json = evil[:-1] + ',"system_fingerprint":"fp","service_tier":{}}'
-    sent = frames().batch(
+    sent = frames().encode(
         [
             RunEvent(logprobs_json=f'{{"content":[]}}],{evil[1:]}'),
             text(evil),
@@ -244,7 +246,9 @@ def test_nothing_that_others_write_becomes_a_member_of_a_chunk() -> None:
 
 
 def test_probabilities_go_with_their_text() -> None:
-    sent = chunks(frames().batch([text("a"), RunEvent(logprobs_json='{"content":[1]}'), text("b")]))
+    sent = chunks(
+        frames().encode([text("a"), RunEvent(logprobs_json='{"content":[1]}'), text("b")])
+    )
     assert [
         (chunk["choices"][0]["delta"]["content"], chunk["choices"][0]["logprobs"])
         for chunk in sent[1:]
@@ -253,11 +257,11 @@ def test_probabilities_go_with_their_text() -> None:
 
 def test_events_of_a_newer_contract_are_skipped() -> None:
     unknown = RunEvent.FromString(b"\xfa\x07\x02hi")
-    assert frames().batch([unknown, RunEvent()]) == b""
+    assert frames().encode([unknown, RunEvent()]) == b""
 
 
 def test_usage_comes_in_a_chunk_of_its_own_if_it_is_asked_for() -> None:
-    found = chunks(frames(usage=True).batch([text("a"), DONE]))
+    found = chunks(frames(usage=True).encode([text("a"), DONE]))
     assert all(chunk["usage"] is None for chunk in found[:-1])
     assert found[-1]["choices"] == []
     assert found[-1]["usage"]["total_tokens"] == 10
@@ -266,7 +270,7 @@ def test_usage_comes_in_a_chunk_of_its_own_if_it_is_asked_for() -> None:
 def test_calls_are_numbered_and_name_the_reason() -> None:
     call = RunEvent()
     call.tool_call.id, call.tool_call.name, call.tool_call.arguments_json = "c", "f", '{"a":"\n"}'
-    found = chunks(frames().batch([call, call, DONE]))
+    found = chunks(frames().encode([call, call, DONE]))
     deltas = [chunk["choices"][0]["delta"]["tool_calls"][0] for chunk in found[1:3]]
     assert [delta["index"] for delta in deltas] == [0, 1]
     assert deltas[0]["function"] == {"name": "f", "arguments": '{"a":"\n"}'}
@@ -274,7 +278,7 @@ def test_calls_are_numbered_and_name_the_reason() -> None:
 
 
 def test_frames_are_what_a_plain_encoder_would_write() -> None:
-    sent = frames(model='m"ü').batch([text('"\\\n\x00é😀')])
+    sent = frames(model='m"ü').encode([text('"\\\n\x00é😀')])
     for chunk in chunks(sent):
         assert b"data: " + msgspec.json.encode(chunk) + b"\n\n" in sent
 
@@ -285,9 +289,9 @@ def test_what_a_provider_wants_back_comes_with_calls_alone(*, called: bool) -> N
     done = Done(message_extra_json='{"details":[1],"content":"x","reasoning_content":"t"}')
     happened = [*([RunEvent(tool_call=call)] if called else []), RunEvent(done=done)]
 
-    deltas = [chunk["choices"][0]["delta"] for chunk in chunks(frames().batch(happened))]
-    answer = Answer()
-    answer.take(happened)
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks(frames().encode(happened))]
+    answer = Completion()
+    answer.add(happened)
     message = json.loads(answer.body("i", 1, "m", "none"))["choices"][0]["message"]
 
     assert [delta["details"] for delta in deltas if "details" in delta] == [[1]] * called
@@ -315,7 +319,7 @@ PUT_OUT = RunEvent(
 
 
 def test_a_decision_is_told_to_people_and_to_programs() -> None:
-    found = chunks(frames().batch([CHOSEN, text("a"), DONE]))
+    found = chunks(frames().encode([CHOSEN, text("a"), DONE]))
     [told] = [chunk for chunk in found if "heddle" in chunk]
     line = "chose fast_vector_search: It asks for a fact."
     assert told["event"] == status("heddle.agent", line, done=False)
@@ -331,7 +335,7 @@ def test_a_decision_is_told_to_people_and_to_programs() -> None:
 
 def test_an_output_is_told_to_programs_only() -> None:
     for view in ("openwebui", "reasoning"):
-        found = chunks(frames(view).batch([PUT_OUT, text("a"), DONE]))
+        found = chunks(frames(view).encode([PUT_OUT, text("a"), DONE]))
         [told] = [chunk for chunk in found if "heddle" in chunk]
         assert "event" not in told
         assert told["choices"][0]["delta"] == {"role": "assistant", "content": ""}
@@ -341,7 +345,7 @@ def test_an_output_is_told_to_programs_only() -> None:
 
 
 def test_decisions_and_outputs_are_not_told_if_unwanted() -> None:
-    found = chunks(frames("none").batch([CHOSEN, PUT_OUT, text("a"), DONE]))
+    found = chunks(frames("none").encode([CHOSEN, PUT_OUT, text("a"), DONE]))
     assert not any("heddle" in chunk or "event" in chunk for chunk in found)
 
 
@@ -349,10 +353,10 @@ def test_decisions_and_outputs_are_not_told_if_unwanted() -> None:
 def test_a_whole_answer_tells_what_a_stream_tells_in_its_order(view: EventView) -> None:
     happened = [CHOSEN, PUT_OUT, CHOSEN, text("a"), PUT_OUT, DONE]
     streamed = [
-        chunk["heddle"] for chunk in chunks(frames(view).batch(happened)) if "heddle" in chunk
+        chunk["heddle"] for chunk in chunks(frames(view).encode(happened)) if "heddle" in chunk
     ]
-    answer = Answer()
-    answer.take(happened)
+    answer = Completion()
+    answer.add(happened)
     whole = json.loads(answer.body("i", 1, "m", view))
     assert whole.get("heddle", []) == streamed
     assert len(streamed) == (0 if view == "none" else 4)

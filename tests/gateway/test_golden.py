@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from google.protobuf.json_format import MessageToJson, Parse
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionResponse
-from heddle_gateway.openai.chat.aggregation import Answer
-from heddle_gateway.openai.chat.request import order
-from heddle_gateway.openai.chat.stream_encoder import Frames
+from heddle_gateway.openai.chat.aggregation import Completion
+from heddle_gateway.openai.chat.request import parse_request
+from heddle_gateway.openai.chat.stream_encoder import StreamEncoder
 
 FOLDER = Path(__file__).parents[1] / "golden" / "gateway"
 CASES = sorted(path.name for path in FOLDER.iterdir())
@@ -28,20 +28,22 @@ def check(path: Path, found: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_request_becomes_an_order(case: str) -> None:
-    ordered = order((FOLDER / case / "request.json").read_bytes())
-    check(FOLDER / case / "order.json", MessageToJson(ordered.request, indent=2) + "\n")
+    ordered = parse_request((FOLDER / case / "request.json").read_bytes())
+    check(FOLDER / case / "order.json", MessageToJson(ordered.run, indent=2) + "\n")
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_events_become_an_answer(case: str) -> None:
-    ordered = order((FOLDER / case / "request.json").read_bytes())
-    frames = Frames("chatcmpl-1", 1_700_000_000, ordered.model, "openwebui", usage=ordered.usage)
-    answer = Answer()
+    ordered = parse_request((FOLDER / case / "request.json").read_bytes())
+    frames = StreamEncoder(
+        "chatcmpl-1", 1_700_000_000, ordered.model, "openwebui", usage=ordered.usage
+    )
+    answer = Completion()
     sent = b""
     for line in (FOLDER / case / "events.jsonl").read_text(encoding="utf-8").splitlines():
         batch = Parse(json.dumps({"events": json.loads(line)}), RunCompletionResponse())
-        sent += frames.batch(batch.events)
-        answer.take(batch.events)
+        sent += frames.encode(batch.events)
+        answer.add(batch.events)
     check(FOLDER / case / "response.sse", sent.decode())
     whole = answer.body("chatcmpl-1", 1_700_000_000, ordered.model, "openwebui")
     check(FOLDER / case / "response.json", msgspec.json.format(whole).decode() + "\n")

@@ -127,12 +127,12 @@ async def test_a_failure_says_nothing_about_the_key_and_is_forgotten(error: Exce
     accounts = Accounts(to_rpc(error))  # type: ignore[arg-type] # each is a HeddleError
     keys = issued(accounts)
     with pytest.raises(UnavailableError):
-        await keys.holder("hk_a")
-    assert await keys.holder("hk_a") == Principal(Identity("hk_a", "uni"))
+        await keys.principal("hk_a")
+    assert await keys.principal("hk_a") == Principal(Identity("hk_a", "uni"))
 
 
 async def test_keys_are_asked_for_in_the_gateways_own_name() -> None:
     accounts = Accounts()
-    await issued(accounts).holder("hk_a")
+    await issued(accounts).principal("hk_a")
     assert accounts.callers == [Identity("heddle-gateway", scopes=("service",))]
     assert caller().identity != accounts.callers[0]

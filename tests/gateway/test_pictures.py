@@ -114,7 +114,7 @@ async def test_an_assistant_that_only_talks_is_told_so(bench: Bench) -> None:
     assert response.status_code == 400
     error = response.json()["error"]
     assert (error["code"], error["param"]) == ("no_picture", "model")
-    assert error["message"].endswith("It said: Hello")
+    assert error["message"].endswith("The text: Hello")
 
 
 async def test_words_of_another_model_are_told_as_such(bench: Bench) -> None:

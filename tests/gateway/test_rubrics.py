@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from assistants.stored import keep_rubric
 from gateway.library import Library, library
-from heddle_gateway.http.openapi import document
+from heddle_gateway.admin.rubrics import EXAMPLE as ESSAY
 
-ESSAY: dict[str, Any] = document()["components"]["schemas"]["Rubric"]["examples"][0]["content"]
 BODY = {"content": ESSAY, "public": True}
 
 

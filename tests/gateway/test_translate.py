@@ -5,7 +5,7 @@ import json
 
 import pytest
 from heddle.chat.v1 import chat_pb2
-from heddle_gateway.openai.chat.request import Order, order
+from heddle_gateway.openai.chat.request import ChatRequest, parse_request
 from heddle_runtime.errors import InvalidRequestError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,8 +15,8 @@ PNG = b"\x89PNG\r\n\x1a\n"
 PNG_URL = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
 
 
-def ordered(**body: object) -> Order:
-    return order(json.dumps({"model": "m", "messages": HI, **body}).encode())
+def ordered(**body: object) -> ChatRequest:
+    return parse_request(json.dumps({"model": "m", "messages": HI, **body}).encode())
 
 
 def refused(**body: object) -> tuple[str, str]:
@@ -29,7 +29,7 @@ def refused(**body: object) -> tuple[str, str]:
 def test_typed_members_reach_their_fields() -> None:
     request = ordered(
         temperature=0.2, top_p=1, max_tokens=5, stop=["a", "b"], seed=-(2**63), stream=True
-    ).request
+    ).run
     options = request.options
     assert (options.temperature, options.top_p, options.max_tokens) == (0.2, 1.0, 5)
     assert (list(options.stop), options.seed) == (["a", "b"], -(2**63))
@@ -43,8 +43,8 @@ def test_an_answer_is_streamed_only_if_it_is_asked_for() -> None:
 
 
 def test_the_newer_name_of_the_token_limit_wins() -> None:
-    assert ordered(max_tokens=5, max_completion_tokens=7).request.options.max_tokens == 7
-    assert ordered(max_completion_tokens=7, max_tokens=5).request.options.max_tokens == 7
+    assert ordered(max_tokens=5, max_completion_tokens=7).run.options.max_tokens == 7
+    assert ordered(max_completion_tokens=7, max_tokens=5).run.options.max_tokens == 7
 
 
 def test_null_means_absent_everywhere() -> None:
@@ -59,14 +59,14 @@ def test_members_that_are_not_modelled_pass_byte_for_byte() -> None:
         b'"logit_bias": { "42":-1.0 },"big":12345678901234567890123,'
         b'"user":{"id": 1,"name":"\\u00e9"}}'
     )
-    assert order(body).request.options.extra_json == (
+    assert parse_request(body).run.options.extra_json == (
         '{"logit_bias":{ "42":-1.0 },"big":12345678901234567890123,'
         '"user":{"id": 1,"name":"\\u00e9"}}'
     )
 
 
 def test_penalties_are_checked_and_passed_on() -> None:
-    assert ordered(frequency_penalty=-2).request.options.extra_json == '{"frequency_penalty":-2}'
+    assert ordered(frequency_penalty=-2).run.options.extra_json == '{"frequency_penalty":-2}'
     assert refused(presence_penalty=2.1)[0] == "presence_penalty"
 
 
@@ -76,7 +76,7 @@ def test_members_that_name_addresses_keys_or_people_go_nowhere() -> None:
         base_url="http://evil",
         api_key="k",
         __openwebui_headers__={"a": "b"},
-    ).request
+    ).run
     assert request.options.extra_json == ""
 
 
@@ -126,7 +126,7 @@ def test_a_conversation_has_so_many_parts_in_all() -> None:
     parts = [{"type": "text", "text": "hi"}] * 1_000
     said = [{"role": "user", "content": parts}] * 10
 
-    assert sum(len(each.parts) for each in ordered(messages=said).request.messages) == 10_000
+    assert sum(len(each.parts) for each in ordered(messages=said).run.messages) == 10_000
     told = ("messages", "messages must have at most 10,000 parts in all.")
     assert refused(messages=[*said, {"role": "user", "content": parts[:1]}]) == told
 
@@ -137,7 +137,7 @@ def test_more_than_one_answer_is_refused_in_words() -> None:
 
 def test_content_may_be_a_string_or_parts() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": ""}]
-    request = ordered(messages=[{"role": "user", "content": parts}, *HI]).request
+    request = ordered(messages=[{"role": "user", "content": parts}, *HI]).run
     assert [part.text for part in request.messages[0].parts] == ["a", ""]
     assert request.messages[1].parts[0].text == "hi"
 
@@ -147,7 +147,7 @@ def test_pictures_become_bytes_or_stay_addresses() -> None:
         {"type": "image_url", "image_url": {"url": PNG_URL, "detail": "high"}},
         {"type": "image_url", "image_url": "https://example.org/a.png"},
     ]
-    request = ordered(messages=[{"role": "user", "content": parts}]).request
+    request = ordered(messages=[{"role": "user", "content": parts}]).run
     images = [part.image for part in request.messages[0].parts]
     assert images[0] == chat_pb2.Media(
         data=PNG, media_type="image/png", image_detail=chat_pb2.IMAGE_DETAIL_HIGH
@@ -162,7 +162,7 @@ def test_sound_and_files_become_bytes() -> None:
         {"type": "file", "file": {"file_data": data, "filename": "a.pdf"}},
         {"type": "file", "file": {"file_data": f"data:text/plain;base64,{data}"}},
     ]
-    found = ordered(messages=[{"role": "user", "content": parts}]).request.messages[0].parts
+    found = ordered(messages=[{"role": "user", "content": parts}]).run.messages[0].parts
     assert found[0].audio == chat_pb2.Media(data=b"abc", media_type="audio/mpeg")
     assert found[1].file == chat_pb2.Media(
         data=b"abc", media_type="application/pdf", filename="a.pdf"
@@ -187,7 +187,7 @@ def test_parts_of_other_kinds_are_kept_as_they_were_written() -> None:
     body = b"""{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},
         {"type" : "video_url","video_url":{"url":"https://e/v", "fps":1.50}},
         {"type":"file","file":{"file_id":"f1"}}]}]}"""
-    parts = order(body).request.messages[0].parts
+    parts = parse_request(body).run.messages[0].parts
     assert parts[1].foreign.type == "video_url"
     assert parts[1].foreign.json == (
         '{"type" : "video_url","video_url":{"url":"https://e/v", "fps":1.50}}'
@@ -209,7 +209,7 @@ def test_a_tool_round_of_the_client_survives() -> None:
         {"role": "tool", "tool_call_id": "c1", "content": "42"},
         {"role": "user", "name": "ana", "content": "so?"},
     ]
-    found = ordered(messages=messages).request.messages
+    found = ordered(messages=messages).run.messages
     assert found[1].tool_calls[0] == chat_pb2.ToolCall(id="c1", name="f", arguments_json="{bad")
     assert found[1].extra_json == '{"reasoning_content":"hm"}'
     assert not found[1].parts
@@ -220,7 +220,7 @@ def test_a_tool_round_of_the_client_survives() -> None:
 def test_calls_of_kinds_that_are_not_modelled_are_handed_on() -> None:
     calls = [{"id": "c1", "type": "custom", "custom": {"name": "f", "input": "x"}}]
     messages = [{"role": "assistant", "content": "a", "tool_calls": calls}]
-    found = ordered(messages=messages).request.messages[0]
+    found = ordered(messages=messages).run.messages[0]
     assert json.loads(found.extra_json) == {"tool_calls": calls}
     assert not found.tool_calls
 
@@ -232,7 +232,7 @@ def test_what_a_provider_put_into_a_call_is_kept_as_it_was_written() -> None:
     )
     foreign = b'{"id":"d","type":"builtin_function","function":{"name":"$web"}}'
     body = b'{"model":"m","messages":[{"role":"assistant","tool_calls":[%b,%b]}]}'
-    first, second = order(body % (call, foreign)).request.messages[0].tool_calls
+    first, second = parse_request(body % (call, foreign)).run.messages[0].tool_calls
     assert first.extra_json == '{"extra_content":{"google":{ "n":1.0 }}}'
     assert second.extra_json == '{"type":"builtin_function"}'
 
@@ -242,7 +242,7 @@ def test_the_old_way_of_calling_functions_still_reads() -> None:
         {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
         {"role": "function", "name": "f", "content": "42"},
     ]
-    found = ordered(messages=messages, functions=[{"name": "f"}], function_call="auto").request
+    found = ordered(messages=messages, functions=[{"name": "f"}], function_call="auto").run
     assert found.messages[0].tool_calls[0].id == found.messages[1].tool_call_id == "f"
     assert found.options.extra_json == ""
 
@@ -254,7 +254,7 @@ def test_functions_are_declared_with_their_schema_as_it_was_written() -> None:
         b'"parameters":{"type": "object","z":1,"a":2}}},'
         b'{"type":"custom","custom": {"name":"g"}}]}'
     )
-    functions = order(body).request.functions
+    functions = parse_request(body).run.functions
     assert functions[0] == chat_pb2.FunctionDeclaration(
         name="f",
         description="d",
@@ -266,15 +266,15 @@ def test_functions_are_declared_with_their_schema_as_it_was_written() -> None:
 
 @pytest.mark.parametrize("body", [{"prompt": "why"}, {"params": {"prompt": "why"}}])
 def test_a_prompt_can_stand_for_the_messages(body: dict[str, object]) -> None:
-    request = order(json.dumps({"model": "m", **body}).encode()).request
+    request = parse_request(json.dumps({"model": "m", **body}).encode()).run
     assert request.messages[0].parts[0].text == "why"
     assert request.options.extra_json == ""
 
 
 def test_another_assistant_than_the_body_says_can_be_named() -> None:
     body = json.dumps({"messages": HI}).encode()
-    assert order(body, "7").request.assistant_reference == "7"
-    assert order(body, "7").model == "lamb_assistant.7"
+    assert parse_request(body, "7").run.assistant_reference == "7"
+    assert parse_request(body, "7").model == "lamb_assistant.7"
 
 
 def test_usage_is_streamed_only_if_it_is_asked_for() -> None:
@@ -302,7 +302,7 @@ def test_any_text_and_any_further_member_arrive(
     text: str, extra: dict[str, object], escape: bool
 ) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": text}], **extra}
-    request = order(json.dumps(body, ensure_ascii=escape).encode()).request
+    request = parse_request(json.dumps(body, ensure_ascii=escape).encode()).run
     assert request.messages[0].parts[0].text == text
     found = json.loads(request.options.extra_json or "{}")
     assert found == {name: value for name, value in extra.items() if value is not None}
@@ -311,7 +311,7 @@ def test_any_text_and_any_further_member_arrive(
 @given(st.text())
 def test_halves_of_surrogate_pairs_become_replacement_characters(text: str) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": text}]}
-    found = order(json.dumps(body).encode()).request.messages[0].parts[0].text
+    found = parse_request(json.dumps(body).encode()).run.messages[0].parts[0].text
     # JSON cannot tell two halves that happen to stand together from a pair.
     expected = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     assert found == expected

@@ -16,7 +16,7 @@ def main() -> None:
 
 
 async def _serve(settings: GatewaySettings) -> None:
-    async with connect(settings) as peers, serving(app(settings, peers), settings):
+    async with connect(settings) as services, serving(app(settings, services), settings):
         await stopped()
 
 

@@ -1,25 +1,58 @@
-"""Puts the gateway together."""
+"""Assembles the gateway: raw chat completions, and all other routes with Starlette."""
 
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import structlog
 from heddle_runtime import logs
 from heddle_runtime.call_metadata import CALLER, Caller, Stopwatch
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.organization_settings import OrganizationSettings
 from heddle_runtime.service_credentials import ServiceCredentials
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from heddle_gateway.admin import assistants, health, rubrics, usage
 from heddle_gateway.auth.authenticator import OPERATOR, Authenticator
 from heddle_gateway.auth.impersonation import Impersonation
-from heddle_gateway.auth.issued_keys import REMEMBERED, IssuedKeys
+from heddle_gateway.auth.issued_keys import CACHE_SECONDS, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal, read_keys
-from heddle_gateway.http import error_responses
+from heddle_gateway.http import openapi
 from heddle_gateway.http.body import ClientGoneError
-from heddle_gateway.http.error_responses import ErrorResponse, RejectedRequestError
-from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.routes import Access, Route, find
+from heddle_gateway.http.error_responses import (
+    ErrorResponse,
+    RejectedRequestError,
+    from_exception,
+)
+from heddle_gateway.http.operations import Access, Operation
+from heddle_gateway.http.raw import RawRequest
+from heddle_gateway.lamb import assistants as lamb_assistants
+from heddle_gateway.lamb import (
+    catalog,
+    creator_defaults,
+    knowledge_base_files,
+    knowledge_bases,
+)
+from heddle_gateway.mcp import endpoint
+from heddle_gateway.openai import (
+    files,
+    generated_images,
+    images,
+    models,
+    page_images,
+    vector_store_file_batches,
+    vector_store_files,
+    vector_store_search,
+    vector_stores,
+)
+from heddle_gateway.openai.chat import completions
+from heddle_gateway.routing import Call, ChatHandler, PathEndpoint, Routes
 from heddle_gateway.services import ServiceClients, connect
 from heddle_gateway.settings import GatewaySettings
 from heddle_gateway.state import State
@@ -30,8 +63,34 @@ if TYPE_CHECKING:
 __all__ = ["Gateway", "GatewaySettings", "ServiceClients", "app", "connect"]
 
 log = structlog.get_logger(__name__)
-_HIDDEN = "The gateway failed. The cause is in its log, under the request id."
-_CLIENT_GONE = 499  # what nginx logs for it
+LAMB_PATHS = ("/creator/assistant", "/collections", "/organizations", "/query", "/ingestion")
+"""Paths whose errors repeat the message under `detail`, where LAMB's clients read it."""
+_UNEXPECTED = from_exception(Exception())[0].response()
+_CLIENT_GONE = 499  # nginx logs this status for a client that disconnected
+_EXPOSED_HEADERS = (
+    *("x-request-id", "retry-after", "x-should-retry", "etag", "location"),
+    *("content-disposition", "x-heddle-warning"),
+)
+_MODULES = (
+    *(completions, images, generated_images, page_images, models),
+    *(assistants, rubrics, usage, catalog, lamb_assistants, creator_defaults),
+    *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
+    *(knowledge_bases, knowledge_base_files, endpoint, health),
+)
+_service = Routes("service", Access.OPEN)
+
+
+@_service.get("/openapi.json", content=("application/json",))
+async def _openapi(_: Call) -> Response:
+    """Return this document."""
+    return Response(_encoded_document(), media_type="application/json")
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    *(operation for module in _MODULES for operation in module.routes.operations),
+    *_service.operations,
+)
+"""All routes. A path without parameters comes before one that also matches it."""
 
 
 class Gateway:
@@ -39,87 +98,86 @@ class Gateway:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._chat: dict[str, Operation] = {
+            operation.path: operation
+            for operation in OPERATIONS
+            if operation.raw and "{" not in operation.path
+        }
+        self._rest = Starlette(
+            routes=_routes(state),
+            exception_handlers={
+                HeddleError: _error,
+                RejectedRequestError: _error,
+                HTTPException: _http_error,
+                Exception: _error,
+            },
+        )
+        self._rest.router.redirect_slashes = False
         self.application: ASGIApp = self
-        """The gateway as it is served, with all that stands before it."""
+        """The application with its middleware."""
         if state.settings.cors_origins:
             self.application = CORSMiddleware(
                 self,
                 allow_origins=state.settings.cors_origins,
                 allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
                 allow_headers=["*"],
-                expose_headers=[
-                    "x-request-id",
-                    "retry-after",
-                    "x-should-retry",
-                    "etag",
-                    "location",
-                    "content-disposition",
-                    "x-heddle-warning",
-                ],
+                expose_headers=_EXPOSED_HEADERS,
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request. A slash at the end of a path makes no difference."""
         watch = Stopwatch()
-        exchange = RawRequest(scope, receive, send, direct=self.application is self)
-        CALLER.set(Caller(exchange.request_id))
+        request = RawRequest(scope, receive, send, direct=self.application is self)
+        CALLER.set(Caller(request.request_id))
+        path = scope["path"].rstrip("/") or "/"
+        chat = self._chat.get(path)
         name = "unknown"
         try:
-            route = _route(exchange)
-            name = route.name
-            reply = await self._answer(route, exchange)
-            if reply is not None and not exchange.answered(reply):
-                await exchange.answer(reply)
+            if chat is not None and scope["method"] == chat.method:
+                name = chat.name
+                await cast("ChatHandler", chat.function)(self._state, request)
+            else:
+                scope["path"] = path
+                scope["state"]["raw"] = request
+                try:
+                    await self._rest(scope, receive, request.forward)
+                finally:
+                    scope["state"].pop("raw", None)
+                    name = scope["state"].pop("operation", name)
+        except ClientGoneError:
+            request.client_gone = True
+        except Exception:
+            log.exception("unexpected failure", method=name)
+            if request.status == 0:
+                await request.respond(_UNEXPECTED)
+            elif not request.connection.response_complete:
+                raise  # the server closes the connection: the client notices the missing part
         finally:
-            code = _CLIENT_GONE if exchange.gone else exchange.status
+            code = _CLIENT_GONE if request.client_gone else request.status
             logs.ended("request", name, code, watch.seconds())
 
     def drain(self) -> None:
-        """Say on `/health` that new requests should go elsewhere."""
+        """Report on `/health` that new requests should go to another gateway."""
         self._state.stopping = True
 
     def end_streams(self) -> None:
-        """End the answers that are under way with an error that tells why."""
-        self._state.running.cut_all()
-
-    async def _answer(self, route: Route, exchange: RawRequest) -> RawResponse | None:
-        """Return the answer of a route, also if it fails. None if there is nothing to send."""
-        authenticator = self._state.authenticator
-        try:
-            if route.access is Access.OPEN:
-                authenticator.enter(exchange)
-            else:
-                await authenticator.admit(exchange, required=route.access is Access.KEY)
-            found = await route.endpoint(self._state, exchange)
-            return found.reply(detail=route.detail) if isinstance(found, ErrorResponse) else found
-        except HeddleError as error:
-            return error_responses.of(error).reply(detail=route.detail)
-        except RejectedRequestError as error:
-            return error.reply(detail=route.detail)
-        except ClientGoneError:
-            exchange.gone = True
-            return None
-        except Exception:
-            log.exception("unexpected failure", method=route.name)
-            if exchange.status:
-                raise  # the server closes the connection: the client sees that something is missing
-            hidden = ErrorResponse(500, _HIDDEN, error_responses.SERVER, code="internal_error")
-            return hidden.reply(detail=route.detail)
+        """End the running responses with an error that gives the reason."""
+        self._state.running.stop_all()
 
 
 def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
     """Return the gateway.
 
     Raises:
-        ValueError: The file of API keys is wrong.
+        ValueError: The file of API keys is invalid.
     """
-    holders = read_keys(settings.api_keys) if settings.api_keys else {}
+    principals = read_keys(settings.api_keys) if settings.api_keys else {}
     if settings.api_key:
-        holders[settings.api_key.get_secret_value()] = Principal(OPERATOR)
+        principals[settings.api_key.get_secret_value()] = Principal(OPERATOR)
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     credentials = ServiceCredentials("heddle-gateway", secret)
     authenticator = Authenticator(
-        Keyring(holders),
+        Keyring(principals),
         IssuedKeys(services.accounts, credentials),
         Impersonation(services.accounts, credentials),
         secret,
@@ -127,35 +185,64 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
         origins=settings.cors_origins,
     )
     organizations = OrganizationSettings(
-        services.accounts, credentials, remembered=REMEMBERED, without_servers=True
+        services.accounts, credentials, remembered=CACHE_SECONDS, without_servers=True
     )
     return Gateway(State(settings, services, authenticator, credentials, organizations))
 
 
-def _route(exchange: RawRequest) -> Route:
-    """Return the route of a request, or one that refuses it."""
-    methods, exchange.parameters = find(exchange.scope["path"])
-    if methods is None:
-        return Route("unknown", _no_such_path, Access.OPEN)
-    found = methods.get(_method(exchange))
-    return found or Route("unknown", _no_such_method, Access.OPEN)
+@cache
+def document() -> dict[str, Any]:
+    """Return the OpenAPI document. Callers must not change it."""
+    return openapi.document(OPERATIONS)
 
 
-def _method(exchange: RawRequest) -> str:
-    """Return the method of a request; HEAD is GET, and the server leaves the body out."""
-    method: str = exchange.scope["method"]
-    return "GET" if method == "HEAD" else method
+@cache
+def _encoded_document() -> bytes:
+    return msgspec.json.encode(document())
 
 
-async def _no_such_path(_: State, exchange: RawRequest) -> ErrorResponse:
-    message = f"There is nothing at {exchange.scope['path'][:200]!r}."
-    return ErrorResponse(404, message, code="unknown_url")
+def _routes(state: State) -> list[Route]:
+    """Return the routes; those without parameters first."""
+    by_path: dict[str, dict[str, Operation]] = {}
+    for operation in OPERATIONS:
+        by_path.setdefault(operation.path, {})[operation.method] = operation
+    return [
+        Route(path, PathEndpoint(state, methods), methods=list(methods))
+        for path, methods in sorted(by_path.items(), key=lambda item: "{" in item[0])
+    ]
 
 
-async def _no_such_method(_: State, exchange: RawRequest) -> RawResponse:
-    methods, _parameters = find(exchange.scope["path"])
-    possible = list(methods or ())
-    allowed = ", ".join(possible + ["HEAD"] * ("GET" in possible))
-    message = f"{exchange.scope['method'][:20]} is not possible here, only {allowed}."
-    reply = ErrorResponse(405, message, code="method_not_allowed").reply()
-    return RawResponse(reply.status, reply.body, (*reply.headers, (b"allow", allowed.encode())))
+async def _error(request: Request, error: Exception) -> Response:
+    response, close = from_exception(error)
+    return _to_starlette(response, request, close=close)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    """Return the response for a path or a method that does not exist."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - the application registers it for these
+    headers: dict[str, str] = {}
+    match error.status_code:
+        case 404:
+            message = f"There is nothing at {request.scope['path'][:200]!r}."
+            response = ErrorResponse(404, message, code="unknown_url")
+        case 405:
+            allowed = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
+            headers["allow"] = allowed
+            message = f"{request.method[:20]} is not allowed here, only {allowed}."
+            response = ErrorResponse(405, message, code="method_not_allowed")
+        case status:
+            response = ErrorResponse(status, error.detail)
+    return _to_starlette(response, request, headers=headers)
+
+
+def _to_starlette(
+    error: ErrorResponse,
+    request: Request,
+    *,
+    close: bool = False,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    detail = request.scope["path"].startswith(LAMB_PATHS)
+    raw = error.response(detail=detail, close=close)
+    decoded = {name.decode(): value.decode() for name, value in raw.headers}
+    return Response(raw.body, raw.status, {**decoded, **(headers or {})})

@@ -1,4 +1,4 @@
-"""The services behind the gateway."""
+"""Clients of the services behind the gateway."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # grpc's generated stubs have their asynchronous form only in
 
 Check = Callable[[], Awaitable[bool]]
 ResponseT = TypeVar("ResponseT")
-MOST_PAGES = 100
+MAX_PAGES = 100
 CHECK_TIMEOUT = 2.0
 SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
     "orchestrator": (orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"],),
@@ -61,7 +61,7 @@ SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class ServiceClients:
-    """The services that the gateway calls."""
+    """Clients of the services that the gateway calls."""
 
     orchestrator: "OrchestratorServiceAsyncStub"
     tools: "ToolServiceAsyncStub"
@@ -74,7 +74,7 @@ class ServiceClients:
     rubrics: "RubricServiceAsyncStub"
     usage: "UsageServiceAsyncStub"
     checks: Mapping[str, Check] = field(default_factory=dict)
-    """By a service's name, whether it is up."""
+    """By service name, the check whether it is available."""
 
     @classmethod
     def over(
@@ -85,9 +85,9 @@ class ServiceClients:
         assistants: Any,  # noqa: ANN401 - as above
         migration: Any,  # noqa: ANN401 - as above
     ) -> "ServiceClients":
-        """Return the peers at the ends of these channels, of `grpc.aio` or `InProcessChannel`."""
-        found = (orchestrator, tools, connector, assistants, migration)
-        channels = dict(zip(SERVICES, found, strict=True))
+        """Return the clients for these channels, of `grpc.aio` or `InProcessChannel`."""
+        connections = (orchestrator, tools, connector, assistants, migration)
+        channels = dict(zip(SERVICES, connections, strict=True))
         return cls(
             orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator),
             tool_pb2_grpc.ToolServiceStub(tools),
@@ -100,7 +100,7 @@ class ServiceClients:
             rubric_pb2_grpc.RubricServiceStub(assistants),
             usage_pb2_grpc.UsageServiceStub(assistants),
             {
-                name: _check(each) if isinstance(each, grpc.aio.Channel) else _here
+                name: _check(each) if isinstance(each, grpc.aio.Channel) else _available
                 for name, each in channels.items()
             },
         )
@@ -108,7 +108,7 @@ class ServiceClients:
 
 @asynccontextmanager
 async def connect(settings: GatewaySettings) -> AsyncGenerator[ServiceClients]:
-    """Yield the peers at the addresses of `settings`."""
+    """Yield the clients for the addresses of `settings`."""
     addresses = (
         settings.orchestrator_address,
         settings.tools_address,
@@ -125,12 +125,12 @@ async def connect(settings: GatewaySettings) -> AsyncGenerator[ServiceClients]:
         )
 
 
-async def ask(
+async def call(
     method: Callable[..., Awaitable[ResponseT]],
     request: Message,
     timeout: float,  # noqa: ASYNC109 - the deadline of the call
 ) -> ResponseT:
-    """Return what a service answers to a request in the name of the caller.
+    """Return the response of a service to a request on behalf of the caller.
 
     Raises:
         HeddleError: The call failed.
@@ -141,7 +141,7 @@ async def ask(
         raise from_rpc(error) from error
 
 
-async def every(
+async def pages(
     method: Callable[..., Awaitable[Any]],
     request: Any,  # noqa: ANN401 - the request of any List call
     timeout: float,  # noqa: ASYNC109 - the deadline of the calls
@@ -149,27 +149,27 @@ async def every(
     """Yield all pages of a `List…` call.
 
     Raises:
-        HeddleError: A call failed, or the list does not end.
+        HeddleError: A call failed, or the list has too many pages.
     """
-    for _ in range(MOST_PAGES):
-        page = await ask(method, request, timeout)
+    for _ in range(MAX_PAGES):
+        page = await call(method, request, timeout)
         yield page
         if not page.next_page_token:
             return
-        following = type(request)()
-        following.CopyFrom(request)
-        following.page_token = page.next_page_token
-        request = following
-    raise ResourceExhaustedError("The list is too long.")
+        next_request = type(request)()
+        next_request.CopyFrom(request)
+        next_request.page_token = page.next_page_token
+        request = next_request
+    raise ResourceExhaustedError("The list has too many pages.")
 
 
-async def _here() -> bool:
-    """Say that a service of this process is up."""
+async def _available() -> bool:
+    """Return that a service of this process is available."""
     return True
 
 
 def _check(connection: grpc.aio.Channel) -> Check:
-    call: Callable[..., Awaitable[health_pb2.HealthCheckResponse]] = connection.unary_unary(
+    health: Callable[..., Awaitable[health_pb2.HealthCheckResponse]] = connection.unary_unary(
         "/grpc.health.v1.Health/Check",
         health_pb2.HealthCheckRequest.SerializeToString,
         health_pb2.HealthCheckResponse.FromString,
@@ -177,9 +177,9 @@ def _check(connection: grpc.aio.Channel) -> Check:
 
     async def check() -> bool:
         try:
-            found = await call(health_pb2.HealthCheckRequest(), timeout=CHECK_TIMEOUT)
+            response = await health(health_pb2.HealthCheckRequest(), timeout=CHECK_TIMEOUT)
         except grpc.aio.AioRpcError:
             return False
-        return found.status == health_pb2.HealthCheckResponse.SERVING
+        return response.status == health_pb2.HealthCheckResponse.SERVING
 
     return check

@@ -1,33 +1,54 @@
 """`/health`: whether the gateway and the services behind it are available."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import structlog
 from heddle.connector.v1.connector_pb2 import ListConnectorsRequest
 from heddle.tool.v1.tool_pb2 import ListToolsRequest
 from heddle_runtime.errors import HeddleError
+from pydantic import Field
 
-from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.services import CHECK_TIMEOUT, ServiceClients, every
-
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+from heddle_gateway.http.models import Model
+from heddle_gateway.http.operations import Access
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import CHECK_TIMEOUT, ServiceClients, pages
 
 log = structlog.get_logger(__name__)
+routes = Routes("service", Access.OPEN)
 
 
-async def health(state: "State", _: RawRequest) -> RawResponse:
-    """Answer `GET /health`: 200 if all services are up, else 503."""
+class Alive(Model):
+    """The gateway is running."""
+
+    status: Literal[True] = True
+
+
+class Health(Model):
+    """The health of the gateway; the status is 503 unless it is `ok`."""
+
+    status: Literal["ok", "degraded", "stopping"]
+    services: dict[str, bool] = Field(description="By service name, whether it is available.")
+    plugin_problems: int | None = Field(
+        description="The number of skipped plugins, null if it is unknown."
+    )
+
+
+@routes.get("/v1", "/status")
+async def alive(_: Call) -> Alive:
+    """Report that the gateway is running, as LAMB does."""
+    return Alive()
+
+
+@routes.get("/health", responses={503: Health})
+async def health(api: Call) -> Health:
+    """Report which services behind the gateway are available."""
+    state = api.state
     report = await state.health_reports.get("", lambda: _report(state.services))
     healthy = not state.stopping and all(report["services"].values())
-    status = "stopping" if state.stopping else "ok" if healthy else "degraded"
-    return RawResponse.json({"status": status, **report}, 200 if healthy else 503)
-
-
-async def alive(_: "State", __: RawRequest) -> RawResponse:
-    """Answer `GET /status` and `GET /v1`, as LAMB does."""
-    return RawResponse.json({"status": True})
+    api.status = 200 if healthy else 503
+    status: Literal["ok", "degraded"] = "ok" if healthy else "degraded"
+    return Health(status="stopping" if state.stopping else status, **report)
 
 
 async def _report(services: ServiceClients) -> dict[str, Any]:
@@ -48,7 +69,7 @@ async def _plugin_problems(services: ServiceClients) -> int | None:
     count = 0
     for method, request in lists:
         try:
-            async for page in every(method, request, CHECK_TIMEOUT):
+            async for page in pages(method, request, CHECK_TIMEOUT):
                 count += len(page.problems)
                 break  # the first page lists all problems
         except HeddleError as error:

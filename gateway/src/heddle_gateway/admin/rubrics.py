@@ -1,109 +1,235 @@
 """`/rubrics`: assessment rubrics, for frontends and programs."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from heddle.rubric.v1 import rubric_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError
+from pydantic import ConfigDict, Field
 
-from heddle_gateway.admin.assistants import LARGEST_PAGE, TIMEOUT
-from heddle_gateway.http import etags, query_parameters, validation
-from heddle_gateway.http.body import read_object
-from heddle_gateway.http.headers import Headers
-from heddle_gateway.http.json_text import Place, parse
-from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.services import ask
+from heddle_gateway.admin.assistants import TIMEOUT
+from heddle_gateway.http.error_responses import invalid
+from heddle_gateway.http.json_text import parse
+from heddle_gateway.http.models import (
+    Deleted,
+    DocumentedAs,
+    Model,
+    Name,
+    PageSize,
+    PageToken,
+    StrictModel,
+    Text,
+    Timestamp,
+)
+from heddle_gateway.routing import ETAG, LOCATION, Call, Routes
+from heddle_gateway.services import call
 
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+EXAMPLE: dict[str, Any] = {
+    "title": "Essay",
+    "description": "How an essay is assessed.",
+    "scoringType": "points",
+    "maxScore": 10,
+    "criteria": [
+        {
+            "id": "argument",
+            "name": "Argument",
+            "description": "Has a claim and defends it.",
+            "weight": 100,
+            "levels": [
+                {"id": "strong", "score": 4, "label": "Strong", "description": "Clear and sharp."},
+                {"id": "weak", "score": 1, "label": "Weak", "description": "Has no claim."},
+            ],
+        }
+    ],
+}
+RubricId = Annotated[
+    str,
+    Field(
+        description="The rubric's identifier, which the tool `rubric` uses.",
+        min_length=1,
+        pattern="^[A-Za-z0-9_-]+$",
+    ),
+]
+routes = Routes("rubrics")
 
-SELECTIONS = ("readable", "own")
-# What an answer tells besides; sent back, it changes nothing.
-_TOLD = ("organization", "title", "description", "created", "updated")
+
+class Level(Model):
+    """A level of a criterion."""
+
+    id: Name
+    score: float
+    label: Name
+    description: str
 
 
-async def listing(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /rubrics`."""
-    request = pb.ListRubricsRequest(
-        page_size=query_parameters.whole(exchange, "page_size", 0, low=1, high=LARGEST_PAGE),
-        page_token=query_parameters.text(exchange, "page_token"),
-        own=query_parameters.choice(exchange, "selection", SELECTIONS) == "own",
+class Criterion(Model):
+    """A criterion."""
+
+    id: Name
+    name: Name
+    description: str
+    weight: float = Field(ge=0)
+    levels: list[Level] = Field(min_length=2)
+
+
+class RubricContent(Model):
+    """A rubric in LAMB's form. Other members are stored, too.
+
+    The service sets `rubricId` and the times in `metadata`.
+    """
+
+    title: Text = Field(min_length=1)
+    description: Text
+    criteria: list[Criterion] = Field(min_length=1)
+    scoringType: Literal["points", "percentage", "holistic", "single-point", "checklist"]  # noqa: N815 - LAMB's name
+    maxScore: float = Field(gt=0)  # noqa: N815 - LAMB's name
+    metadata: dict[str, Any] = Field(default={})
+
+
+class RubricBody(StrictModel):
+    """A rubric. Other members of a response may be sent back; they change nothing."""
+
+    id: str | None = Field(default=None, description="If set, the identifier of the path.")
+    owner: Annotated[Text, Field(max_length=320)] | None = Field(
+        default=None,
+        description="An e-mail address, by default the caller's. Another one needs an "
+        "administrator.",
     )
-    page = await ask(state.services.rubrics.ListRubrics, request, TIMEOUT)
-    found = [_summary(each) for each in page.rubrics]
-    return RawResponse.json({"rubrics": found, "next_page_token": page.next_page_token})
+    public: bool | None = Field(
+        default=None, description="Whether others of the organisation may read it."
+    )
+    content: Annotated[dict[str, Any], DocumentedAs(RubricContent)]
+    organization: Any = None
+    title: Any = None
+    description: Any = None
+    created: Any = None
+    updated: Any = None
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"public": True, "content": EXAMPLE}]}
+    )
 
 
-async def get(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /rubrics/{id}`."""
-    request = pb.GetRubricRequest(id=exchange.parameter)
-    found = await ask(state.services.rubrics.GetRubric, request, TIMEOUT)
-    return _reply(found.rubric, found.etag)
+class RubricSummary(StrictModel):
+    """A rubric without its content."""
+
+    id: str
+    owner: str
+    organization: str
+    public: bool = Field(description="Whether others of the organisation may read it.")
+    title: str
+    description: str
+    created: Timestamp
+    updated: Timestamp
 
 
-async def create(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `POST /rubrics`."""
-    given, place = await read_object(state, exchange)
-    request = pb.CreateRubricRequest(rubric=_rubric(given, place))
-    made = await ask(state.services.rubrics.CreateRubric, request, TIMEOUT)
-    location = ((b"location", f"/rubrics/{made.rubric.id}".encode()),)
-    return _reply(made.rubric, made.etag, status=201, headers=location)
+class StoredRubric(RubricSummary):
+    """A rubric."""
+
+    content: Annotated[Any, Field(json_schema_extra={"type": ["object", "null"]})] = Field(
+        description="The rubric itself; null if LAMB stored something that is no JSON object."
+    )
 
 
-async def update(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `PUT /rubrics/{id}`: the body is the whole rubric."""
-    given, place = await read_object(state, exchange)
-    changed = _rubric(given, place)
-    if changed.id and changed.id != exchange.parameter:
-        raise place.at("id").wrong("is not the rubric that the address names")
-    changed.id = exchange.parameter
-    request = pb.UpdateRubricRequest(rubric=changed, etag=etags.expected(exchange))
-    kept = await ask(state.services.rubrics.UpdateRubric, request, TIMEOUT)
-    return _reply(kept.rubric, kept.etag)
+class RubricPage(Model):
+    """A page of rubrics."""
+
+    rubrics: list[RubricSummary]
+    next_page_token: str = Field(description="Empty on the last page.")
 
 
-async def delete(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `DELETE /rubrics/{id}`."""
-    request = pb.DeleteRubricRequest(id=exchange.parameter, etag=etags.expected(exchange))
-    await ask(state.services.rubrics.DeleteRubric, request, TIMEOUT)
-    return RawResponse.json({"id": exchange.parameter, "deleted": True})
+class RubricQuery(Model):
+    """The query of the list of rubrics."""
+
+    page_size: PageSize
+    page_token: PageToken
+    selection: Literal["readable", "own"] = Field(
+        default="readable",
+        description="All rubrics that the caller may read (its own and the public ones of the "
+        "organisation), or its own only.",
+    )
 
 
-def _rubric(given: dict[str, Any], place: Place) -> pb.Rubric:
-    """Return the rubric that a body describes, whole; what the service sets is not read."""
-    for name in given:
-        if name not in ("id", "owner", "public", "content", *_TOLD):
-            raise place.at(name).wrong("is not known here; a rubric itself stands in content")
-    validation.mapping(given.get("content"), place, "content")
-    read = pb.Rubric(content_json=place.at("content").text())
-    for name in ("id", "owner"):
-        if (value := given.get(name)) is not None:
-            setattr(read, name, validation.text(value, place, name))
-    if (public := given.get("public")) is not None:
-        read.public = validation.flag(public, place, "public")
-    return read
+@routes.get("/rubrics", errors=(400,))
+async def list_rubrics(api: Call, query: RubricQuery) -> RubricPage:
+    """List rubrics, the oldest first."""
+    request = pb.ListRubricsRequest(
+        page_size=query.page_size, page_token=query.page_token, own=query.selection == "own"
+    )
+    page = await call(api.state.services.rubrics.ListRubrics, request, TIMEOUT)
+    rubrics = [RubricSummary(**_members(each)) for each in page.rubrics]
+    return RubricPage(rubrics=rubrics, next_page_token=page.next_page_token)
 
 
-def _summary(found: pb.Rubric) -> dict[str, Any]:
+@routes.get("/rubrics/{id}", errors=(400, 404), headers=ETAG)
+async def get(api: Call, id_: RubricId) -> StoredRubric:
+    """Get a rubric."""
+    request = pb.GetRubricRequest(id=id_)
+    response = await call(api.state.services.rubrics.GetRubric, request, TIMEOUT)
+    return _stored(api, response.rubric, response.etag)
+
+
+@routes.post("/rubrics", status=201, headers={**ETAG, **LOCATION})
+async def create(api: Call, body: RubricBody) -> StoredRubric:
+    """Create a rubric. `id` is ignored."""
+    request = pb.CreateRubricRequest(rubric=_rubric(api, body))
+    response = await call(api.state.services.rubrics.CreateRubric, request, TIMEOUT)
+    api.headers["location"] = f"/rubrics/{response.rubric.id}"
+    return _stored(api, response.rubric, response.etag)
+
+
+@routes.put("/rubrics/{id}", errors=(404, 409), headers=ETAG, if_match=True)
+async def update(api: Call, id_: RubricId, body: RubricBody) -> StoredRubric:
+    """Replace a rubric. Without `public` only its owner may read it.
+
+    Content that is stored already may have any form.
+    """
+    rubric = _rubric(api, body)
+    if rubric.id and rubric.id != id_:
+        raise invalid("id", "is not the rubric of the path")
+    rubric.id = id_
+    request = pb.UpdateRubricRequest(rubric=rubric, etag=api.expected_etag())
+    response = await call(api.state.services.rubrics.UpdateRubric, request, TIMEOUT)
+    return _stored(api, response.rubric, response.etag)
+
+
+@routes.delete("/rubrics/{id}", errors=(400, 404, 409), if_match=True)
+async def delete(api: Call, id_: RubricId) -> Deleted:
+    """Delete a rubric permanently."""
+    request = pb.DeleteRubricRequest(id=id_, etag=api.expected_etag())
+    await call(api.state.services.rubrics.DeleteRubric, request, TIMEOUT)
+    return Deleted(id=id_)
+
+
+def _rubric(api: Call, body: RubricBody) -> pb.Rubric:
+    return pb.Rubric(
+        id=body.id or "",
+        owner=body.owner or "",
+        public=bool(body.public),
+        content_json=api.json.at("content").text(),
+    )
+
+
+def _members(rubric: pb.Rubric) -> dict[str, Any]:
     return {
-        "id": found.id,
-        "owner": found.owner,
-        "organization": found.organization,
-        "public": found.public,
-        "title": found.title,
-        "description": found.description,
-        "created": found.create_time.seconds,
-        "updated": found.update_time.seconds,
+        "id": rubric.id,
+        "owner": rubric.owner,
+        "organization": rubric.organization,
+        "public": rubric.public,
+        "title": rubric.title,
+        "description": rubric.description,
+        "created": rubric.create_time.seconds,
+        "updated": rubric.update_time.seconds,
     }
 
 
-def _reply(found: pb.Rubric, etag: str, *, status: int = 200, headers: Headers = ()) -> RawResponse:
-    answer = RawResponse.json({**_summary(found), "content": _content(found.content_json)}, status)
-    return RawResponse(status, answer.body, (*answer.headers, *etags.header(etag), *headers))
+def _stored(api: Call, rubric: pb.Rubric, etag: str) -> StoredRubric:
+    api.set_etag(etag)
+    return StoredRubric(**_members(rubric), content=_content(rubric.content_json))
 
 
 def _content(text: str) -> msgspec.Raw | None:
-    """Return the content as it is kept; None if it is no JSON object, as LAMB's may be none."""
+    """Return the content byte for byte; None if it is no JSON object, as LAMB's may be."""
     try:
         parse(text.encode())
     except InvalidRequestError:

@@ -1,52 +1,99 @@
-"""`/assistants/{id}/usage`: what an assistant consumed and may spend."""
+"""`/assistants/{id}/usage`: the tokens and the budget of an assistant."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Annotated
 
-from heddle.assistant.v1.assistant_pb2 import Quota
+from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
+from pydantic import Field
 
 from heddle_gateway.admin.assistants import TIMEOUT
-from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.services import ask
-
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+from heddle_gateway.http.models import StrictModel
+from heddle_gateway.openai.chat.completions import AssistantId
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import call
 
 _MICROS = 1_000_000
 _COUNTS = [field.name for field in pb.Counts.DESCRIPTOR.fields]
+Count = Annotated[int, Field(ge=0)]
+Dollars = Annotated[float, Field(ge=0, description="US dollars.")]
+routes = Routes("assistants")
 
 
-async def get(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /assistants/{id}/usage`."""
-    request = pb.GetUsageRequest(id=exchange.parameter)
-    found = (await ask(state.services.usage.GetUsage, request, TIMEOUT)).usage
-    told = {
-        "assistant_id": found.assistant_id,
-        "cost_usd": _dollars(found.cost_micros),
-        "quota": _quota(found.quota) if found.HasField("quota") else None,
-        "models": [_model(each) for each in found.models],
-    }
-    return RawResponse.json(told)
+class Quota(StrictModel):
+    """The budget of an assistant: `quota` in its metadata, if it is enabled and has a limit."""
+
+    limit_usd: Dollars
+    spent_usd: Dollars
+    exceeded: bool = Field(description="Whether the assistant rejects requests.")
+    priced: bool = Field(
+        description="Whether the assistant's model has a price. Without one it spends nothing."
+    )
+    problem: str | None = Field(description="Why the limit cannot be read; it is 0 then.")
 
 
-def _model(used: pb.ModelUsage) -> dict[str, Any]:
-    return {
-        "connector": used.model.connector,
-        "model": used.model.model,
-        **{name: getattr(used.counts, name) for name in _COUNTS},
-        "unpriced_tokens": used.unpriced_tokens,
-        "cost_usd": _dollars(used.cost_micros),
-    }
+class ModelUsage(StrictModel):
+    """The usage of one model."""
+
+    connector: str
+    model: str
+    requests: Count = Field(description="Requests to the model.")
+    usage_unknown: Count = Field(
+        description="Requests whose tokens are unknown: the provider did not report them, or the "
+        "client disconnected before. They are counted without costs."
+    )
+    prompt_tokens: Count
+    cached_tokens: Count = Field(description="Prompt tokens from the provider's cache.")
+    completion_tokens: Count
+    unpriced_tokens: Count = Field(
+        description="Tokens without a known price. They are counted without costs."
+    )
+    cost_usd: Dollars
 
 
-def _quota(quota: Quota) -> dict[str, Any]:
-    return {
-        "limit_usd": _dollars(quota.limit_micros),
-        "spent_usd": _dollars(quota.spent_micros),
-        "exceeded": quota.spent_micros >= quota.limit_micros,
-        "priced": quota.HasField("price"),
-        "problem": quota.problem or None,
-    }
+class Usage(StrictModel):
+    """The usage of an assistant since it was created or its counters were reset."""
+
+    assistant_id: str
+    cost_usd: Dollars
+    quota: Quota | None
+    models: list[ModelUsage]
+
+
+@routes.get("/assistants/{id}/usage", errors=(404,))
+async def get(api: Call, id_: AssistantId) -> Usage:
+    """Get the usage of an assistant, and its budget.
+
+    Only those who may change the assistant can see it. Completions are counted about a second after
+    they end.
+    """
+    response = await call(api.state.services.usage.GetUsage, pb.GetUsageRequest(id=id_), TIMEOUT)
+    usage = response.usage
+    return Usage(
+        assistant_id=usage.assistant_id,
+        cost_usd=_dollars(usage.cost_micros),
+        quota=_quota(usage.quota) if usage.HasField("quota") else None,
+        models=[_model(each) for each in usage.models],
+    )
+
+
+def _model(usage: pb.ModelUsage) -> ModelUsage:
+    return ModelUsage(
+        connector=usage.model.connector,
+        model=usage.model.model,
+        **{name: getattr(usage.counts, name) for name in _COUNTS},
+        unpriced_tokens=usage.unpriced_tokens,
+        cost_usd=_dollars(usage.cost_micros),
+    )
+
+
+def _quota(quota: assistant_pb2.Quota) -> Quota:
+    return Quota(
+        limit_usd=_dollars(quota.limit_micros),
+        spent_usd=_dollars(quota.spent_micros),
+        exceeded=quota.spent_micros >= quota.limit_micros,
+        priced=quota.HasField("price"),
+        problem=quota.problem or None,
+    )
 
 
 def _dollars(micros: int) -> float:

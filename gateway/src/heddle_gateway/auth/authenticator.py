@@ -1,4 +1,4 @@
-"""Who asks: a key becomes an identity that services can verify."""
+"""Authenticates requests: a key becomes an identity that services can verify."""
 
 from urllib.parse import urlsplit
 
@@ -12,25 +12,25 @@ from heddle_gateway.auth.keys_file import Keyring, Principal
 from heddle_gateway.http.raw import RawRequest
 
 OPERATOR = Identity("operator", scopes=(ADMIN,))
-"""Who holds the one key of the settings, which may do everything."""
+"""The owner of the key in the settings, which may do everything."""
 DEVELOPER = Identity("developer", scopes=(ADMIN,))
-"""Who asks in development, without a key."""
+"""The caller without a key in development mode."""
 NOBODY = Identity("nobody")
-"""Who asks without a key where none is needed."""
-_IN_DEVELOPMENT = Principal(DEVELOPER)
-_SENT_IN = AUTHORIZATION.encode()
+"""The caller without a key where none is needed."""
+_DEVELOPMENT_PRINCIPAL = Principal(DEVELOPER)
+_AUTHORIZATION = AUTHORIZATION.encode()
 _HOST, _ORIGIN = b"host", b"origin"
 _LOOPBACK = {"localhost", "127.0.0.1", "::1", ""}
 
 
 class Authenticator:
-    """Lets requests in, and tells the services behind in whose name they come."""
+    """Authenticates requests, and signs the identities for the services behind."""
 
     def __init__(
         self,
         keyring: Keyring,
         issued: IssuedKeys,
-        speakers: Impersonation,
+        impersonation: Impersonation,
         secret: str | None,
         *,
         development: bool = False,
@@ -38,50 +38,50 @@ class Authenticator:
     ) -> None:
         self._keyring = keyring
         self._issued = issued
-        self._speakers = speakers
+        self._impersonation = impersonation
         self._signer = TokenSigner(secret) if secret else None
         self._development = development
         self._origins = origins
         self._loopback_host = b""
 
-    async def admit(self, exchange: RawRequest, *, required: bool) -> None:
-        """Find out who asks and remember it for the calls that the request causes.
+    async def admit(self, request: RawRequest, *, required: bool) -> None:
+        """Authenticate a request, and set the caller of the calls that it causes.
 
         Raises:
-            InvalidRequestError: A header that says who asks is wrong.
-            PermissionDeniedError: A web page asks a gateway that is open to its own machine only,
-                or the user that a trusted key speaks for is let in no more.
-            UnauthenticatedError: A key is `required` and missing or wrong, or two were sent.
+            InvalidRequestError: A header that names the user is invalid.
+            PermissionDeniedError: A web page calls a gateway in development mode, or the user that
+                a trusted key names is disabled.
+            UnauthenticatedError: A key is `required` and missing or invalid, or two were sent.
             UnavailableError: The key, or the user, cannot be checked now.
         """
         if self._development:
-            self._keep_web_pages_out(exchange)
-        key = _bearer(exchange)
-        holder = self._keyring.holder(key)
-        if holder is None and key.startswith(PREFIX):
-            holder = await self._issued.holder(key)
-        if holder is None and self._development:
-            holder = _IN_DEVELOPMENT
-        if holder is None and required:
+            self._reject_web_pages(request)
+        key = _bearer(request)
+        principal = self._keyring.principal(key)
+        if principal is None and key.startswith(PREFIX):
+            principal = await self._issued.principal(key)
+        if principal is None and self._development:
+            principal = _DEVELOPMENT_PRINCIPAL
+        if principal is None and required:
             raise UnauthenticatedError(
                 "The API key is not valid."
                 if key
                 else "The API key is missing. Send it in the header 'Authorization: Bearer KEY'."
             )
-        if holder is not None and holder.trusted:
-            self.enter(exchange, await self._speakers.speaker(holder, exchange))
+        if principal is not None and principal.trusted:
+            self.enter(request, await self._impersonation.identity(principal, request))
         else:
-            self.enter(exchange, holder.identity if holder else NOBODY)
+            self.enter(request, principal.identity if principal else NOBODY)
 
-    def enter(self, exchange: RawRequest, identity: Identity = NOBODY) -> None:
-        """Let the calls of this request go out in the name of `identity`."""
+    def enter(self, request: RawRequest, identity: Identity = NOBODY) -> None:
+        """Make the calls of this request on behalf of `identity`."""
         token = self._signer.token(identity) if self._signer else ""
-        CALLER.set(Caller(exchange.request_id, identity, token, exchange.traceparent()))
+        CALLER.set(Caller(request.request_id, identity, token, request.traceparent()))
 
-    def _keep_web_pages_out(self, exchange: RawRequest) -> None:
-        """Refuse what a page of another site makes a browser send: there is no key to ask for."""
-        origin = exchange.header("origin") if _ORIGIN in exchange.headers else ""
-        host = exchange.headers.get(_HOST, b"")
+    def _reject_web_pages(self, request: RawRequest) -> None:
+        """Reject requests of other web sites: development mode has no key that stops them."""
+        origin = request.header("origin") if _ORIGIN in request.headers else ""
+        host = request.headers.get(_HOST, b"")
         # Nearly all requests have the same host.
         known = host == self._loopback_host or self._is_loopback(host)
         if not known or (origin and origin not in self._origins):
@@ -102,13 +102,13 @@ class Authenticator:
         return True
 
 
-def _bearer(exchange: RawRequest) -> str:
-    if _SENT_IN not in exchange.headers:
+def _bearer(request: RawRequest) -> str:
+    if _AUTHORIZATION not in request.headers:
         return ""
-    given = exchange.scope["headers"]
-    if len(given) > len(exchange.headers):  # something was sent twice
-        sent = [value for name, value in given if name == _SENT_IN]
-        if len(sent) > 1:  # which of the two would be believed?
-            raise UnauthenticatedError("The request carries two authorizations.")
-    scheme, _, key = exchange.headers[_SENT_IN].decode("latin-1").partition(" ")
+    headers = request.scope["headers"]
+    if len(headers) > len(request.headers):  # a header was sent twice
+        sent = [value for name, value in headers if name == _AUTHORIZATION]
+        if len(sent) > 1:  # neither takes precedence
+            raise UnauthenticatedError("The request has two Authorization headers.")
+    scheme, _, key = request.headers[_AUTHORIZATION].decode("latin-1").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else ""

@@ -1,4 +1,4 @@
-"""Keys that the account service gave out: who holds one, remembered for a moment."""
+"""API keys that the account service issued, with a cache of their owners."""
 
 import hashlib
 from typing import TYPE_CHECKING
@@ -19,35 +19,37 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 PREFIX = "hk_"
-REMEMBERED = 2.0
-"""Seconds after which a key is asked for again: so long a revoked one is of use at most."""
-_LONGEST = 256
+CACHE_SECONDS = 2.0
+"""Seconds for which an owner is cached: a revoked key stays valid at most that long."""
+_MAX_CHARACTERS = 256
 _TIMEOUT = 5.0
 
 
 class IssuedKeys:
-    """Asks the account service whose a key is; about one key only once at a time."""
+    """Resolves keys with the account service, once at a time for each key."""
 
-    def __init__(self, accounts: "AccountServiceAsyncStub", acting: ServiceCredentials) -> None:
+    def __init__(
+        self, accounts: "AccountServiceAsyncStub", credentials: ServiceCredentials
+    ) -> None:
         self._accounts = accounts
-        self._acting = acting
-        self._known: TTLCache[bytes, Principal | None] = TTLCache(REMEMBERED)
+        self._credentials = credentials
+        self._principals: TTLCache[bytes, Principal | None] = TTLCache(CACHE_SECONDS)
 
-    async def holder(self, key: str) -> Principal | None:
-        """Return whom a key stands for; None if it is of no use.
+    async def principal(self, key: str) -> Principal | None:
+        """Return the owner of a key; None if it is invalid.
 
         Raises:
-            UnavailableError: The account service does not tell.
+            UnavailableError: The account service does not answer.
         """
-        if len(key) > _LONGEST:
+        if len(key) > _MAX_CHARACTERS:
             return None
-        digest = hashlib.sha256(key.encode("utf-8", "replace")).digest()  # the key is not kept
-        return await self._known.get(digest, lambda: self._ask(key))
+        digest = hashlib.sha256(key.encode("utf-8", "replace")).digest()  # the key is not stored
+        return await self._principals.get(digest, lambda: self._ask(key))
 
     async def _ask(self, key: str) -> Principal | None:
         try:
-            with self._acting.as_service():
-                found = await self._accounts.ResolveKey(
+            with self._credentials.as_service():
+                response = await self._accounts.ResolveKey(
                     ResolveKeyRequest(key=key), **new_call_options(_TIMEOUT)
                 )
         except grpc.aio.AioRpcError as error:
@@ -58,5 +60,5 @@ class IssuedKeys:
             raise UnavailableError(
                 "API keys cannot be checked at the moment. Try again.", retry_after=1.0
             ) from known
-        identity = Identity(found.subject, found.organization, tuple(found.scopes))
-        return Principal(identity, found.trusted)
+        identity = Identity(response.subject, response.organization, tuple(response.scopes))
+        return Principal(identity, response.trusted)

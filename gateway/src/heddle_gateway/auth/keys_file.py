@@ -1,4 +1,4 @@
-"""The keys that the operator writes down: one in a setting, or several in a file."""
+"""API keys of the settings: one key, or several in a file."""
 
 import hashlib
 import hmac
@@ -19,15 +19,15 @@ _HASHED = "sha256:"
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Whom a key stands for."""
+    """The owner of a key."""
 
     identity: Identity
     trusted: bool = False
-    """Whether requests with the key may say in whose name they come."""
+    """Whether requests with the key may act on behalf of other users."""
 
 
 class KeyOwner(BaseModel):
-    """What the keys file says of one key."""
+    """The owner of a key in the keys file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -40,39 +40,39 @@ class KeyOwner(BaseModel):
     @classmethod
     def _refuse_everybody(cls, subject: str) -> str:
         if subject == ANONYMOUS.subject:
-            raise ValueError("is nobody's name")
+            raise ValueError("is reserved for requests without a key")
         return subject
 
     @field_validator("scopes")
     @classmethod
     def _refuse_services(cls, scopes: tuple[str, ...]) -> tuple[str, ...]:
         if SERVICE in scopes:
-            raise ValueError(f"{SERVICE!r} is for Heddle's own services, which need no key")
+            raise ValueError(f"{SERVICE!r} is reserved for Heddle's own services")
         return scopes
 
-    def holder(self) -> Principal:
-        """Return whom the key stands for."""
+    def principal(self) -> Principal:
+        """Return the owner as a principal."""
         return Principal(Identity(self.subject, self.organization, self.scopes), self.trusted)
 
 
 class Keyring:
-    """Known API keys, as digests: the keys themselves are not kept."""
+    """API keys, stored as digests."""
 
-    def __init__(self, holders: Mapping[str, Principal]) -> None:
+    def __init__(self, principals: Mapping[str, Principal]) -> None:
         self._pepper = secrets.token_bytes(32)
         self._decoy = (secrets.token_bytes(32), Principal(ANONYMOUS))
-        self._holders: dict[bytes, tuple[bytes, Principal]] = {}
-        for key, holder in holders.items():
+        self._principals: dict[bytes, tuple[bytes, Principal]] = {}
+        for key, principal in principals.items():
             digest = self._digest(hashed(key))
-            self._holders[digest] = (digest, holder)
+            self._principals[digest] = (digest, principal)
 
-    def holder(self, key: str) -> Principal | None:
-        """Return whom `key` stands for, or None. Takes the same steps for every key."""
-        if not self._holders:
-            return None  # the steps would hide that there is nothing to find
+    def principal(self, key: str) -> Principal | None:
+        """Return the owner of `key`, or None, in the same steps for every key."""
+        if not self._principals:
+            return None  # without keys there is nothing to hide
         digest = self._digest(hashlib.sha256(key.encode("utf-8", "replace")).hexdigest())
-        known, holder = self._holders.get(digest, self._decoy)
-        return holder if hmac.compare_digest(known, digest) else None
+        known, principal = self._principals.get(digest, self._decoy)
+        return principal if hmac.compare_digest(known, digest) else None
 
     def _digest(self, key_hash: str) -> bytes:
         return hmac.digest(self._pepper, key_hash.encode(), "sha256")
@@ -86,13 +86,13 @@ def hashed(key: str) -> str:
 
 
 def read_keys(path: Path) -> dict[str, Principal]:
-    """Return the keys of a YAML or JSON file and whom they stand for.
+    """Return the keys of a YAML or JSON file and their owners.
 
     The file maps each key, or `sha256:` and the hexadecimal SHA-256 of it, to its owner:
     `subject` and optionally `organization`, `scopes` and `trusted`.
 
     Raises:
-        ValueError: The file cannot be read or is wrong. The message shows no key.
+        ValueError: The file cannot be read or is invalid. The message shows no key.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -103,7 +103,7 @@ def read_keys(path: Path) -> dict[str, Principal]:
     if not isinstance(entries, dict) or not entries:
         message = f"{path} must map keys to their owners"
         raise ValueError(message)
-    holders = {}
+    principals = {}
     for number, (key, owner) in enumerate(entries.items(), 1):
         if not isinstance(key, str) or len(key) < MIN_KEY_CHARACTERS:
             message = (
@@ -111,9 +111,9 @@ def read_keys(path: Path) -> dict[str, Principal]:
             )
             raise ValueError(message)
         try:
-            holders[key] = KeyOwner.model_validate(owner).holder()
+            principals[key] = KeyOwner.model_validate(owner).principal()
         except ValidationError as error:
             first = error.errors()[0]
             message = f"{path}: owner of key {number}: {first['loc']}: {first['msg']}"
             raise ValueError(message) from None
-    return holders
+    return principals

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from heddle_gateway.http.headers import Headers
+from heddle_gateway.http.headers import Headers, check_headers
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
@@ -340,7 +340,5 @@ def _encoded(headers: Headers) -> bytes:
     Raises:
         ValueError: A header contains a line break or NUL.
     """
-    for name, value in headers:
-        if not (name + value).translate(None, b"\r\n\0") == name + value:
-            raise ValueError(f"The header {name!r} contains a line break or NUL.")
+    check_headers(headers)
     return b"".join([b"%b: %b\r\n" % header for header in headers])

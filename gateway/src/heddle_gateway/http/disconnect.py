@@ -1,78 +1,86 @@
-"""Ends a request when nobody waits for its answer any more, or the gateway has to stop."""
+"""Cancels a request when its client disconnects or the gateway stops."""
 
 import asyncio
-from enum import Enum, auto
 from types import TracebackType
 from typing import Self
 
+from heddle_runtime.errors import ResourceExhaustedError, UnavailableError
+
+from heddle_gateway.http.body import ClientGoneError
 from heddle_gateway.http.raw import RawRequest
 
 
-class End(Enum):
-    """Why a request was ended from outside."""
+class GatewayStoppingError(UnavailableError):
+    """The gateway stopped before the response was complete."""
 
-    CLIENT_GONE = auto()
-    GATEWAY_STOPS = auto()
-
-
-class EndedError(Exception):
-    """The request was ended from outside."""
-
-    def __init__(self, end: End) -> None:
-        super().__init__(end.name)
-        self.end = end
+    def __init__(self) -> None:
+        super().__init__("The gateway is being stopped. Try again.", retry_after=1.0)
 
 
 class DisconnectWatcher:
-    """Cancels the task that serves a request. Open while its `with` block runs.
+    """Cancels the task that serves a request, while its `with` block runs.
 
-    The task itself and no other: in-process services run in it, so they stop with it.
+    It cancels that task only. Services within the process run in the same task and stop with it.
     """
 
-    __slots__ = ("_connection", "_end", "_lifelines", "_task")
+    __slots__ = ("_connection", "_error", "_running", "_task")
 
-    def __init__(self, exchange: RawRequest, lifelines: "RunningRequests") -> None:
+    def __init__(self, request: RawRequest, running: "RunningRequests") -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - coroutines run in tasks
         self._task = task
-        self._connection = exchange.connection
-        self._lifelines = lifelines
-        self._end: End | None = None
+        self._connection = request.connection
+        self._running = running
+        self._error: type[ClientGoneError | GatewayStoppingError] | None = None
 
     def __enter__(self) -> Self:
-        self._connection.watch(self._gone)
-        self._lifelines.add(self)
+        self._connection.watch(self._on_disconnect)
+        self._running.add(self)
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
-        self._lifelines.discard(self)
+        self._running.discard(self)
         self.release()
-        if self._end is not None and isinstance(error, asyncio.CancelledError):
+        if self._error is not None and isinstance(error, asyncio.CancelledError):
             self._task.uncancel()
-            raise EndedError(self._end) from None
+            raise self._error from None
 
-    def cut(self, end: End) -> None:
-        """End the request now: its block ends in an `EndedError`."""
-        if self._end is None:
-            self._end = end
-            self._task.cancel()
+    def stop(self) -> None:
+        """Cancel the request because the gateway stops."""
+        self._cancel(GatewayStoppingError)
 
     def release(self) -> None:
-        """Stop watching the client: its answer is complete."""
+        """Stop watching the client: its response is complete."""
         self._connection.release()
 
-    def _gone(self) -> None:
-        self.cut(End.CLIENT_GONE)
+    def _on_disconnect(self) -> None:
+        self._cancel(ClientGoneError)
+
+    def _cancel(self, error: type[ClientGoneError | GatewayStoppingError]) -> None:
+        """Cancel the task; the `with` block ends with `error`."""
+        if self._error is None:
+            self._error = error
+            self._task.cancel()
 
 
 class RunningRequests(set[DisconnectWatcher]):
-    """Those of the requests that are being served."""
+    """The watchers of all requests that are being served."""
 
-    def watching(self, exchange: RawRequest) -> DisconnectWatcher:
-        """Return the lifeline of the current task, which serves `exchange`."""
-        return DisconnectWatcher(exchange, self)
+    def __init__(self, max_requests: int) -> None:
+        super().__init__()
+        self._max_requests = max_requests
 
-    def cut_all(self) -> None:
-        """End all requests: the gateway stops."""
-        for lifeline in tuple(self):
-            lifeline.cut(End.GATEWAY_STOPS)
+    def watch(self, request: RawRequest) -> DisconnectWatcher:
+        """Return a watcher for the current task, which serves `request`.
+
+        Raises:
+            ResourceExhaustedError: As many requests are running as are allowed.
+        """
+        if len(self) >= self._max_requests:
+            raise ResourceExhaustedError("The gateway is busy. Try again.", retry_after=1.0)
+        return DisconnectWatcher(request, self)
+
+    def stop_all(self) -> None:
+        """Cancel all requests because the gateway stops."""
+        for watcher in tuple(self):
+            watcher.stop()

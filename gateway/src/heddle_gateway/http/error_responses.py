@@ -1,4 +1,4 @@
-"""What went wrong, in the form that OpenAI's clients understand."""
+"""Error responses, in the form that OpenAI's clients understand."""
 
 import math
 from dataclasses import dataclass, replace
@@ -6,16 +6,17 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from heddle_runtime.errors import HeddleError
+from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation
 
 from heddle_gateway.http.headers import JSON
 from heddle_gateway.http.raw import RawResponse
 
 INVALID = "invalid_request_error"
 SERVER = "server_error"
-# Two minutes that were not enough are so again; what is in the way of a request stays there.
-_LASTING = {HTTPStatus.CONFLICT, HTTPStatus.GATEWAY_TIMEOUT}
-_OURS_REFUSED = {
+UNEXPECTED = "The gateway failed. The cause is in its log, under the request id."
+# A deadline will be missed again, and a conflict remains.
+_PERMANENT = {HTTPStatus.CONFLICT, HTTPStatus.GATEWAY_TIMEOUT}
+_CREDENTIALS_REFUSED = {
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
     HTTPStatus.PROXY_AUTHENTICATION_REQUIRED,
@@ -37,7 +38,7 @@ _KINDS: dict[str, tuple[int, str, str | None]] = {
     "UPSTREAM_UNAVAILABLE": (503, SERVER, "service_unavailable"),
     "DEADLINE_EXCEEDED": (504, SERVER, "deadline_exceeded"),
 }
-# Fields of our contracts under the names that the client gave them.
+# Contract fields and their names in requests.
 _PARAMS = {
     "assistant_reference": "model",
     "functions": "tools",
@@ -46,14 +47,14 @@ _PARAMS = {
     "rag_top_k": "RAG_Top_k",
     "rag_collections": "RAG_collections",
 }
-_WRAPPINGS = ("options.", "record.", "assistant.", "rubric.")
-# In the metadata of a RESOURCE_EXHAUSTED: what is used up is the budget of the assistant.
+_FIELD_PREFIXES = ("options.", "record.", "assistant.", "rubric.")
+# In the metadata of a RESOURCE_EXHAUSTED: the assistant's budget is used up.
 QUOTA = "quota"
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorResponse:
-    """A failure, ready to be told to the client."""
+    """An error as the client receives it."""
 
     status: int
     message: str
@@ -61,14 +62,14 @@ class ErrorResponse:
     param: str | None = None
     code: str | None = None
     retry_after: float | None = None
-    """Seconds after which trying again may help, if that is known."""
+    """Seconds after which another attempt may succeed, if known."""
     retry: bool = True
-    """Whether the client may try again by itself, if it thinks so."""
+    """Whether the client may retry automatically."""
 
     def json(self, *, detail: bool = False) -> bytes:
-        """Return OpenAI's error object, all four keys set.
+        """Return OpenAI's error object, with all four keys.
 
-        `detail` repeats the message where LAMB's own clients look for it.
+        `detail` repeats the message where LAMB's clients read it.
         """
         body: dict[str, Any] = {
             "error": {
@@ -82,60 +83,72 @@ class ErrorResponse:
             body["detail"] = self.message
         return msgspec.json.encode(body)
 
-    def reply(self, *, detail: bool = False) -> RawResponse:
-        """Return the problem as a whole answer, with `detail` as of `json`."""
+    def response(self, *, detail: bool = False, close: bool = False) -> RawResponse:
+        """Return the error as a whole response; `close` also ends the connection."""
         headers = list(JSON)
         if self.retry_after is not None:
             headers.append((b"retry-after", str(math.ceil(self.retry_after)).encode()))
         if not self.retry:
             headers.append((b"x-should-retry", b"false"))
+        if close:
+            headers.append((b"connection", b"close"))
         return RawResponse(self.status, self.json(detail=detail), tuple(headers))
 
     def final(self) -> "ErrorResponse":
-        """Return the same problem for a run whose tools have done their work already."""
+        """Return the same error for a run whose tools must not run again."""
         return replace(self, retry=False)
 
 
 class RejectedRequestError(Exception):
-    """A request that is refused for what it is in HTTP, before any service sees it."""
+    """A request that the gateway rejects itself, for reasons of HTTP."""
 
-    def __init__(self, problem: ErrorResponse, *, close: bool = False) -> None:
-        super().__init__(problem.message)
-        self.problem = problem
+    def __init__(self, error: ErrorResponse, *, close: bool = False) -> None:
+        super().__init__(error.message)
+        self.error = error
         self.close = close
-        """Whether the connection is of no more use."""
-
-    def reply(self, *, detail: bool = False) -> RawResponse:
-        """Return the refusal as a whole answer, with `detail` as of `ErrorResponse.json`."""
-        reply = self.problem.reply(detail=detail)
-        if not self.close:
-            return reply
-        return msgspec.structs.replace(reply, headers=(*reply.headers, (b"connection", b"close")))
+        """Whether the connection cannot be used again."""
 
 
-def of(error: HeddleError, *, model: bool = False) -> ErrorResponse:
-    """Return what the client is told about `error`.
+def invalid(field: str, reason: str, kind: str = "") -> InvalidRequestError:
+    """Return the error for an invalid field: `kind` is, for example, `The query parameter`."""
+    name = f"{kind} {field!r}" if kind else field or "The body"
+    return InvalidRequestError(f"{name} {reason}.", [Violation(field, reason)])
 
-    `model` says that the thing that was asked for, and may not have been found, is a model.
+
+def from_exception(error: Exception) -> tuple[ErrorResponse, bool]:
+    """Return the error response of an exception, and whether it ends the connection."""
+    match error:
+        case HeddleError():
+            return from_error(error), False
+        case RejectedRequestError():
+            return error.error, error.close
+        case _:
+            return ErrorResponse(500, UNEXPECTED, SERVER, code="internal_error"), False
+
+
+def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:
+    """Return the error response of `error`.
+
+    `model` means that the requested object, which may not exist, is a model.
     """
     if error.reason == "PROVIDER_REFUSED":
-        return _refusal(error)
+        return _provider_error(error)
     if model and error.reason == "NOT_FOUND":
         return ErrorResponse(404, error.message, INVALID, "model", "model_not_found")
-    known = error.metadata
-    if error.reason == "RESOURCE_EXHAUSTED" and known.get(QUOTA) == "assistant":
+    metadata = error.metadata
+    if error.reason == "RESOURCE_EXHAUSTED" and metadata.get(QUOTA) == "assistant":
         code = "assistant_quota_exceeded"
         return ErrorResponse(429, error.message, "quota_exceeded", None, code, retry=False)
     status, kind, default = _kind(error)
     return ErrorResponse(
         status,
-        _sentence(error),
-        known.get("provider_type", kind),
+        _message(error),
+        metadata.get("provider_type", kind),
         _param(error),
-        known.get("provider_code", default),
+        metadata.get("provider_code", default),
         error.retry_after,
-        # A budget that is used up is so again.
-        retry=known.get("provider_code") != "insufficient_quota" and status not in _LASTING,
+        # A provider's budget that is used up stays so.
+        retry=metadata.get("provider_code") != "insufficient_quota" and status not in _PERMANENT,
     )
 
 
@@ -146,23 +159,25 @@ def _kind(error: HeddleError) -> tuple[int, str, str | None]:
     return _KINDS.get(error.reason, (500, SERVER, "internal_error"))
 
 
-def _refusal(error: HeddleError) -> ErrorResponse:
-    known = error.metadata
-    given = known.get("http_status", "")
-    status = int(given) if given.isdecimal() and 400 <= int(given) <= 599 else 502  # noqa: PLR2004 - the statuses of failures
-    if status in _OURS_REFUSED:
-        message = f"The model provider refused Heddle's own credentials: {error.message}"
+def _provider_error(error: HeddleError) -> ErrorResponse:
+    metadata = error.metadata
+    text = metadata.get("http_status", "")
+    status = int(text) if text.isdecimal() and 400 <= int(text) <= 599 else 502  # noqa: PLR2004 - the statuses of failures
+    if status in _CREDENTIALS_REFUSED:
         return ErrorResponse(
-            502, message, SERVER, None, "provider_credentials_refused", retry=False
+            502,
+            f"The model provider refused Heddle's own credentials: {error.message}",
+            SERVER,
+            code="provider_credentials_refused",
+            retry=False,
         )
+    default = INVALID if status < HTTPStatus.INTERNAL_SERVER_ERROR else SERVER
     return ErrorResponse(
         status,
         error.message,
-        known.get(
-            "provider_type", INVALID if status < HTTPStatus.INTERNAL_SERVER_ERROR else SERVER
-        ),
-        known.get("provider_param"),
-        known.get("provider_code"),
+        metadata.get("provider_type", default),
+        metadata.get("provider_param"),
+        metadata.get("provider_code"),
         error.retry_after,
     )
 
@@ -171,13 +186,13 @@ def _param(error: HeddleError) -> str | None:
     if not error.violations:
         return error.metadata.get("provider_param")
     field = error.violations[0].field
-    for wrapping in _WRAPPINGS:
-        field = field.removeprefix(wrapping)
+    for prefix in _FIELD_PREFIXES:
+        field = field.removeprefix(prefix)
     return _PARAMS.get(field, field) or None
 
 
-def _sentence(error: HeddleError) -> str:
-    """Return the message, with the first wrong field if the message does not name it."""
+def _message(error: HeddleError) -> str:
+    """Return the message, with the first invalid field if the message does not name it."""
     if not error.violations or error.violations[0].field in error.message:
         return error.message
     first = error.violations[0]

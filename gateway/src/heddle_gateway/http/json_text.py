@@ -1,4 +1,4 @@
-"""JSON as clients send it: read strictly, and to be had again byte for byte."""
+"""JSON of clients: parsed strictly, with access to the exact text of each part."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import msgspec
 from heddle_runtime.errors import InvalidRequestError, Violation
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# One escape of a JSON string; pairs of surrogates and single ones are told apart.
+# One escape of a JSON string: a pair of surrogates, a lone one (in the group), or another.
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
@@ -26,7 +26,7 @@ class _AmbiguousError(ValueError):
 
 
 class Exact:
-    """JSON text whose parts can be had as they were written."""
+    """JSON text with access to the exact text of its parts."""
 
     __slots__ = ("_parts", "_split", "_text")
 
@@ -64,6 +64,11 @@ class Place:
         self._body = body
         self._path = path
 
+    @classmethod
+    def of(cls, text: bytes) -> "Place":
+        """Return the root of a JSON text."""
+        return cls(Exact(text))
+
     def __truediv__(self, step: str | int) -> "Place":
         return Place(self._body, (*self._path, step))
 
@@ -77,49 +82,48 @@ class Place:
         return "".join(steps).removeprefix(".")
 
     def text(self) -> str:
-        """Return what stands there, byte for byte."""
+        """Return the exact text of the value."""
         return str(self._exact())
 
     def members(self, names: Collection[str]) -> str:
         """Return the members of these names as JSON text; an empty string if there are no names."""
         return self._exact().members(names) if names else ""
 
-    def wrong(self, what: str) -> InvalidRequestError:
-        """Return the error that says what is wrong here."""
-        where = str(self)
-        return InvalidRequestError(f"{where or 'The body'} {what}.", [Violation(where, what)])
+    def invalid(self, reason: str) -> InvalidRequestError:
+        """Return the error for an invalid value at this place."""
+        path = str(self)
+        return InvalidRequestError(f"{path or 'The body'} {reason}.", [Violation(path, reason)])
 
     def _exact(self) -> Exact:
-        found = self._body
+        part = self._body
         for step in self._path:
-            found = found.part(step)
-        return found
+            part = part.part(step)
+        return part
 
 
 def parse(body: bytes) -> tuple[dict[str, Any], Exact]:
     """Return the members of a JSON object, and the same object as text.
 
-    Stricter than `json.loads`: what two readers could understand differently is refused. Halves
-    of surrogate pairs, which clients make by cutting text, become U+FFFD.
+    Stricter than `json.loads`: text that two parsers could read differently is rejected. Lone
+    surrogates, which clients produce by cutting text, become U+FFFD.
 
     Raises:
         InvalidRequestError: The body is not one well-formed JSON object.
     """
     try:
         value = _decode(body)
-        if isinstance(value, dict) and _says_all(value, body):
+        if isinstance(value, dict) and _is_complete(value, body):
             return value, Exact(body)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        pass  # the strict way finds what is wrong, if anything is
+        pass  # the strict parser finds the error, if there is one
     return _parse_strictly(body)
 
 
-def _says_all(value: object, body: bytes) -> bool:
-    """Return whether `value` is all that `body` says.
+def _is_complete(value: object, body: bytes) -> bool:
+    """Return whether `value` has all members of `body`.
 
-    A decoder drops all but the last of several members of one name. Writing the value again shows
-    it: a member more is a colon more, and colons in strings are the same in both, unless one is
-    written as an escape.
+    A decoder drops all but the last of several members of one name. Then the encoded value has
+    fewer colons. Colons in strings are the same in both, unless one is written as an escape.
     """
     if b"\\" in body and _COLON_ESCAPE in body:
         return False
@@ -127,11 +131,11 @@ def _says_all(value: object, body: bytes) -> bool:
 
 
 def _parse_strictly(body: bytes) -> tuple[dict[str, Any], Exact]:
-    """Do what `parse` does, ten times as slowly, for bodies that may be wrong."""
+    """Parse like `parse`, ten times as slowly, a body that may be invalid."""
     try:
         text = body.decode()
         if _SURROGATE.search(text):
-            text = _ESCAPE.sub(_mend, text)
+            text = _ESCAPE.sub(_replace_surrogate, text)
         value = _strict.decode(text)
     except _AmbiguousError as error:
         raise InvalidRequestError(f"The body is not valid JSON: {error}.") from None
@@ -148,15 +152,15 @@ def _parse_strictly(body: bytes) -> tuple[dict[str, Any], Exact]:
     return value, Exact(text)
 
 
-def _mend(escape: re.Match[str]) -> str:
+def _replace_surrogate(escape: re.Match[str]) -> str:
     return r"\ufffd" if escape[1] else escape[0]
 
 
 def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(members)
-    if len(found) != len(members):
+    unique = dict(members)
+    if len(unique) != len(members):
         raise _AmbiguousError("an object has two members of the same name")
-    return found
+    return unique
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -1,88 +1,72 @@
-"""Reading forms with files, as browsers and OpenAI's clients upload them."""
+"""Multipart forms with one file, as browsers and OpenAI's clients upload them."""
 
-from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated, Any
 
-from heddle_runtime.errors import InvalidRequestError, Violation
-from starlette.datastructures import Headers, UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
+from heddle_runtime.errors import InvalidRequestError
+from pydantic import InstanceOf, WithJsonSchema
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
-from heddle_gateway.http.body import read_body
-from heddle_gateway.http.raw import RawRequest
+from heddle_gateway.http.error_responses import invalid
 
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
-
-_MOST_FIELDS = 32
+MEDIA_TYPE = "multipart/form-data"
+MAX_FIELDS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """A form with one file."""
+class UploadedFile:
+    """A file of a form."""
 
-    fields: dict[str, str]
     filename: str
     media_type: str
-    """As the client says; empty if it does not know."""
+    """As the client declares it; empty for `application/octet-stream`."""
     data: bytes
 
 
-async def read_form(state: "State", exchange: RawRequest) -> Form:
-    """Return the fields of a `multipart/form-data` body and its file, the field `file`.
+FormFile = Annotated[
+    InstanceOf[UploadedFile], WithJsonSchema({"type": "string", "format": "binary"})
+]
+
+
+async def read_form(request: Request) -> dict[str, Any]:
+    """Return the fields of a multipart form, its file as an `UploadedFile`.
 
     Raises:
-        RejectedRequestError: The body is too large or comes too slowly.
-        InvalidRequestError: It is no such form, or has no file.
-        ClientGoneError: The client closed the connection.
+        InvalidRequestError: The body is not such a form.
     """
-    settings = state.settings
-    body = await read_body(exchange, settings.max_body_bytes, settings.body_timeout)
-    kind = exchange.header("content-type")
-    if not kind.lower().startswith("multipart/form-data"):
-        raise InvalidRequestError("The body must be multipart/form-data, with the field 'file'.")
-
-    async def whole() -> AsyncGenerator[bytes]:
-        yield body
-
-    parser = MultiPartParser(
-        Headers({"content-type": kind}),
-        whole(),
-        max_files=1,
-        max_fields=_MOST_FIELDS,
-    )
+    if not request.headers.get("content-type", "").lower().startswith(MEDIA_TYPE):
+        raise InvalidRequestError(f"The body must be {MEDIA_TYPE}, with the field 'file'.")
     try:
-        form = await parser.parse()
-    except (MultiPartException, KeyError, ValueError) as error:
+        async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
+            return await _fields(form)
+    except HTTPException as error:
+        raise InvalidRequestError(f"The form cannot be read: {error.detail}.") from None
+    except (KeyError, ValueError) as error:
         raise InvalidRequestError(f"The form cannot be read: {error}.") from None
-    try:
-        file = form.get("file")
-        if not isinstance(file, UploadFile) or not file.filename:
-            raise wrong("file", "must be a file with a name")
-        data = await file.read()
-        if not data:
-            raise wrong("file", "must not be empty")
-        texts = {name: value for name, value in form.items() if isinstance(value, str)}
-        _check([file.filename, *texts, *texts.values()])
-        return Form(texts, file.filename, _media_type(file), data)
-    finally:
-        await form.close()
 
 
-def wrong(name: str, what: str) -> InvalidRequestError:
-    """Return the error that says what is wrong with a field."""
-    return InvalidRequestError(f"The field {name!r} {what}.", [Violation(name, what)])
+async def _fields(form: FormData) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, value in form.items():
+        content = await _file(name, value) if isinstance(value, UploadFile) else value
+        text = content.filename if isinstance(content, UploadedFile) else content
+        try:
+            f"{name}{text}".encode()
+        except UnicodeEncodeError:  # a lone surrogate, which some charsets of a form can express
+            raise InvalidRequestError("The form contains text that is not Unicode.") from None
+        fields[name] = content
+    return fields
 
 
-def _check(texts: Iterable[str]) -> None:
-    """Refuse halves of surrogate pairs, which some charsets of a form can write."""
-    try:
-        "".join(texts).encode()
-    except UnicodeEncodeError:
-        raise InvalidRequestError("The form has a text that is not Unicode.") from None
-
-
-def _media_type(file: UploadFile) -> str:
-    """Return the type of a file; what stands for any bytes says nothing."""
-    told = (file.content_type or "").partition(";")[0].strip().lower()
-    return "" if told == "application/octet-stream" else told
+async def _file(name: str, file: UploadFile) -> UploadedFile:
+    if not file.filename:
+        raise invalid(name, "must be a file with a name", "The field")
+    data = await file.read()
+    if not data:
+        raise invalid(name, "must not be empty", "The field")
+    media_type = (file.content_type or "").partition(";")[0].strip().lower()
+    if media_type == "application/octet-stream":
+        media_type = ""
+    return UploadedFile(file.filename, media_type, data)

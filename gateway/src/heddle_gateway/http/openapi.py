@@ -1,73 +1,227 @@
-"""What the gateway offers, told as an OpenAPI document.
+"""Generates the OpenAPI document from the declarations of the routes and their models."""
 
-The folder `openapi` holds what somebody has to say about each route; what all routes have in
-common, the ways to fail, is added here.
-"""
-
-import asyncio
-from functools import cache
-from importlib import resources
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
-import yaml
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import models_json_schema
 
-from heddle_gateway.http.raw import RawRequest, RawResponse
+from heddle_gateway.http.models import Model
+from heddle_gateway.http.operations import Access, Operation
 
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+_REFERENCE = "#/components/schemas/{model}"
+_ERROR = {"$ref": "#/components/responses/Error"}
+_KEY_ERRORS = (401, 403, 429, 500, 501, 503, 504)
+_BODY_ERRORS = (400, 408, 413)
+_IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "description": "The `ETag` that the client has read. If the object has changed since, nothing "
+    "is changed and the status is 409. Without it, or with `*`, the change is always made.",
+    "schema": {"type": "string"},
+    "example": "*",
+}
+_SECURITY: Mapping[Access, list[dict[str, list[str]]]] = {
+    Access.OPEN: [],
+    Access.OPTIONAL: [{}, {"key": []}],
+}
+_DESCRIPTION = """\
+OpenAI's clients use `/v1`. LAMB's frontend and command use `/creator/assistant` and
+`/lamb/v1/completions`. Other programs use `/assistants` and `/rubrics`.
 
-_PROBLEM = {"$ref": "#/components/responses/Problem"}
-# By what a route has, the statuses of the problems that come with it.
-_WITH_GATE = ("401", "403", "429", "500", "501", "503", "504")
-_WITH_BODY = ("400", "408", "413")
-_PARTS = (
-    *("completions.yaml", "pictures.yaml", "assistants.yaml", "usage.yaml", "rubrics.yaml"),
-    *("creator.yaml", "catalog.yaml", "mcp.yaml"),
-    *("files.yaml", "vector_stores.yaml", "lamb_kb.yaml"),
-)
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-async def openapi(_: "State", __: RawRequest) -> RawResponse:
-    """Answer `GET /openapi.json`."""
-    return RawResponse(200, await asyncio.to_thread(_encoded))
-
-
-@cache
-def document() -> dict[str, Any]:
-    """Return the OpenAPI document. It is shared: nobody changes it."""
-    told: dict[str, Any] = _read("document.yaml")
-    told["info"]["version"] = version("heddle-gateway")
-    for name in _PARTS:
-        part = _read(name)
-        told["paths"] |= part["paths"]
-        told["components"]["schemas"] |= part["schemas"]
-        told["components"]["parameters"] |= part.get("parameters", {})
-    for path in told["paths"].values():
-        for operation in path.values():
-            _add_problems(operation)
-    return told
-
-
-@cache
-def _encoded() -> bytes:
-    return msgspec.json.encode(document())
+Every failure is an object `error` in OpenAI's form. An object that the caller may not see gets the
+same response as one that does not exist.
+"""
+_TAGS = {
+    "completions": "Completions of assistants, and assistants as OpenAI's models.",
+    "assistants": "Assistants for frontends and programs.",
+    "rubrics": "Assessment rubrics, which the tool `rubric` reads for their owners' assistants.",
+    "files": "Uploaded files, in OpenAI's form.",
+    "vector stores": "Collections of the knowledge service, in OpenAI's form.",
+    "LAMB's knowledge bases": "Collections, in the form of LAMB's knowledge-base server.",
+    "creator": "Assistants in the form of LAMB's frontend and command.",
+    "catalog": "The parts of assistants.",
+    "mcp": "Heddle's tools for clients of the Model Context Protocol.",
+    "service": "The gateway itself.",
+}
 
 
-def _read(name: str) -> Any:  # noqa: ANN401 - whatever the file holds
-    text = (
-        resources.files("heddle_gateway").joinpath("http", "openapi_parts", name).read_text("utf-8")
-    )
-    return yaml.load(text, _LOADER)  # noqa: S506 - both loaders are safe ones
+class ErrorDetail(Model):
+    """An error."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
 
 
-def _add_problems(operation: dict[str, Any]) -> None:
-    statuses: list[str] = []
-    if operation.get("security") != []:
-        statuses += _WITH_GATE
-    if "requestBody" in operation:
-        statuses += _WITH_BODY
-    for status in statuses:
-        operation["responses"].setdefault(status, _PROBLEM)
+class Error(Model):
+    """The request failed; `error.message` gives the reason."""
+
+    error: ErrorDetail
+    detail: str = ""
+
+
+def document(operations: Iterable[Operation]) -> dict[str, Any]:
+    """Return the OpenAPI document."""
+    operations = list(operations)
+    schemas, components = _schemas(operations)
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        path = paths.setdefault(operation.path.replace(":path", ""), {})
+        path[operation.method.lower()] = _operation(operation, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Heddle",
+            "summary": "Assistants with tools, with OpenAI's and LAMB's interfaces.",
+            "description": _DESCRIPTION,
+            "version": version("heddle-gateway"),
+        },
+        "security": [{"key": []}],
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "An API key. `heddle keys create` makes one.",
+                }
+            },
+            "responses": {
+                "Error": {
+                    "description": "The request failed; `error.message` gives the reason.",
+                    "content": _json({"$ref": _REFERENCE.format(model="Error")}),
+                }
+            },
+            "schemas": components,
+        },
+    }
+
+
+Schemas = Mapping[Any, dict[str, Any]]
+"""References to the schemas of models in a mode."""
+
+
+def _schemas(operations: list[Operation]) -> tuple[Schemas, dict[str, Any]]:
+    """Return references to the schemas of all models, and the schemas."""
+    models: dict[tuple[type[BaseModel], Any], None] = {(Error, "serialization"): None}
+    for operation in operations:
+        for request in (operation.body, operation.form):
+            if request is not None:
+                models[request, "validation"] = None
+        for response in (operation.response, *operation.responses.values()):
+            if response is not None:
+                models[response, "serialization"] = None
+    for model, _ in models:
+        model.model_rebuild()
+    references, definitions = models_json_schema(list(models), ref_template=_REFERENCE)
+    return references, _without_titles(definitions["$defs"])
+
+
+def _operation(operation: Operation, schemas: Schemas) -> dict[str, Any]:
+    summary, _, description = operation.docstring.partition("\n\n")
+    described: dict[str, Any] = {"tags": [operation.tag], "summary": " ".join(summary.split())}
+    if description:
+        described["description"] = description
+    if operation.access in _SECURITY:
+        described["security"] = _SECURITY[operation.access]
+    if parameters := _parameters(operation):
+        described["parameters"] = parameters
+    for model, media_type in (
+        (operation.body, "application/json"),
+        (operation.form, "multipart/form-data"),
+    ):
+        if model is not None:
+            content = {media_type: {"schema": schemas[model, "validation"]}}
+            described["requestBody"] = {"required": True, "content": content}
+    described["responses"] = _responses(operation, schemas)
+    return described
+
+
+def _parameters(operation: Operation) -> list[dict[str, Any]]:
+    parameters = [
+        _parameter(name.removesuffix("_"), "path", _schema(annotation), required=True)
+        for name, annotation in operation.path_parameters.items()
+    ]
+    if operation.if_match:
+        parameters.append(_IF_MATCH)
+    for place, model in (("query", operation.query), ("header", operation.request_headers)):
+        if model is None:
+            continue
+        schema = model.model_json_schema(ref_template=_REFERENCE)
+        required = schema.get("required", ())
+        parameters += [
+            _parameter(name, place, _without_titles(member), required=name in required)
+            for name, member in schema["properties"].items()
+        ]
+    return parameters
+
+
+def _schema(annotation: Any) -> dict[str, Any]:  # noqa: ANN401 - any type
+    schema: dict[str, Any] = TypeAdapter(annotation).json_schema()
+    return schema
+
+
+def _parameter(name: str, place: str, schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
+    schema = dict(schema)
+    described: dict[str, Any] = {"name": name, "in": place}
+    if required:
+        described["required"] = True
+    described["description"] = schema.pop("description")
+    if examples := schema.pop("examples", None):
+        described["example"] = examples[0]
+    return {**described, "schema": schema}
+
+
+def _responses(operation: Operation, schemas: Schemas) -> dict[str, Any]:
+    responses = {str(operation.status): _success(operation, operation.response, schemas)}
+    for status, model in operation.responses.items():
+        responses[str(status)] = _success(operation, model, schemas, alone=True)
+    errors = list(operation.errors)
+    if operation.access is not Access.OPEN:
+        errors += _KEY_ERRORS
+    if operation.body is not None or operation.form is not None:
+        errors += _BODY_ERRORS
+    for status in sorted(errors):
+        responses.setdefault(str(status), _ERROR)
+    return responses
+
+
+def _success(
+    operation: Operation, model: type[BaseModel] | None, schemas: Schemas, *, alone: bool = False
+) -> dict[str, Any]:
+    description = (model.__doc__ or "") if model is not None else ""
+    response: dict[str, Any] = {"description": description.partition("\n")[0] or "The response."}
+    if operation.headers and not alone:
+        response["headers"] = {
+            name: {"description": text, "required": True, "schema": {"type": "string"}}
+            for name, text in operation.headers.items()
+        }
+    content: dict[str, Any] = {} if alone else {media_type: {} for media_type in operation.content}
+    if model is not None:
+        content = _json(schemas[model, "serialization"]) | content
+    if content:
+        response["content"] = content
+    return response
+
+
+def _json(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return a schema without the titles that pydantic makes of names."""
+    match schema:
+        case dict():
+            return {
+                key: _without_titles(value)
+                for key, value in schema.items()
+                if key != "title" or not isinstance(value, str)
+            }
+        case list():
+            return [_without_titles(item) for item in schema]
+        case _:
+            return schema

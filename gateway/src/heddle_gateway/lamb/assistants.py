@@ -1,138 +1,237 @@
-"""`/creator/assistant/…`: what LAMB's own frontend and command call.
+"""`/creator/assistant/…`: assistants for LAMB's frontend and command.
 
-The paths, the members and their names are LAMB's; failures tell their message under `detail`, too.
+The paths and the members are LAMB's. Errors repeat their message under `detail`.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.migration.v1 import record_pb2
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import AlreadyExistsError
+from pydantic import Field
 
-from heddle_gateway.admin.assistants import TIMEOUT, attachment
-from heddle_gateway.http import etags, query_parameters
-from heddle_gateway.http.body import read_object
-from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.lamb import assistant_records
-from heddle_gateway.services import ask
+from heddle_gateway.admin.assistants import SAVE, TIMEOUT, filename
+from heddle_gateway.http.models import Model, RootJson
+from heddle_gateway.lamb import assistant_records as records
+from heddle_gateway.openai.chat.completions import AssistantId
+from heddle_gateway.routing import ETAG, Call, Routes
+from heddle_gateway.services import call
 
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
-
-MOST_LISTED = 100
-FARTHEST = 2**31 - 1
-"""Records before a page, as many as the contract can count."""
-_FRESH = (b"cache-control", b"no-cache, no-store, must-revalidate")
-
-
-async def get(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET …/get_assistant/{id}`."""
-    found = await _record(state, exchange)
-    return _reply(found.record, found.etag)
+MAX_PAGE = 100
+MAX_OFFSET = 2**31 - 1
+"""The contract counts skipped records in 32 bits."""
+_PREFIX = "/creator/assistant"
+routes = Routes("creator")
 
 
-async def listing(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET …/get_assistants`."""
-    limit = query_parameters.whole(exchange, "limit", 10, low=1, high=MOST_LISTED)
-    skipped = query_parameters.whole(exchange, "offset", 0, low=0, high=FARTHEST)
-    request = record_pb2.ListRecordsRequest(page_size=limit, skip=skipped)
-    page = await ask(state.services.records.ListRecords, request, TIMEOUT)
-    found, total = list(page.records), page.total_size
-    while page.next_page_token and len(found) < limit:  # a page of large records is cut short
-        following = record_pb2.ListRecordsRequest(
-            page_size=limit - len(found), page_token=page.next_page_token
+class RecordEdit(Model):
+    """Members that LAMB's editors send; others are ignored."""
+
+    name: str | None = None
+    description: str | None = None
+    system_prompt: str | None = None
+    instructions: str | None = Field(default=None, description="Another name of `system_prompt`.")
+    prompt_template: str | None = None
+    RAG_Top_k: int | float | str | None = Field(
+        default=None, json_schema_extra={"anyOf": [{"type": ["integer", "string", "null"]}]}
+    )
+    RAG_collections: str | None = Field(default=None, description="Identifiers with commas.")
+    metadata: dict[str, Any] | str | None = Field(
+        default=None, description="A JSON object, or the text of one."
+    )
+    api_callback: dict[str, Any] | str | None = Field(
+        default=None, description="Another name of `metadata`, which counts if both are set."
+    )
+
+
+class NewRecord(RecordEdit):
+    """A new assistant in LAMB's form."""
+
+    name: str = Field(pattern=r"\S", examples=["biology_tutor"])
+
+
+class LambAssistant(Model):
+    """An assistant in LAMB's form, with members of its metadata at the top level."""
+
+    id: int | str
+    name: str
+    description: str | None
+    owner: str
+    organization: str
+    metadata: str | None = Field(description="The text of a JSON object.")
+    api_callback: str | None = Field(description="The same as `metadata`.")
+    system_prompt: str | None
+    prompt_template: str | None
+    RAG_Top_k: int | str | None
+    RAG_collections: str | None
+    RAG_endpoint: str | None
+    pre_retrieval_endpoint: str | None
+    post_retrieval_endpoint: str | None
+    group_id: str | None
+    group_name: str | None
+    oauth_consumer_name: str | None
+    published: bool
+    published_at: int | None = Field(description="Seconds since 1970.")
+    created_at: int | None
+    updated_at: int | None
+    is_owner: bool
+    access_level: Literal["full", "read_only"]
+
+
+class LambAssistantList(Model):
+    """The assistants."""
+
+    assistants: list[LambAssistant]
+    total_count: int
+
+
+class CreatedRecord(Model):
+    """The new assistant."""
+
+    assistant_id: int | str
+    name: str
+    description: str
+    owner: str
+    publish_status: None = None
+
+
+class UpdatedRecord(Model):
+    """The assistant is updated."""
+
+    assistant_id: int | str
+    message: str = "The assistant was updated."
+    published: bool
+
+
+class Message(Model):
+    """A message."""
+
+    message: str
+
+
+class PublishStatus(Model):
+    """Whether an assistant is published."""
+
+    publish_status: bool
+
+
+class RecordQuery(Model):
+    """The query of the list of assistants."""
+
+    limit: int = Field(default=10, ge=1, le=MAX_PAGE, description="The maximum number of items.")
+    offset: int = Field(default=0, ge=0, le=MAX_OFFSET, description="The number of skipped items.")
+
+
+@routes.get(f"{_PREFIX}/get_assistants", errors=(400,), returns=LambAssistantList)
+async def list_assistants(api: Call, query: RecordQuery) -> dict[str, Any]:
+    """List the assistants that the caller may change."""
+    request = record_pb2.ListRecordsRequest(page_size=query.limit, skip=query.offset)
+    method = api.state.services.records.ListRecords
+    page = await call(method, request, TIMEOUT)
+    stored, total = list(page.records), page.total_size
+    while page.next_page_token and len(stored) < query.limit:  # large records shorten a page
+        request = record_pb2.ListRecordsRequest(
+            page_size=query.limit - len(stored), page_token=page.next_page_token
         )
-        page = await ask(state.services.records.ListRecords, following, TIMEOUT)
-        found += page.records
+        page = await call(method, request, TIMEOUT)
+        stored += page.records
     identity = caller().identity
-    shown = [assistant_records.view(each, identity) for each in found]
-    return RawResponse.json({"assistants": shown, "total_count": total})
+    assistants = [records.to_lamb(each, identity) for each in stored]
+    return {"assistants": assistants, "total_count": total}
 
 
-async def create(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `POST …/create_assistant`."""
-    given, place = await read_object(state, exchange)
-    made = assistant_records.record(given, place)
-    if not made.name.strip():
-        raise place.at("name").wrong("is required")
-    made.name = assistant_records.plain_name(made.name)
-    request = record_pb2.CreateRecordRequest(record=made)
+@routes.get(
+    f"{_PREFIX}/get_assistant/{{id}}",
+    errors=(400, 404, 422),
+    headers=ETAG,
+    returns=LambAssistant,
+)
+async def get(api: Call, id_: AssistantId) -> dict[str, Any]:
+    """Get an assistant. One in LAMB's format is migrated first."""
+    return _view(api, await _record(api, id_))
+
+
+@routes.post(f"{_PREFIX}/create_assistant", status=201, errors=(409, 422))
+async def create(api: Call, body: NewRecord) -> CreatedRecord:
+    """Create an assistant. Its name gets no prefix."""
+    record = records.to_record(body.model_dump(), api.json)
+    record.name = records.valid_name(record.name)
+    request = record_pb2.CreateRecordRequest(record=record)
     try:
-        kept = (await ask(state.services.records.CreateRecord, request, TIMEOUT)).record
+        stored = (await call(api.state.services.records.CreateRecord, request, TIMEOUT)).record
     except AlreadyExistsError as error:  # LAMB's frontend looks for these words
-        message = f"An assistant named '{made.name}' already exists for this owner."
+        message = f"An assistant named '{record.name}' already exists for this owner."
         raise AlreadyExistsError(message) from error
-    told = {
-        "assistant_id": assistant_records.number(kept.id),
-        "name": kept.name,
-        "description": kept.description,
-        "owner": kept.owner,
-        "publish_status": None,
-    }
-    return RawResponse.json(told, 201)
-
-
-async def update(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `PUT …/update_assistant/{id}`. What the body does not set stays as it is."""
-    given, place = await read_object(state, exchange)
-    changed = assistant_records.record(given, place)
-    assistant_records.check_metadata(changed)
-    if changed.HasField("name"):
-        kept = (await _record(state, exchange)).record
-        changed.name = assistant_records.told_name(kept.name, changed.name)
-    request = record_pb2.UpdateRecordRequest(
-        id=exchange.parameter, record=changed, etag=etags.expected(exchange)
+    return CreatedRecord(
+        assistant_id=records.lamb_id(stored.id),
+        name=stored.name,
+        description=stored.description,
+        owner=stored.owner,
     )
-    kept_now = await ask(state.services.records.UpdateRecord, request, TIMEOUT)
-    told = {
-        "assistant_id": assistant_records.number(exchange.parameter),
-        "message": "The assistant was updated.",
-        "published": kept_now.record.published,
-    }
-    return RawResponse.json(told, headers=etags.header(kept_now.etag))
 
 
-async def delete(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `DELETE …/delete_assistant/{id}`."""
-    request = pb.DeleteAssistantRequest(id=exchange.parameter, etag=etags.expected(exchange))
-    await ask(state.services.assistants.DeleteAssistant, request, TIMEOUT)
-    return RawResponse.json({"message": "The assistant was deleted."})
+@routes.put(
+    f"{_PREFIX}/update_assistant/{{id}}", errors=(404, 409, 422), headers=ETAG, if_match=True
+)
+async def update(api: Call, id_: AssistantId, body: RecordEdit) -> UpdatedRecord:
+    """Change an assistant. Members that the body lacks stay unchanged.
+
+    Metadata must have `prompt_processor`, `connector`, `llm` and `rag_processor`. Its members that
+    are null are removed; members that it lacks stay.
+    """
+    record = records.to_record(body.model_dump(), api.json)
+    records.check_metadata(record)
+    if record.HasField("name"):
+        stored = (await _record(api, id_)).record
+        record.name = records.edited_name(stored.name, record.name)
+    request = record_pb2.UpdateRecordRequest(id=id_, record=record, etag=api.expected_etag())
+    response = await call(api.state.services.records.UpdateRecord, request, TIMEOUT)
+    api.set_etag(response.etag)
+    return UpdatedRecord(assistant_id=records.lamb_id(id_), published=response.record.published)
 
 
-async def export(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET …/export/{id}`."""
-    request = pb.ExportAssistantRequest(id=exchange.parameter)
-    found = await ask(state.services.assistants.ExportAssistant, request, TIMEOUT)
-    told = assistant_records.exported(found.document_json)
-    return RawResponse.json(told, headers=attachment(exchange.parameter))
+@routes.delete(f"{_PREFIX}/delete_assistant/{{id}}", errors=(400, 404, 409), if_match=True)
+async def delete(api: Call, id_: AssistantId) -> Message:
+    """Delete an assistant."""
+    request = pb.DeleteAssistantRequest(id=id_, etag=api.expected_etag())
+    await call(api.state.services.assistants.DeleteAssistant, request, TIMEOUT)
+    return Message(message="The assistant was deleted.")
 
 
-async def publish(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `PUT …/publish/{id}`."""
-    given, place = await read_object(state, exchange)
-    published = given.get("publish_status")
-    if not isinstance(published, bool):
-        raise place.at("publish_status").wrong("must be true or false")
-    kept = (await _record(state, exchange)).record
-    group = f"assistant_{exchange.parameter}"
+@routes.get(f"{_PREFIX}/export/{{id}}", errors=(400, 404, 422), headers=SAVE, returns=RootJson)
+async def export(api: Call, id_: AssistantId) -> dict[str, Any]:
+    """Get an assistant as a file that can be imported elsewhere."""
+    request = pb.ExportAssistantRequest(id=id_)
+    response = await call(api.state.services.assistants.ExportAssistant, request, TIMEOUT)
+    api.save_as(filename(id_))
+    return records.exported(response.document_json)
+
+
+@routes.put(
+    f"{_PREFIX}/publish/{{id}}", errors=(404, 409, 422), headers=ETAG, returns=LambAssistant
+)
+async def publish(api: Call, id_: AssistantId, body: PublishStatus) -> dict[str, Any]:
+    """Set whether others of the organisation may use an assistant."""
+    stored = (await _record(api, id_)).record
+    group = f"assistant_{id_}"
     request = pb.PublishAssistantRequest(
-        id=exchange.parameter,
-        published=published,
-        group_id=kept.group_id or group,
-        group_name=kept.group_name or group,
-        oauth_consumer_name=kept.name if published else "",
+        id=id_,
+        published=body.publish_status,
+        group_id=stored.group_id or group,
+        group_name=stored.group_name or group,
+        oauth_consumer_name=stored.name if body.publish_status else "",
     )
-    await ask(state.services.assistants.PublishAssistant, request, TIMEOUT)
-    found = await _record(state, exchange)
-    return _reply(found.record, found.etag)
+    await call(api.state.services.assistants.PublishAssistant, request, TIMEOUT)
+    return _view(api, await _record(api, id_))
 
 
-async def _record(state: "State", exchange: RawRequest) -> record_pb2.GetRecordResponse:
-    request = record_pb2.GetRecordRequest(id=exchange.parameter)
-    return await ask(state.services.records.GetRecord, request, TIMEOUT)
+async def _record(api: Call, identifier: str) -> record_pb2.GetRecordResponse:
+    request = record_pb2.GetRecordRequest(id=identifier)
+    return await call(api.state.services.records.GetRecord, request, TIMEOUT)
 
 
-def _reply(found: record_pb2.Record, etag: str) -> RawResponse:
-    told: dict[str, Any] = assistant_records.view(found, caller().identity)
-    return RawResponse.json(told, headers=(*etags.header(etag), _FRESH))
+def _view(api: Call, response: record_pb2.GetRecordResponse) -> dict[str, Any]:
+    api.set_etag(response.etag)
+    api.headers["cache-control"] = "no-cache, no-store, must-revalidate"
+    return records.to_lamb(response.record, caller().identity)

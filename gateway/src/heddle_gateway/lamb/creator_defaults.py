@@ -1,6 +1,6 @@
-"""What LAMB's editor starts a new assistant with."""
+"""The values of a new assistant in LAMB's editor."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 from heddle.account.v1.account_pb2 import ResolveSettingsResponse
@@ -8,71 +8,83 @@ from heddle.connector.v1.connector_pb2 import ListModelsRequest
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity import home
+from pydantic import Field
 
 from heddle_gateway.admin.assistants import TIMEOUT
-from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.openai.chat import run_events
-from heddle_gateway.services import ask
-
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+from heddle_gateway.http.models import Model
+from heddle_gateway.openai.chat.run_events import members
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import call
+from heddle_gateway.state import State
 
 log = structlog.get_logger(__name__)
 DEFAULT_MODEL = ("openai", "gpt-4o-mini")
-_BUILT_IN: dict[str, Any] = {
-    "system_prompt": "",
-    "prompt_template": "{context}\n\n{user_input}",
-    "prompt_processor": "simple_augment",
-    "connector": "",
-    "llm": "",
-    "rag_processor": "no_rag",
-    "RAG_Top_k": 3,
-    "rag_placeholders": ["{context}", "{user_input}", "{moodle_user}"],
-}
+routes = Routes("creator")
 
 
-async def defaults(state: "State", _: RawRequest) -> RawResponse:
-    """Answer `GET …/defaults`: what the caller's organisation says, over what is built in."""
-    settings = await _settings(state)
-    said = run_events.members(settings.assistant_defaults_json)
-    told = said | {name: _fitting(said.get(name), usual) for name, usual in _BUILT_IN.items()}
-    if not (told["connector"] and told["llm"]):
-        told["connector"], told["llm"] = await _model(state, settings, told["connector"])
-    return RawResponse.json(told)
+class CreatorDefaults(Model):
+    """The members of a new assistant, and the placeholders of its template."""
+
+    system_prompt: str = ""
+    prompt_template: str = "{context}\n\n{user_input}"
+    prompt_processor: str = "simple_augment"
+    connector: str = ""
+    llm: str = ""
+    rag_processor: str = "no_rag"
+    RAG_Top_k: int = 3
+    rag_placeholders: list[str] = Field(default=["{context}", "{user_input}", "{moodle_user}"])
 
 
-def _fitting(said: object, usual: object) -> object:
-    """Return what an organisation says, unless no editor could start with it."""
-    if isinstance(said, str) and said.isdecimal() and isinstance(usual, int):
-        return int(said)  # LAMB writes numbers as texts
-    return said if type(said) is type(usual) else usual
+@routes.get("/creator/assistant/defaults", returns=CreatorDefaults)
+async def defaults(api: Call) -> dict[str, Any]:
+    """Return the values of a new assistant.
+
+    `assistant_defaults` in the settings of the caller's organisation override Heddle's values and
+    can have other members.
+    """
+    settings = await _settings(api.state)
+    own = members(settings.assistant_defaults_json)
+    builtin = CreatorDefaults().model_dump()
+    values = own | {name: _value(own.get(name), default) for name, default in builtin.items()}
+    if not (values["connector"] and values["llm"]):
+        values["connector"], values["llm"] = await _model(api.state, settings, values["connector"])
+    return values
 
 
-async def _settings(state: "State") -> ResolveSettingsResponse:
+def _value(own: object, default: object) -> object:
+    """Return the value of an organisation, or the default if its type is wrong."""
+    if isinstance(own, str) and own.isdecimal() and isinstance(default, int):
+        return int(own)  # LAMB writes numbers as texts
+    return own if type(own) is type(default) else default
+
+
+async def _settings(state: State) -> ResolveSettingsResponse:
     try:
         return await state.organizations.of(home(caller().identity), "")
-    except HeddleError as error:  # an editor is of use without
-        log.warning("an organisation's defaults are not known", reason=error.reason)
+    except HeddleError as error:  # the editor works without them
+        log.warning("organisation settings not available", reason=error.reason)
         return ResolveSettingsResponse()
 
 
 async def _model(
-    state: "State", settings: ResolveSettingsResponse, wanted: object
+    state: State, settings: ResolveSettingsResponse, preferred: object
 ) -> tuple[object, str]:
-    """Return a connector and a model of it, ready to answer if there is such a one.
+    """Return a connector and one of its models, available if possible.
 
-    The organisation's default, else the first that is ready; of the connector `wanted`, if one is.
+    That is the organisation's default, or the first available model; of the connector `preferred`
+    if that is set.
     """
     connector, _, model = settings.default_model.partition("/")
-    if model and wanted in ("", connector):
+    if model and preferred in ("", connector):
         return connector, model
     try:
-        page = await ask(state.services.connectors.ListModels, ListModelsRequest(), TIMEOUT)
-    except HeddleError:  # an editor is of use without
-        ready = []
+        page = await call(state.services.connectors.ListModels, ListModelsRequest(), TIMEOUT)
+    except HeddleError:  # the editor works without them
+        available = []
     else:
-        ready = [(found.ref.connector, found.ref.model) for found in page.models]
-    if wanted:
-        return wanted, next((model for connector, model in ready if connector == wanted), "")
-    preferred = [each for each in ready if each[0] == DEFAULT_MODEL[0]]
-    return next(iter([*preferred, *ready]), DEFAULT_MODEL)
+        available = [(each.ref.connector, each.ref.model) for each in page.models]
+    if preferred:
+        models = (model for connector, model in available if connector == preferred)
+        return preferred, next(models, "")
+    first = [each for each in available if each[0] == DEFAULT_MODEL[0]]
+    return next(iter([*first, *available]), DEFAULT_MODEL)

@@ -1,108 +1,187 @@
 """`/collections/{id}/files`: files in the form of LAMB's own knowledge-base server."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.errors import HeddleError
+from pydantic import ConfigDict, Field, RootModel
 
-from heddle_gateway.http import validation
-from heddle_gateway.http.body import read_object
-from heddle_gateway.http.multipart import read_form, wrong
-from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.lamb.knowledge_bases import QUERY_PLUGINS, collection, forget
-from heddle_gateway.openai.files import TIMEOUT, kept
-from heddle_gateway.openai.vector_stores import attached, status
-from heddle_gateway.services import ask
-
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+from heddle_gateway.http.models import Deleted, Model, Name
+from heddle_gateway.http.multipart import FormFile
+from heddle_gateway.lamb.knowledge_bases import (
+    QUERY_PLUGINS,
+    TAG,
+    CollectionId,
+    delete_unattached,
+)
+from heddle_gateway.openai.files import TIMEOUT, store
+from heddle_gateway.openai.vector_store_files import AttachedFileId
+from heddle_gateway.openai.vector_stores import attached_files, get_collection, status
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import call
 
 _INGEST = "simple_ingest"
-_STATES = {"in_progress": "processing", "cancelled": "failed"}
+_STATUSES = {"in_progress": "processing", "cancelled": "failed"}
+routes = Routes(TAG)
 
 
-async def ingest(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `POST /collections/{id}/ingest-file`; the file is read in the background."""
-    form = await read_form(state, exchange)
-    plugin = form.fields.get("plugin_name", _INGEST)
-    if plugin != _INGEST:
-        raise wrong("plugin_name", f"must be {_INGEST}: files are read by their type")
-    found = await collection(state, exchange)
-    file = await kept(state, form, "assistants")
-    request = pb.AttachFileRequest(collection=found.id, file_id=file.id)
+class IngestForm(Model):
+    """A file to add. `plugin_params` are ignored: a collection splits all files alike."""
+
+    file: FormFile
+    plugin_name: Literal["simple_ingest"] = "simple_ingest"
+    plugin_params: Any = None
+
+
+class IngestedFile(Model):
+    """The file is being added."""
+
+    collection_id: str
+    collection_name: str
+    documents_added: int = 0
+    success: Literal[True] = True
+    file_path: str = ""
+    file_url: str = ""
+    original_filename: str
+    plugin_name: str = _INGEST
+    file_registry_id: str
+    status: Literal["processing"] = "processing"
+
+
+class CollectionFile(Model):
+    """A file of a collection."""
+
+    id: str
+    collection_id: str
+    original_filename: str
+    file_url: str = ""
+    file_size: int
+    plugin_name: str = _INGEST
+    status: str
+    error_message: str | None
+    created_at: int
+
+
+class CollectionFileList(RootModel[list[CollectionFile]]):
+    """The files."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class DeletedCollectionFile(Deleted):
+    """The file is deleted."""
+
+    collection_id: str
+
+
+class Organization(Model):
+    """An organisation of LAMB."""
+
+    external_id: Name
+    name: Name
+
+
+class NotedOrganization(Organization):
+    """The organisation of the request."""
+
+    id: str
+
+
+class Plugin(Model):
+    """A plugin."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any] = Field(default={})
+
+
+class IngestionPlugin(Plugin):
+    """A plugin that reads files."""
+
+    kind: Literal["file-ingest"] = "file-ingest"
+
+
+class PluginList(RootModel[list[Plugin]]):
+    """The plugins."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class IngestionPluginList(RootModel[list[IngestionPlugin]]):
+    """The plugins."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+@routes.post("/collections/{id}/ingest-file", errors=(404,))
+async def ingest(api: Call, id_: CollectionId, form: IngestForm) -> IngestedFile:
+    """Add a file to a collection, in the background."""
+    collection = await get_collection(api.state, id_)
+    file = await store(api.state, form.file, "assistants")
+    request = pb.AttachFileRequest(collection=collection.id, file_id=file.id)
     try:
-        await ask(state.services.files.AttachFile, request, TIMEOUT)
+        await call(api.state.services.files.AttachFile, request, TIMEOUT)
     except HeddleError:
-        await forget(state, file.id)
+        await delete_unattached(api.state, file.id)
         raise
-    told = {
-        "collection_id": found.id,
-        "collection_name": found.title or found.name,
-        "documents_added": 0,
-        "success": True,
-        "file_path": "",
-        "file_url": "",
-        "original_filename": file.filename,
-        "plugin_name": _INGEST,
-        "file_registry_id": file.id,
-        "status": "processing",
-    }
-    return RawResponse.json(told)
+    return IngestedFile(
+        collection_id=collection.id,
+        collection_name=collection.title or collection.name,
+        original_filename=file.filename,
+        file_registry_id=file.id,
+    )
 
 
-async def listing(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /collections/{id}/files`."""
-    found = await collection(state, exchange)
-    return RawResponse.json([_view(each) for each in await attached(state, found.id)])
+@routes.get("/collections/{id}/files", errors=(400, 404))
+async def list_collection_files(api: Call, id_: CollectionId) -> CollectionFileList:
+    """List the files of a collection and their status."""
+    collection = await get_collection(api.state, id_)
+    files = await attached_files(api.state, collection.id)
+    return CollectionFileList([_view(each) for each in files])
 
 
-async def delete(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `DELETE /collections/{id}/files/{file}`."""
-    store, identifier = exchange.parameters
-    request = pb.DetachFileRequest(collection=store, file_id=identifier)
-    await ask(state.services.files.DetachFile, request, TIMEOUT)
-    await forget(state, identifier)
-    return RawResponse.json({"id": identifier, "collection_id": store, "deleted": True})
+@routes.delete("/collections/{id}/files/{file}", errors=(400, 404))
+async def delete(api: Call, id_: CollectionId, file: AttachedFileId) -> DeletedCollectionFile:
+    """Delete a file of a collection."""
+    request = pb.DetachFileRequest(collection=id_, file_id=file)
+    await call(api.state.services.files.DetachFile, request, TIMEOUT)
+    await delete_unattached(api.state, file)
+    return DeletedCollectionFile(id=file, collection_id=id_)
 
 
-async def organization(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `POST /organizations`: LAMB announces its own here, and the key tells which it is."""
-    given, place = await read_object(state, exchange)
-    told = {
-        name: validation.text(given.get(name), place, name, empty=False)
-        for name in ("external_id", "name")
-    }
-    return RawResponse.json({"id": told["external_id"], **told})
+@routes.post("/organizations")
+async def organization(_: Call, body: Organization) -> NotedOrganization:
+    """Accept an organisation of LAMB. Nothing is stored: the key determines the organisation."""
+    return NotedOrganization(id=body.external_id, **body.model_dump())
 
 
-async def query_plugins(_: "State", __: RawRequest) -> RawResponse:
-    """Answer `GET /query/plugins`."""
+@routes.get("/query/plugins")
+async def query_plugins(_: Call) -> PluginList:
+    """List the search plugins."""
     descriptions = ("Finds passages.", "Finds passages, with the section around each.")
-    return RawResponse.json(
+    return PluginList(
         [
-            {"name": name, "description": text, "parameters": {}}
+            Plugin(name=name, description=text)
             for name, text in zip(QUERY_PLUGINS, descriptions, strict=True)
         ]
     )
 
 
-async def ingestion_plugins(_: "State", __: RawRequest) -> RawResponse:
-    """Answer `GET /ingestion/plugins`."""
+@routes.get("/ingestion/plugins")
+async def ingestion_plugins(_: Call) -> IngestionPluginList:
+    """List the plugins that read files."""
     description = "Reads a file by its type: Markdown, HTML, text, PDF."
-    plugin = {"name": _INGEST, "description": description, "kind": "file-ingest", "parameters": {}}
-    return RawResponse.json([plugin])
+    return IngestionPluginList([IngestionPlugin(name=_INGEST, description=description)])
 
 
-def _view(file: pb.AttachedFile) -> dict[str, Any]:
+def _view(file: pb.AttachedFile) -> CollectionFile:
     state = status(file)
-    return {
-        "id": file.file_id,
-        "collection_id": file.collection_id,
-        "original_filename": file.filename,
-        "file_url": "",
-        "file_size": file.size,
-        "plugin_name": _INGEST,
-        "status": _STATES.get(state, state),
-        "error_message": file.error or None,
-        "created_at": file.create_time.seconds,
-    }
+    return CollectionFile(
+        id=file.file_id,
+        collection_id=file.collection_id,
+        original_filename=file.filename,
+        file_size=file.size,
+        status=_STATUSES.get(state, state),
+        error_message=file.error or None,
+        created_at=file.create_time.seconds,
+    )

@@ -1,178 +1,265 @@
 """`/collections`: collections in the form of LAMB's own knowledge-base server.
 
-LAMB reaches Heddle with one key, keeps in its registry whose collection is whose, and knows users
-by numbers. Their numbers and what LAMB says of a collection stand in its metadata; to Heddle it
-belongs to whom the key belongs.
+LAMB reaches Heddle with one key, registers the owners of collections itself, and knows users by
+numbers. These numbers and LAMB's description of a collection are in the collection's metadata. In
+Heddle the collection belongs to the owner of the key.
 """
 
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1.files_pb2 import DeleteFileRequest
 from heddle_runtime.errors import NotFoundError
+from pydantic import Field
 
-from heddle_gateway.http import query_parameters, validation
-from heddle_gateway.http.body import read_object
-from heddle_gateway.http.json_text import Place
-from heddle_gateway.http.raw import RawRequest, RawResponse
+from heddle_gateway.http.models import Deleted, Model, Name, StrictModel
 from heddle_gateway.openai.files import TIMEOUT
-from heddle_gateway.openai.vector_stores import attached, collections, named
-from heddle_gateway.services import ask
-
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+from heddle_gateway.openai.vector_stores import (
+    attached_files,
+    collections,
+    create_collection,
+    get_collection,
+)
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import call
+from heddle_gateway.state import State
 
 QUERY_PLUGINS = ("simple_query", "parent_child_query")
-_MOST_PASSAGES = 100
-_LONGEST_NAME = 255
-_NOTED = ("owner", "description", "visibility")
-_VISIBILITIES = ("private", "public")
+_MAX_PASSAGES = 100
+_METADATA = ("owner", "description", "visibility")
+CollectionId = Annotated[
+    str,
+    Field(
+        description="The collection's identifier or name.",
+        min_length=1,
+        pattern="^[A-Za-z0-9_-]+$",
+    ),
+]
+_Note = Annotated[str, Field(max_length=512)] | None
+_TopK = Annotated[int, Field(ge=1, le=_MAX_PASSAGES)]
+_Threshold = Annotated[float, Field(ge=-1, le=1)]
+_Title = Annotated[str, Field(min_length=1, max_length=255)]
+TAG = "LAMB's knowledge bases"
+routes = Routes(TAG)
 
 
-async def create(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `POST /collections`."""
-    given, place = await read_object(state, exchange)
-    title = _name(given.get("name"), place)
-    noted = {name: _text(given.get(name), place, name) for name in _NOTED}
-    asked = pb.Collection(
-        title=title,
-        metadata=_notes(noted),
-        language=_text(given.get("language"), place, "language"),
+class CollectionUpdate(Model):
+    """Changes of a collection."""
+
+    name: _Title | None = None
+    description: _Note = None
+    owner: _Note = None
+    visibility: Literal["private", "public", ""] | None = None
+    language: str | None = Field(
+        default=None,
+        description="An extension of LAMB's form: the language of the files, as `sv`, English by "
+        "default.",
     )
-    return RawResponse.json(view(await named(state, asked, title)), 201)
 
 
-async def listing(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /collections`."""
-    owner = query_parameters.text(exchange, "owner")
-    visibility = query_parameters.choice(exchange, "visibility", _VISIBILITIES)
-    skip = query_parameters.whole(exchange, "skip", 0, low=0, high=10**9)
-    limit = query_parameters.whole(exchange, "limit", 100, low=1, high=1_000)
-    every_one = [view(each) for each in await collections(state)]
-    found = [
+class NewCollection(CollectionUpdate):
+    """A new collection."""
+
+    name: _Title
+
+
+class LambCollection(StrictModel):
+    """A collection."""
+
+    id: str = Field(description="`vs_…`: text, where LAMB's own server has numbers.")
+    name: str
+    description: str
+    visibility: str
+    owner: str
+    language: str
+    creation_date: str = Field(json_schema_extra={"format": "date-time"})
+    embeddings_model: dict[str, Any]
+
+
+class CollectionList(Model):
+    """A part of the collections, and their number."""
+
+    total: int
+    items: list[LambCollection]
+
+
+class CollectionQuery(Model):
+    """The query of the list of collections."""
+
+    owner: str = Field(default="", description="Only collections of this user of LAMB, by number.")
+    visibility: Literal["private", "public"] | None = Field(
+        default=None, description="Only collections with this visibility in LAMB."
+    )
+    skip: int = Field(default=0, ge=0, le=10**9, description="The number of skipped items.")
+    limit: int = Field(default=100, ge=1, le=1_000, description="The maximum number of items.")
+
+
+class DeletedCollection(Deleted):
+    """The collection is deleted."""
+
+    name: str
+
+
+class PluginQuery(Model):
+    """The query of a search."""
+
+    plugin_name: str = Field(
+        default="",
+        description="`parent_child_query` also returns the section around each passage, as "
+        "`parent_text`.",
+        json_schema_extra={"enum": list(QUERY_PLUGINS)},
+    )
+
+
+class PluginParameters(Model):
+    """Parameters that override those of the search."""
+
+    top_k: _TopK = 5
+    threshold: _Threshold = 0.0
+
+
+class CollectionSearch(PluginParameters):
+    """A search."""
+
+    query_text: Name
+    plugin_params: PluginParameters | None = Field(
+        default=None, description="`top_k` and `threshold` here take precedence."
+    )
+
+
+class SearchResult(Model):
+    """A passage."""
+
+    similarity: float
+    data: str
+    metadata: dict[str, Any]
+
+
+class SearchResults(Model):
+    """The passages, the best first."""
+
+    results: list[SearchResult]
+    count: int
+    timing: dict[str, float]
+    query: str
+
+
+@routes.get("/collections", errors=(400,))
+async def list_collections(api: Call, query: CollectionQuery) -> CollectionList:
+    """List the collections that the key may read."""
+    views = [view(each) for each in await collections(api.state)]
+    matching = [
         each
-        for each in every_one
-        if owner in ("", each["owner"]) and visibility in ("", each["visibility"])
+        for each in views
+        if query.owner in ("", each.owner) and query.visibility in (None, each.visibility)
     ]
-    return RawResponse.json({"total": len(found), "items": found[skip : skip + limit]})
+    items = matching[query.skip : query.skip + query.limit]
+    return CollectionList(total=len(matching), items=items)
 
 
-async def get(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /collections/{id}`."""
-    return RawResponse.json(view(await collection(state, exchange)))
+@routes.post("/collections", status=201)
+async def create(api: Call, body: NewCollection) -> LambCollection:
+    """Create a collection. It belongs to the owner of the key."""
+    collection = pb.Collection(
+        title=body.name, metadata=_metadata(body), language=body.language or ""
+    )
+    return view(await create_collection(api.state, collection, body.name))
 
 
-async def update(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `PATCH /collections/{id}`."""
-    given, place = await read_object(state, exchange)
-    found = await collection(state, exchange)
-    language = _text(given.get("language"), place, "language")
-    request = pb.UpdateCollectionRequest(name=found.id, language=language)
-    if given.get("name") is not None:
-        request.title = _name(given["name"], place)
-    changed = {
-        name: _text(given[name], place, name) for name in _NOTED if given.get(name) is not None
-    }
+@routes.get("/collections/{id}", errors=(400, 404))
+async def get(api: Call, id_: CollectionId) -> LambCollection:
+    """Get a collection."""
+    return view(await get_collection(api.state, id_))
+
+
+@routes.patch("/collections/{id}", errors=(404,))
+async def update(api: Call, id_: CollectionId, body: CollectionUpdate) -> LambCollection:
+    """Change LAMB's description of a collection."""
+    collection = await get_collection(api.state, id_)
+    request = pb.UpdateCollectionRequest(
+        name=collection.id, title=body.name, language=body.language or ""
+    )
     request.metadata.SetInParent()
-    request.metadata.entries.update({**found.metadata, **_notes(changed)})
-    kept = await ask(state.services.knowledge.UpdateCollection, request, TIMEOUT)
-    return RawResponse.json(view(kept.collection))
+    request.metadata.entries.update({**collection.metadata, **_metadata(body)})
+    response = await call(api.state.services.knowledge.UpdateCollection, request, TIMEOUT)
+    return view(response.collection)
 
 
-async def delete(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `DELETE /collections/{id}`."""
-    found = await collection(state, exchange)
-    files = await attached(state, found.id)
-    request = pb.DeleteCollectionRequest(name=found.id)
-    await ask(state.services.knowledge.DeleteCollection, request, TIMEOUT)
-    for each in files:
-        await forget(state, each.file_id)
-    return RawResponse.json({"id": found.id, "name": found.title or found.name, "deleted": True})
+@routes.delete("/collections/{id}", errors=(400, 404))
+async def delete(api: Call, id_: CollectionId) -> DeletedCollection:
+    """Delete a collection with its files."""
+    collection = await get_collection(api.state, id_)
+    files = await attached_files(api.state, collection.id)
+    request = pb.DeleteCollectionRequest(name=collection.id)
+    await call(api.state.services.knowledge.DeleteCollection, request, TIMEOUT)
+    for file in files:
+        await delete_unattached(api.state, file.file_id)
+    return DeletedCollection(id=collection.id, name=collection.title or collection.name)
 
 
-async def query(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `POST /collections/{id}/query`."""
+@routes.post("/collections/{id}/query", errors=(404,))
+async def search(
+    api: Call, id_: CollectionId, query: PluginQuery, body: CollectionSearch
+) -> SearchResults:
+    """Search for passages."""
     started = time.perf_counter()
-    given, place = await read_object(state, exchange)
-    plugin = exchange.query("plugin_name") or QUERY_PLUGINS[0]
+    plugin = query.plugin_name or QUERY_PLUGINS[0]
     if plugin not in QUERY_PLUGINS:
         known = " and ".join(QUERY_PLUGINS)
         raise NotFoundError(f"There is no query plugin {plugin[:80]!r}, only {known}.")
-    parameters = given.get("plugin_params")
-    own = {} if parameters is None else validation.mapping(parameters, place, "plugin_params")
-    most, at_most = _parameter("top_k", 5, given, own, place)
-    least, at_least = _parameter("threshold", 0.0, given, own, place)
+    own = body.plugin_params.model_dump(exclude_unset=True) if body.plugin_params else {}
     request = pb.SearchCollectionRequest(
-        collection=exchange.parameter,
-        query=validation.text(given.get("query_text"), place, "query_text", empty=False),
-        top_k=validation.whole(most, at_most, low=1, high=_MOST_PASSAGES),
-        threshold=validation.number(least, at_least, low=-1, high=1),
+        collection=id_,
+        query=body.query_text,
+        top_k=own.get("top_k", body.top_k),
+        threshold=own.get("threshold", body.threshold),
     )
-    found = await ask(state.services.knowledge.SearchCollection, request, TIMEOUT)
-    results = [_result(each, sections=plugin != QUERY_PLUGINS[0]) for each in found.passages]
+    response = await call(api.state.services.knowledge.SearchCollection, request, TIMEOUT)
+    sections = plugin != QUERY_PLUGINS[0]
+    results = [_result(each, sections=sections) for each in response.passages]
     seconds = time.perf_counter() - started
-    told = {
-        "results": results,
-        "count": len(results),
-        "timing": {"total_seconds": seconds, "total_ms": seconds * 1_000},
-        "query": request.query,
-    }
-    return RawResponse.json(told)
+    return SearchResults(
+        results=results,
+        count=len(results),
+        timing={"total_seconds": seconds, "total_ms": seconds * 1_000},
+        query=request.query,
+    )
 
 
-async def collection(state: "State", exchange: RawRequest) -> pb.Collection:
-    """Return the collection that a path names.
-
-    Raises:
-        HeddleError: It cannot be had.
-    """
-    request = pb.GetCollectionRequest(name=exchange.parameter)
-    return (await ask(state.services.knowledge.GetCollection, request, TIMEOUT)).collection
-
-
-async def forget(state: "State", file: str) -> None:
-    """Delete an uploaded file of the caller's that is in no collection: LAMB knows none.
+async def delete_unattached(state: State, file: str) -> None:
+    """Delete an uploaded file that is in no collection: LAMB has no such files.
 
     Raises:
         HeddleError: It cannot be deleted.
     """
     with suppress(NotFoundError):
         request = DeleteFileRequest(id=file, unless_attached=True)
-        await ask(state.services.files.DeleteFile, request, TIMEOUT)
+        await call(state.services.files.DeleteFile, request, TIMEOUT)
 
 
-def view(found: pb.Collection) -> dict[str, Any]:
-    """Return a collection as LAMB knows it; its identifier is a text, and no number."""
-    noted = found.metadata
-    return {
-        "id": found.id,
-        "name": found.title or found.name,
-        "description": noted.get("lamb_description", ""),
-        "visibility": noted.get("lamb_visibility", "private"),
-        "owner": noted.get("lamb_owner", found.owner),
-        "language": found.language,
-        "creation_date": found.create_time.ToJsonString(),
-        "embeddings_model": {
-            "model": found.embedding_model,
+def view(collection: pb.Collection) -> LambCollection:
+    """Return a collection in LAMB's form."""
+    metadata = collection.metadata
+    return LambCollection(
+        id=collection.id,
+        name=collection.title or collection.name,
+        description=metadata.get("lamb_description", ""),
+        visibility=metadata.get("lamb_visibility", "private"),
+        owner=metadata.get("lamb_owner", collection.owner),
+        language=collection.language,
+        creation_date=collection.create_time.ToJsonString(),
+        embeddings_model={
+            "model": collection.embedding_model,
             "vendor": "heddle",
             "api_endpoint": None,
             "apikey_configured": False,
         },
-    }
+    )
 
 
-def _parameter(
-    name: str, default: float, given: dict[str, Any], own: dict[str, Any], place: Place
-) -> tuple[object, Place]:
-    """Return a parameter of a query and its place: the plugin's own comes first."""
-    if name in own:
-        return own[name], place.at("plugin_params", name)
-    return given.get(name, default), place.at(name)
-
-
-def _result(passage: pb.Passage, *, sections: bool) -> dict[str, Any]:
+def _result(passage: pb.Passage, *, sections: bool) -> SearchResult:
     metadata: dict[str, Any] = {
         **passage.metadata,
         "filename": passage.title or passage.document,
@@ -187,22 +274,9 @@ def _result(passage: pb.Passage, *, sections: bool) -> dict[str, Any]:
         metadata["source_url"] = passage.uri
     if sections:
         metadata["parent_text"] = passage.parent_text
-    return {"similarity": passage.similarity, "data": passage.text, "metadata": metadata}
+    return SearchResult(similarity=passage.similarity, data=passage.text, metadata=metadata)
 
 
-def _notes(said: dict[str, str]) -> dict[str, str]:
-    return {f"lamb_{name}": text for name, text in said.items() if text}
-
-
-def _name(given: object, place: Place) -> str:
-    name = validation.text(given, place, "name", empty=False)
-    if len(name) > _LONGEST_NAME:
-        raise place.at("name").wrong(f"must have at most {_LONGEST_NAME} characters")
-    return name
-
-
-def _text(given: object, place: Place, name: str) -> str:
-    text = "" if given is None else validation.text(given, place, name)
-    if name == "visibility" and text:
-        return validation.choice(text, place, name, among=_VISIBILITIES)
-    return text
+def _metadata(body: CollectionUpdate) -> dict[str, str]:
+    values = {name: getattr(body, name) for name in _METADATA}
+    return {f"lamb_{name}": text for name, text in values.items() if text}

@@ -2,59 +2,115 @@
 
 import asyncio
 import importlib
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from heddle_runtime.errors import PermissionDeniedError
+from pydantic import ConfigDict, Field, RootModel
 
 from heddle_gateway.http.body import read_body
-from heddle_gateway.http.disconnect import End, EndedError
+from heddle_gateway.http.disconnect import GatewayStoppingError
 from heddle_gateway.http.error_responses import ErrorResponse, RejectedRequestError
+from heddle_gateway.http.models import Model
+from heddle_gateway.http.openapi import Error
 from heddle_gateway.http.raw import RawRequest
-from heddle_gateway.openai.chat import completions
-
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.state import State
 
 _SERVER = "heddle_gateway.mcp.server"
 _ANY = "*"
 _JSON = "application/json"
+routes = Routes("mcp")
 
 
-async def serve(state: "State", exchange: RawRequest) -> ErrorResponse | None:
-    """Answer `POST /mcp`: one message of a client. There are no sessions between messages."""
-    _keep_web_pages_out(state, exchange)
-    if exchange.header("content-type").partition(";")[0].strip().lower() != _JSON:
-        message = f"The body must be JSON, with the header 'Content-Type: {_JSON}'."
-        raise RejectedRequestError(ErrorResponse(415, message, code="unsupported_media_type"))
+class McpHeaders(Model):
+    """Headers of a message."""
+
+    accept: Literal["application/json, text/event-stream"] = Field(
+        alias="Accept", description="The media types of the response; both are required."
+    )
+
+
+class McpMessage(Model):
+    """A JSON-RPC request or notification."""
+
+    jsonrpc: Literal["2.0"]
+    id: str | int = 0
+    method: str
+    params: dict[str, Any] = Field(default={})
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}}
+    )
+
+
+class McpError(Model):
+    """An error."""
+
+    code: int
+    message: str
+
+
+class McpResponse(Model):
+    """A JSON-RPC response; a stream if the call reports progress or takes long."""
+
+    jsonrpc: Literal["2.0"]
+    id: str | int | None = None
+    result: dict[str, Any] = Field(default={})
+    error: McpError = McpError(code=0, message="")
+
+
+class McpFailure(RootModel[McpResponse | Error]):
+    """The message or the request is invalid."""
+
+
+@routes.post(
+    "/mcp",
+    returns=McpResponse,
+    content=("text/event-stream",),
+    responses={202: None, 400: McpFailure, 404: McpFailure, 406: None},
+    errors=(415,),
+    request_headers=McpHeaders,
+    body_model=McpMessage,
+    reads_body=False,
+)
+async def message(api: Call) -> None:
+    """Answer one message of the Model Context Protocol, over streamable HTTP.
+
+    `tools/list` lists the functions of the tools that need no configuration, `tools/call` calls one
+    on behalf of the key's owner. A failed call is a result with `isError`. There are no sessions:
+    `GET` and `DELETE` are answered with 405. Requests with an `Origin` that is not in
+    `HEDDLE_GATEWAY_CORS_ORIGINS` are rejected.
+    """
+    state, request = api.state, api.raw
+    _reject_web_pages(state, request)
+    if request.header("content-type").partition(";")[0].strip().lower() != _JSON:
+        text = f"The body must be JSON, with the header 'Content-Type: {_JSON}'."
+        raise RejectedRequestError(ErrorResponse(415, text, code="unsupported_media_type"))
     settings = state.settings
-    body = await read_body(exchange, settings.max_body_bytes, settings.body_timeout)
-    completions.refuse_if_busy(state)
-    # The SDK takes a second and 20 MB, which not every installation has a use for.
+    body = await read_body(request, settings.max_body_bytes, settings.body_timeout)
+    watch = state.running.watch(request)
+    # The SDK takes a second and 20 MB, which only installations with MCP clients need.
     sdk = await asyncio.to_thread(importlib.import_module, _SERVER)
     try:
-        with state.running.watching(exchange) as lifeline:
-            await sdk.answer(state, exchange, body, lifeline)
-    except EndedError as error:
-        exchange.gone = error.end is End.CLIENT_GONE
-        if exchange.gone:
-            return None
-        if exchange.status == 0:
-            return completions.stopped()
-        if not exchange.connection.response_complete:
-            await exchange.write(b"", last=True)
-    return None
+        with watch as watcher:
+            await sdk.respond(state, request, body, watcher)
+    except GatewayStoppingError:
+        if request.status == 0:
+            raise
+        if not request.connection.response_complete:
+            await request.write(b"", last=True)
 
 
-def _keep_web_pages_out(state: "State", exchange: RawRequest) -> None:
-    """Refuse pages of sites that nobody listed, as MCP demands of every server.
+def _reject_web_pages(state: State, request: RawRequest) -> None:
+    """Reject web pages of unlisted origins, as MCP requires.
 
     Raises:
-        PermissionDeniedError: It is one.
+        PermissionDeniedError: The request has such an origin.
     """
-    origin = exchange.header("origin")
+    origin = request.header("origin")
     allowed = state.settings.cors_origins
     if origin and origin not in allowed and _ANY not in allowed:
         raise PermissionDeniedError(
             f"Web pages of {origin[:200]!r} may not call this. HEDDLE_GATEWAY_CORS_ORIGINS lists "
-            "those that may."
+            "the allowed origins."
         )

@@ -1,4 +1,4 @@
-"""The functions of tools that somebody may call without an assistant, in the caller's own name."""
+"""The functions of tools that can be called without an assistant, on behalf of the caller."""
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -12,69 +12,70 @@ from heddle_runtime.client import streaming
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError, from_rpc
 
 from heddle_gateway.openai.models import LIST_TIMEOUT
-from heddle_gateway.services import ask, every
+from heddle_gateway.services import call, pages
+from heddle_gateway.state import State
 
 if TYPE_CHECKING:
     from heddle_runtime.client import ResponseStream
 
-    from heddle_gateway.state import State
-
 Functions = dict[str, tuple[str, FunctionDeclaration]]
-"""By the name that clients call: the tool, and the function as the tool service knows it."""
-_AT_ONCE = 64
+"""By the name for clients: the tool, and the function as the tool service names it."""
+_MAX_INVOCATIONS = 64
 _NO_MODEL = ModelRef(connector="bypass", model="simple-bypass")
-Told = Callable[[str], Coroutine[Any, Any, None]]
+Report = Callable[[str], Coroutine[Any, Any, None]]
 
 
-async def functions(state: "State") -> Functions:
+async def functions(state: State) -> Functions:
     """Return the functions of all tools that need no configuration.
 
     Raises:
-        HeddleError: The tool service does not tell.
+        HeddleError: The tool service does not answer.
     """
     names = [
         tool.name
-        async for page in every(
+        async for page in pages(
             state.services.tools.ListTools, pb.ListToolsRequest(page_size=200), LIST_TIMEOUT
         )
         for tool in page.tools
         if MODE_FUNCTION in tool.modes
     ]
-    found: Functions = {}
-    for some in _portions(names):
+    by_name: Functions = {}
+    for some in _batches(names):
         request = pb.ListFunctionsRequest(
             invocations=[pb.ToolInvocation(id=name, name=name) for name in some],
-            assistant=_own(),
+            assistant=_own_assistant(),
         )
-        listed = await ask(state.services.tools.ListFunctions, request, LIST_TIMEOUT)
-        for each in listed.functions:
-            for function in each.functions:
-                taken = function.name in found
-                name = f"{each.id}__{function.name}" if taken else function.name
-                found[name] = (each.id, function)
-    return found
+        response = await call(state.services.tools.ListFunctions, request, LIST_TIMEOUT)
+        for tool in response.functions:
+            for function in tool.functions:
+                taken = function.name in by_name
+                name = f"{tool.id}__{function.name}" if taken else function.name
+                by_name[name] = (tool.id, function)
+    return by_name
 
 
-async def call(state: "State", name: str, arguments_json: str, told: Told) -> pb.ToolResult:
-    """Return what a function returns.
+async def call_function(
+    state: State, name: str, arguments_json: str, report: Report
+) -> pb.ToolResult:
+    """Return the result of a function.
 
     Args:
         state: The gateway.
         name: The function, as `functions` names it.
         arguments_json: The text of a JSON object.
-        told: Is told what the tool does meanwhile.
+        report: Receives the progress of the tool.
 
     Raises:
         HeddleError: There is no such function, or it failed.
     """
-    known = (await functions(state)).get(name)
-    if known is None:
+    entry = (await functions(state)).get(name)
+    if entry is None:
         raise NotFoundError(f"No function is named {name[:80]!r}.")
-    tool, function = known
-    called = pb.FunctionCall(name=function.name, arguments_json=arguments_json)
+    tool, function = entry
+    function_call = pb.FunctionCall(name=function.name, arguments_json=arguments_json)
     request = pb.ExecuteToolRequest(
-        invocation=pb.ToolInvocation(id=tool, name=tool, function_call=called),
-        context=pb.RunContext(assistant=_own()),
+        invocation=pb.ToolInvocation(id=tool, name=tool, function_call=function_call),
+        context=pb.RunContext(assistant=_own_assistant()),
     )
     run = state.services.tools.ExecuteTool(request, **new_call_options(state.settings.deadline))
     try:
@@ -82,18 +83,18 @@ async def call(state: "State", name: str, arguments_json: str, told: Told) -> pb
             async for event in events:
                 if event.HasField("result"):
                     return event.result
-                await told(event.status.message)
+                await report(event.status.message)
     except grpc.aio.AioRpcError as error:
         raise from_rpc(error) from error
     raise ProviderGarbledError("The tool service ended without a result.")
 
 
-def _own() -> Assistant:
-    """Return an assistant that is the caller's own: tools judge access by its owner."""
+def _own_assistant() -> Assistant:
+    """Return an assistant of the caller: tools check permissions by its owner."""
     identity = caller().identity
     return Assistant(owner=identity.subject, organization=identity.organization, model=_NO_MODEL)
 
 
-def _portions(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    for first in range(0, len(names), _AT_ONCE):
-        yield names[first : first + _AT_ONCE]
+def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    for first in range(0, len(names), _MAX_INVOCATIONS):
+        yield names[first : first + _MAX_INVOCATIONS]

@@ -1,94 +1,133 @@
-"""`/v1/files`: OpenAI's way to upload what vector stores then hold."""
+"""`/v1/files`: files that callers upload, for vector stores."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
 from heddle.knowledge.v1 import files_pb2 as pb
+from pydantic import ConfigDict, Field
+from starlette.responses import Response
 
-from heddle_gateway.http import query_parameters
-from heddle_gateway.http.multipart import Form, read_form, wrong
-from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.openai import pagination
-from heddle_gateway.services import ask, every
-
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+from heddle_gateway.http.error_responses import invalid
+from heddle_gateway.http.models import Deleted, Model, StrictModel
+from heddle_gateway.http.multipart import FormFile, UploadedFile
+from heddle_gateway.openai.pagination import Page, PageQuery, bounds, select
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import call, pages
+from heddle_gateway.state import State
 
 TIMEOUT = 60.0
-PURPOSES = ("assistants", "user_data")
-_PAGE = 1_000
-_SAFE = (
-    (b"content-type", b"application/octet-stream"),
-    (b"content-disposition", b"attachment"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"private, no-store"),
-)
+_PAGE_SIZE = 1_000
+_HEADERS = {
+    "content-disposition": "attachment",
+    "x-content-type-options": "nosniff",
+    "cache-control": "private, no-store",
+}
+Purpose = Literal["assistants", "user_data"]
+FileId = Annotated[str, Field(description="The file's identifier.", pattern="^file-[0-9a-f]{32}$")]
+routes = Routes("files")
 
 
-async def create(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `POST /v1/files`."""
-    form = await read_form(state, exchange)
-    if form.fields.get("purpose") not in PURPOSES:
-        raise wrong("purpose", f"must be one of {', '.join(PURPOSES)}")
-    expiry = [name for name in form.fields if name.startswith("expires_after")]
+class File(StrictModel):
+    """A file."""
+
+    id: str
+    object: Literal["file"] = "file"
+    bytes: int
+    created_at: int = Field(description="Seconds since 1970.")
+    expires_at: None = None
+    filename: str
+    purpose: str
+    status: Literal["processed"] = "processed"
+
+
+class FilePage(Page):
+    """A page of files."""
+
+    data: list[File]
+
+
+class FileQuery(PageQuery):
+    """The query of the list of files."""
+
+    purpose: Purpose | None = Field(default=None, description="Only files for this purpose.")
+    limit: int = Field(default=1_000, ge=1, le=10_000, description="The maximum number of files.")
+
+
+class FileUpload(Model):
+    """A file and its purpose."""
+
+    file: FormFile
+    purpose: Purpose
+
+    model_config = ConfigDict(extra="allow")
+
+
+class DeletedFile(Deleted):
+    """The file is deleted."""
+
+    object: Literal["file"] = "file"
+
+
+@routes.get("/v1/files", errors=(400,))
+async def list_files(api: Call, query: FileQuery) -> FilePage:
+    """List the caller's files, the newest first."""
+    request = pb.ListFilesRequest(page_size=_PAGE_SIZE)
+    files = [
+        _view(file)
+        async for page in pages(api.state.services.files.ListFiles, request, TIMEOUT)
+        for file in page.files
+        if query.purpose in (None, file.purpose)
+    ]
+    data, has_more = select(query, files)
+    return FilePage(data=data, has_more=has_more, **bounds(data))
+
+
+@routes.post("/v1/files")
+async def upload(api: Call, form: FileUpload) -> File:
+    """Upload a file.
+
+    Only the caller can use it. It stays until it is deleted. A file has at most 30 MiB, and no more
+    than the largest body of the gateway; a person has at most 5,000 files and 5 GiB.
+    """
+    expiry = [name for name in form.model_extra or {} if name.startswith("expires_after")]
     if expiry:
-        raise wrong(expiry[0], "is not possible here: files stay until they are deleted")
-    return RawResponse.json(view(await kept(state, form, form.fields["purpose"])))
+        raise invalid(expiry[0], "is not supported: files stay until they are deleted", "The field")
+    return _view(await store(api.state, form.file, form.purpose))
 
 
-async def kept(state: "State", form: Form, purpose: str) -> pb.File:
-    """Keep the file of a form and return it.
+async def store(state: State, file: UploadedFile, purpose: str) -> pb.File:
+    """Store an uploaded file and return it.
 
     Raises:
-        HeddleError: It cannot be kept.
+        HeddleError: It cannot be stored.
     """
     request = pb.CreateFileRequest(
-        filename=form.filename, purpose=purpose, media_type=form.media_type, data=form.data
+        filename=file.filename, purpose=purpose, media_type=file.media_type, data=file.data
     )
-    return (await ask(state.services.files.CreateFile, request, TIMEOUT)).file
+    return (await call(state.services.files.CreateFile, request, TIMEOUT)).file
 
 
-async def listing(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /v1/files`."""
-    purpose = query_parameters.choice(exchange, "purpose", PURPOSES)
-    request = pb.ListFilesRequest(page_size=_PAGE)
-    found = [
-        view(each)
-        async for page in every(state.services.files.ListFiles, request, TIMEOUT)
-        for each in page.files
-        if purpose in ("", each.purpose)
-    ]
-    return RawResponse.json(pagination.page(exchange, found, default=1_000, most=10_000))
+@routes.get("/v1/files/{id}", errors=(400, 404))
+async def get(api: Call, id_: FileId) -> File:
+    """Get a file's description."""
+    request = pb.GetFileRequest(id=id_)
+    return _view((await call(api.state.services.files.GetFile, request, TIMEOUT)).file)
 
 
-async def get(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /v1/files/{id}`."""
-    request = pb.GetFileRequest(id=exchange.parameter)
-    return RawResponse.json(view((await ask(state.services.files.GetFile, request, TIMEOUT)).file))
+@routes.get("/v1/files/{id}/content", content=("application/octet-stream",), errors=(400, 404))
+async def content(api: Call, id_: FileId) -> Response:
+    """Get a file's content."""
+    request = pb.GetFileContentRequest(id=id_)
+    response = await call(api.state.services.files.GetFileContent, request, TIMEOUT)
+    return Response(response.data, headers=_HEADERS, media_type="application/octet-stream")
 
 
-async def content(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /v1/files/{id}/content`."""
-    request = pb.GetFileContentRequest(id=exchange.parameter)
-    found = await ask(state.services.files.GetFileContent, request, TIMEOUT)
-    return RawResponse(200, found.data, _SAFE)
+@routes.delete("/v1/files/{id}", errors=(400, 404))
+async def delete(api: Call, id_: FileId) -> DeletedFile:
+    """Delete a file. Its content in vector stores stays there."""
+    await call(api.state.services.files.DeleteFile, pb.DeleteFileRequest(id=id_), TIMEOUT)
+    return DeletedFile(id=id_)
 
 
-async def delete(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `DELETE /v1/files/{id}`."""
-    request = pb.DeleteFileRequest(id=exchange.parameter)
-    await ask(state.services.files.DeleteFile, request, TIMEOUT)
-    return RawResponse.json({"id": exchange.parameter, "object": "file", "deleted": True})
-
-
-def view(file: pb.File) -> dict[str, Any]:
-    """Return a file as OpenAI's clients know it."""
-    return {
-        "id": file.id,
-        "object": "file",
-        "bytes": file.size,
-        "created_at": file.create_time.seconds,
-        "expires_at": None,
-        "filename": file.filename,
-        "purpose": file.purpose,
-        "status": "processed",
-    }
+def _view(file: pb.File) -> File:
+    values: dict[str, Any] = {"id": file.id, "bytes": file.size, "purpose": file.purpose}
+    return File(created_at=file.create_time.seconds, filename=file.filename, **values)

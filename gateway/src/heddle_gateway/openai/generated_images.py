@@ -1,42 +1,61 @@
-"""Pictures that models made, and where clients find them."""
+"""`/v1/pictures`: images that models generated."""
 
 import re
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 from heddle.connector.v1.connector_pb2 import GetPictureRequest
+from pydantic import Field
+from starlette.responses import Response
 
-from heddle_gateway.http.headers import Headers
-from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.openai.chat.run_events import here
-from heddle_gateway.services import ask
-
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+from heddle_gateway.http.raw import RawRequest
+from heddle_gateway.openai.chat.run_events import image_path
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import call
+from heddle_gateway.state import State
 
 TIMEOUT = 15.0
+SAFE_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "default-src 'none'; sandbox",
+}
 _HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
-_HEADERS: Headers = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"content-security-policy", b"default-src 'none'; sandbox"),
-    # A name is never given twice, so what it stands for does not change. Behind a key it is not
-    # for caches that several people share, nor for another key's request in the same browser.
-    (b"cache-control", b"private, max-age=31536000, immutable"),
-    (b"vary", b"authorization"),
-)
+_CACHE_HEADERS = {
+    # A name is never used twice, so its content does not change. It needs a key, so it must not
+    # be in shared caches, nor serve requests of another key in the same browser.
+    "cache-control": "private, max-age=31536000, immutable",
+    "vary": "authorization",
+}
+_MEDIA_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+routes = Routes("completions")
+ImageName = Annotated[
+    str,
+    Field(
+        description="The last part of the image's address.",
+        min_length=1,
+        pattern="^[A-Za-z0-9._-]+$",
+        examples=["0f1e2d3c4b5a69788796a5b4c3d2e1f0.png"],
+    ),
+]
 
 
-async def picture(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /v1/pictures/{name}`."""
-    request = GetPictureRequest(name=exchange.parameter)
-    found = (await ask(state.services.connectors.GetPicture, request, TIMEOUT)).picture
-    return RawResponse(200, found.data, ((b"content-type", found.media_type.encode()), *_HEADERS))
+@routes.get("/v1/pictures/{name}", content=_MEDIA_TYPES, errors=(404, 409, 422, 502))
+async def get_image(api: Call, name: ImageName) -> Response:
+    """Get an image that a model generated for the owner of the key.
+
+    New images of a person replace the oldest.
+    """
+    request = GetPictureRequest(name=name)
+    image = (await call(api.state.services.connectors.GetPicture, request, TIMEOUT)).picture
+    return Response(
+        image.data, headers={"content-type": image.media_type, **SAFE_HEADERS, **_CACHE_HEADERS}
+    )
 
 
-def link(state: "State", exchange: RawRequest, name: str) -> str:
-    """Return where the client of a request finds a picture."""
+def link(state: State, request: RawRequest, name: str) -> str:
+    """Return the address of an image for the client of a request."""
     if base := state.settings.public_url:
-        return base.rstrip("/") + here(name)
-    host = exchange.header("host")
+        return base.rstrip("/") + image_path(name)
+    host = request.header("host")
     if not _HOST.fullmatch(host):
-        return here(name)
-    return f"{exchange.scope['scheme']}://{host}{here(name)}"
+        return image_path(name)
+    return f"{request.scope['scheme']}://{host}{image_path(name)}"

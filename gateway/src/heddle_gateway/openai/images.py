@@ -1,119 +1,120 @@
-"""OpenAI's way to ask for pictures and nothing else."""
+"""`/v1/images/generations`: images from assistants whose connector generates images."""
 
 import asyncio
-import re
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
 import grpc
 import msgspec
 from heddle.orchestrator.v1.orchestrator_pb2 import RunWholeCompletionRequest
 from heddle_runtime.errors import HeddleError
+from pydantic import ConfigDict, Field
 
-from heddle_gateway.http import validation
-from heddle_gateway.http.body import read_object
-from heddle_gateway.http.disconnect import End, EndedError
-from heddle_gateway.http.error_responses import ErrorResponse
-from heddle_gateway.http.json_text import Place
-from heddle_gateway.http.raw import RawRequest, RawResponse
+from heddle_gateway.http.error_responses import ErrorResponse, RejectedRequestError
+from heddle_gateway.http.models import Model, Name, OnlyFalse
 from heddle_gateway.openai import generated_images
 from heddle_gateway.openai.chat import completions
-from heddle_gateway.openai.chat.aggregation import Answer
-from heddle_gateway.openai.chat.messages import fill_question
-from heddle_gateway.openai.chat.request import model_name
+from heddle_gateway.openai.chat.aggregation import Completion
+from heddle_gateway.openai.chat.messages import add_question
 from heddle_gateway.openai.chat.run_events import encoded, replacement
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.state import State
 
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
-
-MOST = 4
-"""Pictures of one request, each of which is an answer of its own."""
-_FORMS = ("url", "b64_json")
-_SIZE = re.compile(r"auto|[1-9][0-9]{0,4}x[1-9][0-9]{0,4}", re.ASCII)
-_LONGEST_QUOTE = 500
+MAX_IMAGES = 4
+"""Images of one request; each is a run of its own."""
+_MAX_QUOTE = 500
+routes = Routes("completions")
 
 
-class _Order(msgspec.Struct, frozen=True):
-    request: RunWholeCompletionRequest
-    number: int
-    form: str
+class ImageRequest(Model):
+    """A request for images."""
+
+    model: str = Field(
+        min_length=1, max_length=256, description="The assistant, as in a chat completion."
+    )
+    prompt: Name
+    n: Annotated[int, Field(ge=1, le=MAX_IMAGES)] | None = Field(
+        default=None, description="The number of images, 1 by default."
+    )
+    size: Annotated[str, Field(pattern="^(auto|[1-9][0-9]{0,4}x[1-9][0-9]{0,4})$")] | None = Field(
+        default=None,
+        description="Width and height. Models with fixed ratios take the nearest.",
+    )
+    response_format: Literal["url", "b64_json"] | None = Field(
+        default=None,
+        description="A link to `/v1/pictures/{name}` (the default), which needs the same key, or "
+        "the image itself.",
+    )
+    stream: OnlyFalse | None = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"model": "lamb_assistant.1", "prompt": "A loom by the sea.", "n": 1}]
+        }
+    )
 
 
-async def generations(state: "State", exchange: RawRequest) -> RawResponse | ErrorResponse | None:
-    """Answer `POST /v1/images/generations`."""
-    ordered = _order(*await read_object(state, exchange))
-    completions.refuse_if_busy(state)
-    try:
-        with state.running.watching(exchange):
-            return await _made(state, exchange, ordered)
-    except EndedError as error:
-        exchange.gone = error.end is End.CLIENT_GONE
-        return None if exchange.gone else completions.stopped()
+class Images(Model):
+    """The images; fewer than `n` if a run generated none.
+
+    With the header `X-Heddle-Warning` another model than the assistant's has answered.
+    """
+
+    created: int
+    data: list[dict[str, str]] = Field(min_length=1, description="Each has `url` or `b64_json`.")
 
 
-async def _made(
-    state: "State", exchange: RawRequest, ordered: _Order
-) -> RawResponse | ErrorResponse:
-    try:
-        answers = await _answers(state, ordered)
-    except (HeddleError, grpc.aio.AioRpcError) as error:
-        return completions.problem(error)
-    made = [picture for answer in answers for picture in answer.pictures]
-    if not made:
-        return _words(answers[0])
-    link = partial(generated_images.link, state, exchange)
+@routes.post("/v1/images/generations", "/images/generations", errors=(404, 409, 422, 502))
+async def generate(api: Call, body: ImageRequest) -> Images:
+    """Generate images with an assistant whose connector generates images.
+
+    Each image is a completion of the assistant, with its tools and its template.
+    """
+    with api.state.running.watch(api.raw):
+        try:
+            runs = await _run(api.state, body)
+        except (HeddleError, grpc.aio.AioRpcError) as error:
+            raise RejectedRequestError(completions.run_error(error)) from error
+    images = [image for run in runs for image in run.images]
+    if not images:
+        raise RejectedRequestError(_no_image(runs[0]))
+    for name, value in completions.warning(runs[0]):
+        api.headers[name.decode()] = value.decode()
+    link = partial(generated_images.link, api.state, api.raw)
     data = [
-        {"url": link(picture.name)} if ordered.form == "url" else {"b64_json": encoded(picture)}
-        for picture in made
+        {"b64_json": encoded(image)}
+        if body.response_format == "b64_json"
+        else {"url": link(image.name)}
+        for image in images
     ]
-    told = {"created": int(time.time()), "data": data}
-    return RawResponse.json(told, headers=completions.warning(answers[0]))
+    return Images(created=int(time.time()), data=data)
 
 
-async def _answers(state: "State", ordered: _Order) -> Sequence[Answer]:
-    """Return as many answers as are asked for, made at the same time; all or none."""
-    answers = [Answer() for _ in range(ordered.number)]
+async def _run(state: State, body: ImageRequest) -> Sequence[Completion]:
+    """Return all completions, which run at the same time; one failure fails all."""
+    request = RunWholeCompletionRequest()
+    request.run.assistant_reference = body.model
+    add_question(request.run.messages, body.prompt)
+    if body.size is not None:
+        options: dict[str, Any] = {"size": body.size}
+        request.run.options.extra_json = msgspec.json.encode(options).decode()
+    runs = [Completion() for _ in range(body.n or 1)]
     try:
         async with asyncio.TaskGroup() as group:
-            for answer in answers:
-                group.create_task(completions.answered(state, ordered.request, answer))
+            for run in runs:
+                group.create_task(completions.run_whole(state, request, run))
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
-    return answers
+    return runs
 
 
-def _words(answer: Answer) -> ErrorResponse:
-    instead = "" if answer.replaced is None else f" {replacement(answer.replaced)}."
+def _no_image(run: Completion) -> ErrorResponse:
+    warning = "" if run.replaced is None else f" {replacement(run.replaced)}."
     message = (
-        f"The assistant answered in words and made no picture.{instead} Name an assistant whose "
-        f"connector makes pictures, or ask otherwise. It said: {answer.text[:_LONGEST_QUOTE]}"
+        f"The assistant answered with text and generated no image.{warning} Name an assistant "
+        "whose connector generates images, or change the prompt. The text: "
+        f"{run.text[:_MAX_QUOTE]}"
     )
     return ErrorResponse(400, message, param="model", code="no_picture")
-
-
-def _order(given: dict[str, Any], place: Place) -> _Order:
-    """Translate the body. Members that are not read here have no effect.
-
-    Raises:
-        InvalidRequestError: The body is wrong.
-    """
-    whole = RunWholeCompletionRequest()
-    request = whole.run
-    request.assistant_reference = model_name(given, place)
-    fill_question(
-        request.messages, validation.text(given.get("prompt"), place, "prompt", empty=False)
-    )
-    if given.get("stream") not in (None, False):
-        raise (place / "stream").wrong("must be false: a picture comes in one piece")
-    if (size := given.get("size")) is not None:
-        if not _SIZE.fullmatch(validation.text(size, place, "size")):
-            raise (place / "size").wrong("must be auto or, for example, 1024x1536")
-        request.options.extra_json = msgspec.json.encode({"size": size}).decode()
-    number, form = given.get("n"), given.get("response_format")
-    return _Order(
-        whole,
-        1 if number is None else validation.whole(number, place, "n", low=1, high=MOST),
-        "url" if form is None else validation.choice(form, place, "response_format", among=_FORMS),
-    )

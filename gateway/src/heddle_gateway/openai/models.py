@@ -1,6 +1,6 @@
-"""Assistants as OpenAI's models."""
+"""`/v1/models`: assistants as OpenAI's models."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
 from heddle.assistant.v1.assistant_pb2 import (
     Assistant,
@@ -9,62 +9,98 @@ from heddle.assistant.v1.assistant_pb2 import (
     ListAssistantsRequest,
 )
 from heddle_runtime.errors import HeddleError
+from pydantic import Field
 
-from heddle_gateway.http import error_responses
-from heddle_gateway.http.error_responses import ErrorResponse
-from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.services import ask, every
-
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+from heddle_gateway.http.error_responses import RejectedRequestError, from_error
+from heddle_gateway.http.models import Model
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import call, pages
 
 PREFIX = "lamb_assistant."
-# Open WebUI gives a model list ten seconds.
 LIST_TIMEOUT = 8.0
+"""Open WebUI waits ten seconds for a list of models."""
+routes = Routes("completions")
 
 
-async def models(state: "State", _: RawRequest) -> RawResponse:
-    """Answer `GET /v1/models`."""
+class Capabilities(Model):
+    """What an assistant can do beside text."""
+
+    vision: bool = Field(description="Images of the last message reach the model.")
+    image_generation: bool = Field(description="Responses can be images.")
+
+
+class ModelView(Model):
+    """An assistant as a model."""
+
+    id: str = Field(pattern=r"^lamb_assistant\.")
+    object: Literal["model"] = "model"
+    created: int
+    owned_by: str = "lamb_v4"
+    name: str
+    parent: None = None
+    capabilities: Capabilities
+    info: dict[str, Any] = Field(description="Members that Open WebUI reads.")
+
+
+class ModelList(Model):
+    """The assistants."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelView]
+
+
+ModelId = Annotated[
+    str,
+    Field(description="The model's name in the list.", min_length=1, examples=["lamb_assistant.1"]),
+]
+
+
+@routes.get("/v1/models", "/models")
+async def list_models(api: Call) -> ModelList:
+    """List the published assistants that the key may use, as models."""
     request = ListAssistantsRequest(page_size=1000)
-    data = [
-        entry(assistant)
-        async for page in every(state.services.assistants.ListAssistants, request, LIST_TIMEOUT)
-        for assistant in page.assistants
-    ]
-    return RawResponse.json({"object": "list", "data": data})
+    return ModelList(
+        data=[
+            _view(assistant)
+            async for page in pages(
+                api.state.services.assistants.ListAssistants, request, LIST_TIMEOUT
+            )
+            for assistant in page.assistants
+        ]
+    )
 
 
-async def model(state: "State", exchange: RawRequest) -> RawResponse | ErrorResponse:
-    """Answer `GET /v1/models/{id}`."""
-    request = GetAssistantRequest(reference=exchange.parameter)
+@routes.get("/v1/models/{id:path}", "/models/{id:path}", errors=(404, 422))
+async def get_model(api: Call, id_: ModelId) -> ModelView:
+    """Get one assistant as a model."""
+    request = GetAssistantRequest(reference=id_)
     try:
-        found = await ask(state.services.assistants.GetAssistant, request, LIST_TIMEOUT)
+        response = await call(api.state.services.assistants.GetAssistant, request, LIST_TIMEOUT)
     except HeddleError as error:
-        return error_responses.of(error, model=True)
-    return RawResponse.json(entry(found.assistant))
+        raise RejectedRequestError(from_error(error, model=True)) from error
+    return _view(response.assistant)
 
 
-def entry(assistant: AssistantSummary | Assistant) -> dict[str, Any]:
-    """Return an assistant as OpenAI's model, with what Open WebUI reads beside it."""
-    can = assistant.capabilities
-    return {
-        "id": f"{PREFIX}{assistant.id}",
-        "object": "model",
-        "created": assistant.create_time.seconds,
-        "owned_by": "lamb_v4",
-        "name": assistant.title or assistant.name or assistant.id,
-        "parent": None,
-        "capabilities": {"vision": can.vision, "image_generation": can.image_generation},
-        "info": {
+def _view(assistant: AssistantSummary | Assistant) -> ModelView:
+    """Return an assistant as OpenAI's model, with the members that Open WebUI reads."""
+    capabilities = assistant.capabilities
+    return ModelView(
+        id=f"{PREFIX}{assistant.id}",
+        created=assistant.create_time.seconds,
+        name=assistant.title or assistant.name or assistant.id,
+        capabilities=Capabilities(
+            vision=capabilities.vision, image_generation=capabilities.image_generation
+        ),
+        info={
             "meta": {
                 "description": assistant.description,
                 "capabilities": {
-                    # Without this Open WebUI sends some 36 tools of its own with each request.
+                    # Otherwise Open WebUI sends some 36 tools of its own with each request.
                     "builtin_tools": False,
                     "usage": True,
                     "citations": True,
-                    "vision": can.vision,
+                    "vision": capabilities.vision,
                 },
             }
         },
-    }
+    )

@@ -1,47 +1,70 @@
-"""Pictures of the pages of documents, so that a citation opens its page."""
+"""Images of the pages of documents, so that a citation opens its page."""
 
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 from heddle.knowledge.v1.knowledge_pb2 import GetPagePictureRequest
 from heddle_runtime.errors import NotFoundError
+from pydantic import Field
+from starlette.responses import Response
 
-from heddle_gateway.http import etags
-from heddle_gateway.http.headers import Headers
-from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.services import ask
-
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+from heddle_gateway.openai.generated_images import SAFE_HEADERS
+from heddle_gateway.routing import ETAG, Call, Routes
+from heddle_gateway.services import call
 
 _TIMEOUT = 15.0
-_MOST_PAGES = 1_000_000
-_CACHED: Headers = (
-    # A new version of the document has other pages under the same address, and rights may end: a
-    # browser keeps the picture, and asks each time whether it is still the one.
-    (b"cache-control", b"private, no-cache"),
-    (b"vary", b"authorization"),
-)
-_SAFE: Headers = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"content-security-policy", b"default-src 'none'; sandbox"),
-)
+_MAX_PAGES = 1_000_000
+_CACHE_HEADERS = {
+    # A new version of the document has other pages at the same address, and permissions can end:
+    # browsers store the image and revalidate it for each use.
+    "cache-control": "private, no-cache",
+    "vary": "authorization",
+}
+_ID = Field(min_length=1, pattern="^[A-Za-z0-9._-]+$")
+routes = Routes("completions")
+CollectionId = Annotated[
+    str,
+    _ID,
+    Field(
+        description="The collection's id or name.",
+        examples=["vs_0f1e2d3c4b5a69788796a5b4c3d2e1f0"],
+    ),
+]
+DocumentId = Annotated[
+    str,
+    _ID,
+    Field(description="The document's id.", examples=["doc_0f1e2d3c4b5a69788796a5b4c3d2e1f0"]),
+]
+PageNumber = Annotated[
+    str,
+    Field(
+        description="The page, counted from 1.",
+        examples=[1],
+        json_schema_extra={"type": "integer", "minimum": 1},
+    ),
+]
 
 
-async def picture(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /v1/vector_stores/{id}/files/{file}/pages/{page}`."""
-    collection, document, page = exchange.parameters
-    request = GetPagePictureRequest(collection=collection, document=document, page=_number(page))
-    found = await ask(state.services.knowledge.GetPagePicture, request, _TIMEOUT)
-    known = (*etags.header(found.sha256), *_CACHED)
-    if etags.is_known(exchange, found.sha256):
-        return RawResponse(304, b"", known)
-    return RawResponse(
-        200, found.data, ((b"content-type", found.media_type.encode()), *_SAFE, *known)
+@routes.get(
+    "/v1/vector_stores/{id}/files/{file}/pages/{page}",
+    content=("image/webp",),
+    headers=ETAG,
+    responses={304: None},
+    errors=(400, 404),
+)
+async def get_page(api: Call, id_: CollectionId, file: DocumentId, page: PageNumber) -> Response:
+    """Get the image of a page of a document, for those who may search its collection."""
+    request = GetPagePictureRequest(collection=id_, document=file, page=_number(page))
+    image = await call(api.state.services.knowledge.GetPagePicture, request, _TIMEOUT)
+    api.set_etag(image.sha256)
+    if api.knows(image.sha256):
+        return Response(b"", 304, _CACHE_HEADERS)
+    return Response(
+        image.data, headers={"content-type": image.media_type, **SAFE_HEADERS, **_CACHE_HEADERS}
     )
 
 
 def _number(text: str) -> int:
-    """Return the number of a page; what is none stands for a page that there is not."""
-    if text.isascii() and text.isdecimal() and 1 <= (number := int(text[:12])) <= _MOST_PAGES:
+    """Return the number of a page; any other text is a page that does not exist."""
+    if text.isascii() and text.isdecimal() and 1 <= (number := int(text[:12])) <= _MAX_PAGES:
         return number
     raise NotFoundError(f"There is no page {text[:20]!r}. Pages are counted from 1.")

@@ -1,56 +1,74 @@
-"""Pages of lists as OpenAI's clients turn them: from one member on."""
+"""Pages of lists as OpenAI's clients request them: after or before a member."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, Protocol, TypeVar
 
-from heddle_gateway.http import query_parameters
-from heddle_gateway.http.raw import RawRequest
+from pydantic import Field
 
-ORDERS = ("asc", "desc")
+from heddle_gateway.http.error_responses import invalid
+from heddle_gateway.http.models import Model
 
 
-def page(
-    exchange: RawRequest,
-    oldest_first: Sequence[dict[str, Any]],
-    *,
-    default: int = 20,
-    most: int = 100,
-) -> dict[str, Any]:
-    """Return the page that a query asks for, by `limit`, `order`, `after` and `before`.
+class Member(Protocol):
+    """A member of a list."""
 
-    Args:
-        exchange: The request.
-        oldest_first: All members of the list, each with an `id`.
-        default: The length of a page unless the query says another.
-        most: The greatest length.
+    id: str
+
+
+MemberT = TypeVar("MemberT", bound=Member)
+
+
+class PageQuery(Model):
+    """The query of a list."""
+
+    limit: int = Field(default=20, ge=1, le=100, description="The maximum number of members.")
+    order: Literal["asc", "desc"] = Field(
+        default="desc", description="By creation time; the newest first by default."
+    )
+    after: str = Field(
+        default="", description="The identifier of the member before the page.", examples=[""]
+    )
+    before: str = Field(
+        default="", description="The identifier of the member after the page.", examples=[""]
+    )
+
+
+class Page(Model):
+    """A page of a list, without its members."""
+
+    object: Literal["list"] = "list"
+    first_id: str | None
+    last_id: str | None = Field(description="The value of `after` for the next page.")
+    has_more: bool
+
+
+def select(query: PageQuery, oldest_first: Sequence[MemberT]) -> tuple[list[MemberT], bool]:
+    """Return the members of the requested page, and whether more members follow.
 
     Raises:
-        InvalidRequestError: The query is wrong, or names a member that there is not.
+        InvalidRequestError: The query names a member that is not in the list.
     """
-    limit = query_parameters.whole(exchange, "limit", default, low=1, high=most)
-    newest_first = query_parameters.choice(exchange, "order", ORDERS) != "asc"
-    members = list(reversed(oldest_first)) if newest_first else list(oldest_first)
-    if after := query_parameters.text(exchange, "after"):
-        members = members[_index(members, after, "after") + 1 :]
-    if before := query_parameters.text(exchange, "before"):
-        members = members[: _index(members, before, "before")]
-        found = members[-limit:]  # those next to it
+    members = list(oldest_first) if query.order == "asc" else list(reversed(oldest_first))
+    if query.after:
+        members = members[_index(members, query.after, "after") + 1 :]
+    if query.before:
+        members = members[: _index(members, query.before, "before")]
+        selected = members[-query.limit :]  # the members next to it
     else:
-        found = members[:limit]
-    return {"object": "list", **shown(found), "has_more": len(members) > len(found)}
+        selected = members[: query.limit]
+    return selected, len(members) > len(selected)
 
 
-def shown(members: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return what a page says of the members that it shows."""
+def bounds(members: Sequence[Member]) -> dict[str, Any]:
+    """Return the first and the last identifier of a page."""
     return {
-        "data": members,
-        "first_id": members[0]["id"] if members else None,
-        "last_id": members[-1]["id"] if members else None,
+        "first_id": members[0].id if members else None,
+        "last_id": members[-1].id if members else None,
     }
 
 
-def _index(members: Sequence[dict[str, Any]], identifier: str, name: str) -> int:
+def _index(members: Sequence[Member], identifier: str, name: str) -> int:
     for index, member in enumerate(members):
-        if member["id"] == identifier:
+        if member.id == identifier:
             return index
-    raise query_parameters.wrong(name, "is not in the list")
+    raise invalid(name, "is not in the list", "The query parameter")

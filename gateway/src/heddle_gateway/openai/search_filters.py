@@ -1,15 +1,16 @@
-"""OpenAI's filters of file attributes as those of the knowledge service."""
+"""OpenAI's filters of file attributes, as filters of the knowledge service."""
 
-from typing import Any
+from typing import Annotated, Literal
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
+from pydantic import Field
 
-from heddle_gateway.http import validation
-from heddle_gateway.http.json_text import Place
+from heddle_gateway.http.error_responses import invalid
+from heddle_gateway.http.models import Model, Name
 
-MOST_NESTED = 8
-_MOST_FILTERS = 32
-_MOST_VALUES = 256
+MAX_LEVELS = 8
+MAX_FILTERS = 32
+MAX_VALUES = 256
 _OPERATORS = {
     "eq": pb.OPERATOR_EQUAL,
     "ne": pb.OPERATOR_NOT_EQUAL,
@@ -20,57 +21,67 @@ _OPERATORS = {
     "in": pb.OPERATOR_IN,
     "nin": pb.OPERATOR_NOT_IN,
 }
-_JOINED = ("and", "or")
-_TYPES = (*_OPERATORS, *_JOINED)
+Value = str | int | float | bool
 
 
-def condition(given: object, place: Place, depth: int = 1) -> pb.Filter:
-    """Return the filter that a body describes.
+class Comparison(Model):
+    """A comparison of an attribute with a value."""
+
+    type: Literal["eq", "ne", "gt", "gte", "lt", "lte"]
+    key: Name
+    value: Value
+
+
+class Membership(Model):
+    """A comparison of an attribute with several values."""
+
+    type: Literal["in", "nin"]
+    key: Name
+    value: Annotated[list[Value], Field(min_length=1, max_length=MAX_VALUES)]
+
+
+class Compound(Model):
+    """A combination of filters, with at most eight levels."""
+
+    type: Literal["and", "or"]
+    filters: Annotated[list["AttributeFilter"], Field(min_length=1, max_length=MAX_FILTERS)]
+
+
+AttributeFilter = Annotated[Comparison | Membership | Compound, Field(discriminator="type")]
+
+
+def to_filter(
+    condition: Comparison | Membership | Compound, path: str = "filters", level: int = 1
+) -> pb.Filter:
+    """Return a filter as the contract has it.
 
     Raises:
-        InvalidRequestError: It is none.
+        InvalidRequestError: It has too many levels.
     """
-    told = validation.mapping(given, place)
-    kind = validation.choice(told.get("type"), place, "type", among=_TYPES)
-    if kind not in _JOINED:
-        return pb.Filter(comparison=_comparison(told, place, kind))
-    if depth == MOST_NESTED:
-        raise place.wrong(f"is nested more than {MOST_NESTED} levels deep")
-    items = validation.items(told.get("filters"), place, "filters", most=_MOST_FILTERS)
-    if not items:
-        raise place.at("filters").wrong("must not be empty")
+    if isinstance(condition, Comparison):
+        return pb.Filter(comparison=_comparison(condition.type, condition.key, [condition.value]))
+    if isinstance(condition, Membership):
+        return pb.Filter(comparison=_comparison(condition.type, condition.key, condition.value))
+    if level == MAX_LEVELS:
+        raise invalid(path, f"is nested more than {MAX_LEVELS} levels deep")
     inner = pb.Filters(
         filters=[
-            condition(item, place.at("filters", index), depth + 1)
-            for index, item in enumerate(items)
+            to_filter(each, f"{path}.filters[{index}]", level + 1)
+            for index, each in enumerate(condition.filters)
         ]
     )
-    return pb.Filter(all=inner) if kind == "and" else pb.Filter(any=inner)
+    return pb.Filter(all=inner) if condition.type == "and" else pb.Filter(any=inner)
 
 
-def _comparison(told: dict[str, Any], place: Place, kind: str) -> pb.Comparison:
-    key = validation.text(told.get("key"), place, "key", empty=False)
-    value = told.get("value")
-    if kind in ("in", "nin"):
-        values = validation.items(value, place, "value", most=_MOST_VALUES)
-        if not values:
-            raise place.at("value").wrong("must not be empty")
-        texts = [_text(item, place.at("value", index)) for index, item in enumerate(values)]
-    else:
-        texts = [_text(value, place.at("value"))]
-    return pb.Comparison(key=key, operator=_OPERATORS[kind], values=texts)
+def _comparison(operator: str, key: str, values: list[Value]) -> pb.Comparison:
+    texts = [_text(value) for value in values]
+    return pb.Comparison(key=key, operator=_OPERATORS[operator], values=texts)
 
 
-def _text(value: object, place: Place) -> str:
-    """Return a value as the metadata of documents have it."""
-    match value:
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case float() if value.is_integer():
-            return str(int(value))
-        case int() | float():
-            return str(value)
-        case _:
-            raise place.wrong("must be a text, a number or a truth value")
+def _text(value: Value) -> str:
+    """Return a value as it appears in the metadata of documents."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

@@ -1,143 +1,143 @@
-"""`/v1/vector_stores/{id}/file_batches`: several files on their way into a vector store."""
+"""`/v1/vector_stores/{id}/file_batches`: adding several files to a vector store."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Literal
 
 from heddle.knowledge.v1 import files_pb2
+from heddle.knowledge.v1.knowledge_pb2 import Collection
+from pydantic import Field
 
-from heddle_gateway.http import query_parameters, validation
-from heddle_gateway.http.body import read_object
-from heddle_gateway.http.json_text import Place
-from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.openai import pagination
+from heddle_gateway.http.error_responses import invalid
+from heddle_gateway.http.models import Name, StrictModel
+from heddle_gateway.openai.chunking import ChunkingStrategy
 from heddle_gateway.openai.files import TIMEOUT
 from heddle_gateway.openai.vector_store_files import (
-    STATES,
-    attributes,
+    Attributes,
+    VectorStoreFilePage,
+    VectorStoreFileQuery,
     check_chunking,
-    store_of,
+    page_of,
+    to_attributes,
     view,
 )
-from heddle_gateway.openai.vector_stores import status
-from heddle_gateway.services import ask, every
+from heddle_gateway.openai.vector_stores import FileCounts, VectorStoreId, get_collection
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import call, pages
 
-if TYPE_CHECKING:
-    from heddle.knowledge.v1.knowledge_pb2 import Collection
-
-    from heddle_gateway.state import State
-
-MOST_FILES = 2_000
-_PAGE = 1_000
-_KNOWN = ("file_ids", "files", "attributes", "chunking_strategy")
-_KNOWN_OF_FILE = ("file_id", "attributes", "chunking_strategy")
-_STATUSES = {
+MAX_FILES = 2_000
+_PAGE_SIZE = 1_000
+_Status = Literal["in_progress", "completed", "cancelled", "failed"]
+_STATUSES: dict[files_pb2.FileBatchStatus.ValueType, _Status] = {
     files_pb2.FILE_BATCH_STATUS_IN_PROGRESS: "in_progress",
     files_pb2.FILE_BATCH_STATUS_COMPLETED: "completed",
     files_pb2.FILE_BATCH_STATUS_CANCELLED: "cancelled",
 }
+BatchId = Annotated[
+    str, Field(description="The batch's identifier.", pattern="^vsfb_[0-9a-f]{32}$")
+]
+routes = Routes("vector stores")
 
 
-async def create(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `POST /v1/vector_stores/{id}/file_batches`."""
-    given, place = await read_object(state, exchange)
-    store = await store_of(state, exchange)
-    files = _files(given, place, store)
-    request = files_pb2.CreateFileBatchRequest(collection=store.id, files=files)
-    made = await ask(state.services.files.CreateFileBatch, request, TIMEOUT)
-    return RawResponse.json(_view(made.batch))
+class BatchFile(StrictModel):
+    """A file of a batch."""
+
+    file_id: Name
+    attributes: Attributes = None
+    chunking_strategy: ChunkingStrategy = None
 
 
-async def get(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /v1/vector_stores/{id}/file_batches/{batch}`."""
-    store, batch = exchange.parameters
-    request = files_pb2.GetFileBatchRequest(collection=store, batch_id=batch)
-    found = await ask(state.services.files.GetFileBatch, request, TIMEOUT)
-    return RawResponse.json(_view(found.batch))
+class NewBatch(StrictModel):
+    """Either `file_ids`, with the same attributes for all, or `files`, each with its own."""
+
+    file_ids: Annotated[list[Name], Field(min_length=1, max_length=MAX_FILES)] | None = None
+    files: Annotated[list[BatchFile], Field(min_length=1, max_length=MAX_FILES)] | None = None
+    attributes: Attributes = None
+    chunking_strategy: ChunkingStrategy = None
 
 
-async def cancel(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `POST /v1/vector_stores/{id}/file_batches/{batch}/cancel`."""
-    store, batch = exchange.parameters
-    request = files_pb2.CancelFileBatchRequest(collection=store, batch_id=batch)
-    cancelled = await ask(state.services.files.CancelFileBatch, request, TIMEOUT)
-    return RawResponse.json(_view(cancelled.batch))
+class Batch(StrictModel):
+    """A batch and its status."""
+
+    id: str
+    object: Literal["vector_store.files_batch"] = "vector_store.files_batch"
+    created_at: int
+    vector_store_id: str
+    status: _Status
+    file_counts: FileCounts
 
 
-async def listing(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /v1/vector_stores/{id}/file_batches/{batch}/files`."""
-    wanted = query_parameters.choice(exchange, "filter", STATES)
-    store = await store_of(state, exchange)
-    request = files_pb2.ListFileBatchFilesRequest(
-        collection=store.id, batch_id=exchange.parameters[1], page_size=_PAGE
-    )
-    found = [
-        view(each, store)
-        async for page in every(state.services.files.ListFileBatchFiles, request, TIMEOUT)
-        for each in page.files
-        if wanted in ("", status(each))
-    ]
-    return RawResponse.json(pagination.page(exchange, found))
+@routes.post("/v1/vector_stores/{id}/file_batches", errors=(404,))
+async def create(api: Call, id_: VectorStoreId, body: NewBatch) -> Batch:
+    """Add several files to a vector store, in the background.
 
-
-def _files(given: dict[str, Any], place: Place, store: "Collection") -> list[files_pb2.BatchedFile]:
-    """Return the files of a new batch.
-
-    Raises:
-        InvalidRequestError: The body is wrong.
+    If one of them cannot be added, none is.
     """
-    _refuse_unknown(given, place, _KNOWN)
-    alike, each_own = given.get("file_ids"), given.get("files")
-    if (alike is None) == (each_own is None):
-        raise place.at("file_ids").wrong("or files must be given, and not both")
-    if each_own is not None:
+    if (body.file_ids is None) == (body.files is None):
+        raise invalid("file_ids", "or files must be set, and not both")
+    store = await get_collection(api.state, id_)
+    request = files_pb2.CreateFileBatchRequest(collection=store.id, files=_files(body, store))
+    response = await call(api.state.services.files.CreateFileBatch, request, TIMEOUT)
+    return _view(response.batch)
+
+
+@routes.get("/v1/vector_stores/{id}/file_batches/{batch}", errors=(400, 404))
+async def get(api: Call, id_: VectorStoreId, batch: BatchId) -> Batch:
+    """Get the status of a batch of files."""
+    request = files_pb2.GetFileBatchRequest(collection=id_, batch_id=batch)
+    response = await call(api.state.services.files.GetFileBatch, request, TIMEOUT)
+    return _view(response.batch)
+
+
+@routes.post("/v1/vector_stores/{id}/file_batches/{batch}/cancel", errors=(400, 404))
+async def cancel(api: Call, id_: VectorStoreId, batch: BatchId) -> Batch:
+    """Cancel the files of a batch that are not in the vector store yet."""
+    request = files_pb2.CancelFileBatchRequest(collection=id_, batch_id=batch)
+    response = await call(api.state.services.files.CancelFileBatch, request, TIMEOUT)
+    return _view(response.batch)
+
+
+@routes.get("/v1/vector_stores/{id}/file_batches/{batch}/files", errors=(400, 404))
+async def list_batch_files(
+    api: Call, id_: VectorStoreId, batch: BatchId, query: VectorStoreFileQuery
+) -> VectorStoreFilePage:
+    """List the files of a batch, the newest first."""
+    store = await get_collection(api.state, id_)
+    request = files_pb2.ListFileBatchFilesRequest(
+        collection=store.id, batch_id=batch, page_size=_PAGE_SIZE
+    )
+    method = api.state.services.files.ListFileBatchFiles
+    files = [
+        view(each, store) async for page in pages(method, request, TIMEOUT) for each in page.files
+    ]
+    return page_of(query, files)
+
+
+def _files(body: NewBatch, store: Collection) -> list[files_pb2.BatchedFile]:
+    check_chunking(body.chunking_strategy, store)
+    if body.files is None:
+        attributes = to_attributes(body.attributes)
         return [
-            _file(each, place.at("files", index), store)
-            for index, each in enumerate(_some(each_own, place, "files"))
+            files_pb2.BatchedFile(file_id=each, attributes=attributes)
+            for each in body.file_ids or []
         ]
-    check_chunking(given, place, store)
-    noted = attributes(given, place)
+    for index, each in enumerate(body.files):
+        check_chunking(each.chunking_strategy, store, f"files[{index}].")
     return [
-        files_pb2.BatchedFile(
-            file_id=validation.text(each, place, "file_ids", index, empty=False), attributes=noted
-        )
-        for index, each in enumerate(_some(alike, place, "file_ids"))
+        files_pb2.BatchedFile(file_id=each.file_id, attributes=to_attributes(each.attributes))
+        for each in body.files
     ]
 
 
-def _file(given: object, place: Place, store: "Collection") -> files_pb2.BatchedFile:
-    told = validation.mapping(given, place)
-    _refuse_unknown(told, place, _KNOWN_OF_FILE)
-    check_chunking(told, place, store)
-    return files_pb2.BatchedFile(
-        file_id=validation.text(told.get("file_id"), place, "file_id", empty=False),
-        attributes=attributes(told, place),
-    )
-
-
-def _some(given: object, place: Place, name: str) -> list[Any]:
-    items = validation.items(given, place, name, most=MOST_FILES)
-    if not items:
-        raise place.at(name).wrong("must not be empty")
-    return items
-
-
-def _refuse_unknown(given: dict[str, Any], place: Place, known: tuple[str, ...]) -> None:
-    for name in given:
-        if name not in known:
-            raise place.at(name).wrong("is not known here")
-
-
-def _view(batch: files_pb2.FileBatch) -> dict[str, Any]:
+def _view(batch: files_pb2.FileBatch) -> Batch:
     counts = {
         "in_progress": batch.in_progress_count,
         "completed": batch.completed_count,
         "failed": batch.failed_count,
         "cancelled": batch.cancelled_count,
     }
-    return {
-        "id": batch.id,
-        "object": "vector_store.files_batch",
-        "created_at": batch.create_time.seconds,
-        "vector_store_id": batch.collection_id,
-        "status": _STATUSES.get(batch.status, "failed"),
-        "file_counts": {**counts, "total": sum(counts.values())},
-    }
+    return Batch(
+        id=batch.id,
+        created_at=batch.create_time.seconds,
+        vector_store_id=batch.collection_id,
+        status=_STATUSES.get(batch.status, "failed"),
+        file_counts=FileCounts(**counts, total=sum(counts.values())),
+    )

@@ -1,181 +1,251 @@
-"""`/v1/vector_stores/{id}/files`: what is in a vector store, and how far it is."""
+"""`/v1/vector_stores/{id}/files`: the files of a vector store and their status."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
 from google.protobuf.struct_pb2 import Struct
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
-from heddle_runtime.struct_codec import from_struct
+from heddle_runtime.struct_codec import from_struct, to_struct
+from pydantic import Field
 
-from heddle_gateway.http import query_parameters, validation
-from heddle_gateway.http.body import read_object
-from heddle_gateway.http.json_text import Place
-from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.openai import pagination
-from heddle_gateway.openai.chunking import chunking, strategy
+from heddle_gateway.http.error_responses import invalid
+from heddle_gateway.http.models import MAX_EXACT_NUMBER, Deleted, Model, Name, StrictModel
+from heddle_gateway.openai.chunking import ChunkingStrategy, to_chunking, to_strategy
 from heddle_gateway.openai.files import TIMEOUT
-from heddle_gateway.openai.vector_stores import attached, status
-from heddle_gateway.services import ask, every
+from heddle_gateway.openai.pagination import Page, PageQuery, bounds, select
+from heddle_gateway.openai.vector_store_search import TextContent
+from heddle_gateway.openai.vector_stores import (
+    Status,
+    VectorStoreId,
+    attached_files,
+    get_collection,
+    status,
+)
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import call, pages
+from heddle_gateway.state import State
 
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+_DOCUMENT_PREFIX = "doc_"
+"""Prefix of identifiers of documents that were not uploaded as files."""
+_PAGE_SIZE = 1_000
+AttachedFileId = Annotated[
+    str,
+    Field(
+        description="The file's identifier, or `doc_…` of a document that was not uploaded.",
+        pattern="^(file-|doc_)[0-9a-f]{32}$",
+    ),
+]
+_Number = Annotated[float, Field(ge=-MAX_EXACT_NUMBER, le=MAX_EXACT_NUMBER)]
+Attributes = (
+    Annotated[
+        dict[
+            Annotated[str, Field(min_length=1, max_length=64)],
+            Annotated[str, Field(max_length=512)] | bool | _Number,
+        ],
+        Field(max_length=16),
+    ]
+    | None
+)
+routes = Routes("vector stores")
 
-STATES = ("in_progress", "completed", "failed", "cancelled")
-_DOCUMENT = "doc_"
-"""How the identifiers of documents begin that came another way."""
-_PASSAGES = 1_000
+
+class AttributesUpdate(Model):
+    """New attributes of a file."""
+
+    attributes: Attributes = None
 
 
-async def create(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `POST /v1/vector_stores/{id}/files`."""
-    given, place = await read_object(state, exchange)
-    store = await store_of(state, exchange)
-    check_chunking(given, place, store)
+class AttachedFile(AttributesUpdate):
+    """A file to add."""
+
+    file_id: Name
+    chunking_strategy: ChunkingStrategy = None
+
+
+class FileError(Model):
+    """Why a file could not be added."""
+
+    code: Literal["invalid_file", "server_error"]
+    message: str
+
+
+class VectorStoreFile(StrictModel):
+    """A file of a vector store and its status."""
+
+    id: str
+    object: Literal["vector_store.file"] = "vector_store.file"
+    usage_bytes: int
+    created_at: int
+    vector_store_id: str
+    status: Status
+    last_error: FileError | None
+    chunking_strategy: dict[str, Any]
+    attributes: dict[str, Any]
+
+
+class VectorStoreFilePage(Page):
+    """A page of files of a vector store."""
+
+    data: list[VectorStoreFile]
+
+
+class VectorStoreFileQuery(PageQuery):
+    """The query of a list of files of a vector store."""
+
+    filter: Status | None = Field(default=None, description="Only files with this status.")
+
+
+class DeletedVectorStoreFile(Deleted):
+    """The file is removed."""
+
+    object: Literal["vector_store.file.deleted"] = "vector_store.file.deleted"
+
+
+class FileText(Model):
+    """The text of a file."""
+
+    object: Literal["vector_store.file_content.page"] = "vector_store.file_content.page"
+    data: list[TextContent]
+    has_more: Literal[False] = False
+    next_page: None = None
+
+
+@routes.get("/v1/vector_stores/{id}/files", errors=(400, 404))
+async def list_store_files(
+    api: Call, id_: VectorStoreId, query: VectorStoreFileQuery
+) -> VectorStoreFilePage:
+    """List the files of a vector store, the newest first."""
+    store = await get_collection(api.state, id_)
+    files = [view(each, store) for each in await attached_files(api.state, store.id)]
+    return page_of(query, files)
+
+
+@routes.post("/v1/vector_stores/{id}/files", errors=(404,))
+async def create(api: Call, id_: VectorStoreId, body: AttachedFile) -> VectorStoreFile:
+    """Add a file to a vector store, in the background."""
+    store = await get_collection(api.state, id_)
+    check_chunking(body.chunking_strategy, store)
     request = files_pb2.AttachFileRequest(
-        collection=store.id,
-        file_id=validation.text(given.get("file_id"), place, "file_id", empty=False),
-        attributes=attributes(given, place),
+        collection=store.id, file_id=body.file_id, attributes=to_attributes(body.attributes)
     )
-    made = await ask(state.services.files.AttachFile, request, TIMEOUT)
-    return RawResponse.json(view(made.file, store))
+    response = await call(api.state.services.files.AttachFile, request, TIMEOUT)
+    return view(response.file, store)
 
 
-async def listing(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /v1/vector_stores/{id}/files`."""
-    wanted = query_parameters.choice(exchange, "filter", STATES)
-    store = await store_of(state, exchange)
-    files = [
-        view(each, store)
-        for each in await attached(state, store.id)
-        if wanted in ("", status(each))
-    ]
-    return RawResponse.json(pagination.page(exchange, files))
+@routes.get("/v1/vector_stores/{id}/files/{file}", errors=(400, 404))
+async def get(api: Call, id_: VectorStoreId, file: AttachedFileId) -> VectorStoreFile:
+    """Get the status of a file, or of a document that was not uploaded."""
+    store = await get_collection(api.state, id_)
+    if file.startswith(_DOCUMENT_PREFIX):
+        return _document_view(await _document(api.state, store.id, file), store)
+    request = files_pb2.GetAttachedFileRequest(collection=store.id, file_id=file)
+    response = await call(api.state.services.files.GetAttachedFile, request, TIMEOUT)
+    return view(response.file, store)
 
 
-async def get(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /v1/vector_stores/{id}/files/{file}`."""
-    store, identifier = await store_of(state, exchange), exchange.parameters[1]
-    if identifier.startswith(_DOCUMENT):
-        return RawResponse.json(_document_view(await _document(state, store.id, identifier), store))
-    request = files_pb2.GetAttachedFileRequest(collection=store.id, file_id=identifier)
-    found = await ask(state.services.files.GetAttachedFile, request, TIMEOUT)
-    return RawResponse.json(view(found.file, store))
-
-
-async def update(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `POST /v1/vector_stores/{id}/files/{file}`."""
-    given, place = await read_object(state, exchange)
-    store = await store_of(state, exchange)
+@routes.post("/v1/vector_stores/{id}/files/{file}", errors=(404, 409))
+async def update(
+    api: Call, id_: VectorStoreId, file: AttachedFileId, body: AttributesUpdate
+) -> VectorStoreFile:
+    """Replace the attributes of a file."""
+    store = await get_collection(api.state, id_)
     request = files_pb2.UpdateAttachedFileRequest(
-        collection=store.id,
-        file_id=exchange.parameters[1],
-        attributes=attributes(given, place),
+        collection=store.id, file_id=file, attributes=to_attributes(body.attributes)
     )
-    changed = await ask(state.services.files.UpdateAttachedFile, request, TIMEOUT)
-    return RawResponse.json(view(changed.file, store))
+    response = await call(api.state.services.files.UpdateAttachedFile, request, TIMEOUT)
+    return view(response.file, store)
 
 
-async def delete(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `DELETE /v1/vector_stores/{id}/files/{file}`."""
-    store, identifier = exchange.parameters
-    if identifier.startswith(_DOCUMENT):
-        gone = knowledge_pb2.DeleteDocumentRequest(collection=store, name=identifier)
-        await ask(state.services.knowledge.DeleteDocument, gone, TIMEOUT)
+@routes.delete("/v1/vector_stores/{id}/files/{file}", errors=(400, 404))
+async def delete(api: Call, id_: VectorStoreId, file: AttachedFileId) -> DeletedVectorStoreFile:
+    """Remove a file from a vector store."""
+    if file.startswith(_DOCUMENT_PREFIX):
+        document = knowledge_pb2.DeleteDocumentRequest(collection=id_, name=file)
+        await call(api.state.services.knowledge.DeleteDocument, document, TIMEOUT)
     else:
-        request = files_pb2.DetachFileRequest(collection=store, file_id=identifier)
-        await ask(state.services.files.DetachFile, request, TIMEOUT)
-    told = {"id": identifier, "object": "vector_store.file.deleted", "deleted": True}
-    return RawResponse.json(told)
+        request = files_pb2.DetachFileRequest(collection=id_, file_id=file)
+        await call(api.state.services.files.DetachFile, request, TIMEOUT)
+    return DeletedVectorStoreFile(id=file)
 
 
-async def content(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `GET /v1/vector_stores/{id}/files/{file}/content`: the text that was taken from it."""
-    store, identifier = exchange.parameters
-    document = identifier
-    if not identifier.startswith(_DOCUMENT):
-        asked = files_pb2.GetAttachedFileRequest(collection=store, file_id=identifier)
-        document = (await ask(state.services.files.GetAttachedFile, asked, TIMEOUT)).file.document
+@routes.get("/v1/vector_stores/{id}/files/{file}/content", errors=(400, 404))
+async def content(api: Call, id_: VectorStoreId, file: AttachedFileId) -> FileText:
+    """Get the text of a file, in passages."""
+    document = file
+    if not file.startswith(_DOCUMENT_PREFIX):
+        attached = files_pb2.GetAttachedFileRequest(collection=id_, file_id=file)
+        response = await call(api.state.services.files.GetAttachedFile, attached, TIMEOUT)
+        document = response.file.document
     request = knowledge_pb2.ListPassagesRequest(
-        collection=store, document=document, page_size=_PASSAGES
+        collection=id_, document=document, page_size=_PAGE_SIZE
     )
-    texts = [
-        {"type": "text", "text": passage.text}
-        async for page in every(state.services.knowledge.ListPassages, request, TIMEOUT)
-        for passage in page.passages
-    ]
-    told = {
-        "object": "vector_store.file_content.page",
-        "data": texts,
-        "has_more": False,
-        "next_page": None,
-    }
-    return RawResponse.json(told)
+    return FileText(
+        data=[
+            TextContent(text=passage.text)
+            async for page in pages(api.state.services.knowledge.ListPassages, request, TIMEOUT)
+            for passage in page.passages
+        ]
+    )
 
 
-def view(file: files_pb2.AttachedFile, store: knowledge_pb2.Collection) -> dict[str, Any]:
-    """Return a file of a vector store as OpenAI's clients know it."""
+def page_of(query: VectorStoreFileQuery, files: list[VectorStoreFile]) -> VectorStoreFilePage:
+    """Return a page of files; they come the oldest first."""
+    matching = [each for each in files if query.filter in (None, each.status)]
+    data, has_more = select(query, matching)
+    return VectorStoreFilePage(data=data, has_more=has_more, **bounds(data))
+
+
+def view(file: files_pb2.AttachedFile, store: knowledge_pb2.Collection) -> VectorStoreFile:
+    """Return a file of a vector store in OpenAI's form."""
+    code: Literal["invalid_file", "server_error"]
     code = "invalid_file" if file.unreadable else "server_error"
-    return {
-        "id": file.file_id,
-        "object": "vector_store.file",
-        "usage_bytes": file.size,
-        "created_at": file.create_time.seconds,
-        "vector_store_id": store.id,
-        "status": status(file),
-        "last_error": {"code": code, "message": file.error} if file.error else None,
-        "chunking_strategy": strategy(store.chunking),
-        "attributes": from_struct(file.attributes),
-    }
+    return VectorStoreFile(
+        id=file.file_id,
+        usage_bytes=file.size,
+        created_at=file.create_time.seconds,
+        vector_store_id=store.id,
+        status=status(file),
+        last_error=FileError(code=code, message=file.error) if file.error else None,
+        chunking_strategy=to_strategy(store.chunking),
+        attributes=from_struct(file.attributes),
+    )
 
 
-async def store_of(state: "State", exchange: RawRequest) -> knowledge_pb2.Collection:
-    """Return the vector store that a path names.
-
-    Raises:
-        HeddleError: It cannot be had.
-    """
-    request = knowledge_pb2.GetCollectionRequest(name=exchange.parameter)
-    return (await ask(state.services.knowledge.GetCollection, request, TIMEOUT)).collection
-
-
-def check_chunking(given: dict[str, Any], place: Place, store: knowledge_pb2.Collection) -> None:
-    """Refuse a chunking strategy that is not that of the store.
+def check_chunking(
+    strategy: ChunkingStrategy, store: knowledge_pb2.Collection, path: str = ""
+) -> None:
+    """Reject a chunking strategy other than the store's.
 
     Raises:
-        InvalidRequestError: It is not, or it is none.
+        InvalidRequestError: It is another one.
     """
-    asked = chunking(given.get("chunking_strategy"), place.at("chunking_strategy"))
-    if asked is not None and strategy(asked) != strategy(store.chunking):
-        raise place.at("chunking_strategy").wrong(
-            "must be that of the vector store: all of its files are cut alike"
+    chunking = to_chunking(strategy)
+    if chunking is not None and to_strategy(chunking) != to_strategy(store.chunking):
+        raise invalid(
+            f"{path}chunking_strategy",
+            "must be that of the vector store: all of its files are cut alike",
         )
 
 
-def attributes(given: dict[str, Any], place: Place) -> Struct | None:
-    """Return the attributes of a file, if there are any.
-
-    Raises:
-        InvalidRequestError: They are none.
-    """
-    told = given.get("attributes")
-    return None if told is None else validation.struct(told, place, "attributes")
+def to_attributes(attributes: Attributes) -> Struct | None:
+    """Return the attributes of a file as the contract has them."""
+    return None if attributes is None else to_struct(attributes)
 
 
-async def _document(state: "State", store: str, identifier: str) -> knowledge_pb2.Document:
+async def _document(state: State, store: str, identifier: str) -> knowledge_pb2.Document:
     request = knowledge_pb2.GetDocumentRequest(collection=store, name=identifier)
-    return (await ask(state.services.knowledge.GetDocument, request, TIMEOUT)).document
+    return (await call(state.services.knowledge.GetDocument, request, TIMEOUT)).document
 
 
 def _document_view(
     document: knowledge_pb2.Document, store: knowledge_pb2.Collection
-) -> dict[str, Any]:
-    return {
-        "id": document.id,
-        "object": "vector_store.file",
-        "usage_bytes": document.size,
-        "created_at": document.ingest_time.seconds,
-        "vector_store_id": store.id,
-        "status": "completed",
-        "last_error": None,
-        "chunking_strategy": strategy(store.chunking),
-        "attributes": dict(document.metadata),
-    }
+) -> VectorStoreFile:
+    return VectorStoreFile(
+        id=document.id,
+        usage_bytes=document.size,
+        created_at=document.ingest_time.seconds,
+        vector_store_id=store.id,
+        status="completed",
+        last_error=None,
+        chunking_strategy=to_strategy(store.chunking),
+        attributes=dict(document.metadata),
+    )

@@ -1,118 +1,134 @@
-"""`POST /v1/vector_stores/{id}/search`: OpenAI's way to ask for passages."""
+"""`POST /v1/vector_stores/{id}/search`."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.struct_codec import from_struct
+from pydantic import Field, model_validator
 
-from heddle_gateway.http import validation
-from heddle_gateway.http.body import read_object
-from heddle_gateway.http.json_text import Place
-from heddle_gateway.http.raw import RawRequest, RawResponse
+from heddle_gateway.http.models import Model, Name, OnlyFalse, StrictModel
 from heddle_gateway.openai.files import TIMEOUT
-from heddle_gateway.openai.search_filters import condition
-from heddle_gateway.services import ask
+from heddle_gateway.openai.search_filters import AttributeFilter, to_filter
+from heddle_gateway.openai.vector_stores import VectorStoreId
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import call
+from heddle_gateway.state import State
 
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
-
-_MOST_QUERIES = 10
-_MOST_RESULTS = 50
+_MAX_QUERIES = 10
+_MAX_RESULTS = 50
 _DEFAULT_RESULTS = 10
-_KNOWN = ("query", "filters", "max_num_results", "ranking_options", "rewrite_query")
-_RANKERS = ("auto", "none", "default-2024-11-15")
 _FILE_ID = "file_id"
+_Weight = Annotated[float, Field(ge=0, le=1e6)]
+routes = Routes("vector stores")
 
 
-async def search(state: "State", exchange: RawRequest) -> RawResponse:
-    """Answer `POST /v1/vector_stores/{id}/search`."""
-    given, place = await read_object(state, exchange)
-    requests = _requests(exchange.parameter, given, place)
-    found = await asyncio.gather(
-        *(ask(state.services.knowledge.SearchCollection, each, TIMEOUT) for each in requests)
+class HybridSearch(Model):
+    """The weights of the vector search and the full-text search."""
+
+    embedding_weight: _Weight
+    text_weight: _Weight
+
+    @model_validator(mode="after")
+    def _check_weights(self) -> "HybridSearch":
+        if not self.embedding_weight + self.text_weight:
+            raise ValueError("must have a weight above 0")
+        return self
+
+
+class RankingOptions(Model):
+    """How passages are ranked."""
+
+    ranker: Literal["auto", "none", "default-2024-11-15"] | None = None
+    score_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
+    hybrid_search: HybridSearch | None = None
+
+
+class Search(StrictModel):
+    """A search."""
+
+    query: Name | Annotated[list[Name], Field(min_length=1, max_length=_MAX_QUERIES)] = Field(
+        description="A question, or up to ten, whose passages are merged."
     )
-    passages = _merged([list(each.passages) for each in found])[: requests[0].top_k]
-    noted = await _attributes(state, exchange.parameter, passages)
-    told = {
-        "object": "vector_store.search_results.page",
-        "search_query": [each.query for each in requests],
-        "data": [_result(each, noted) for each in passages],
-        "has_more": False,
-        "next_page": None,
-    }
-    return RawResponse.json(told)
+    filters: AttributeFilter | None = None
+    max_num_results: Annotated[int, Field(ge=1, le=_MAX_RESULTS)] | None = None
+    ranking_options: RankingOptions | None = None
+    rewrite_query: OnlyFalse | None = None
 
 
-def _requests(
-    store: str, given: dict[str, Any], place: Place
-) -> list[knowledge_pb2.SearchCollectionRequest]:
-    """Return the search of each query.
+class TextContent(Model):
+    """Text."""
 
-    Raises:
-        InvalidRequestError: The body is wrong.
-    """
-    for name in given:
-        if name not in _KNOWN:
-            raise place.at(name).wrong("is not known here")
-    rewrite = given.get("rewrite_query")
-    if rewrite is not None and rewrite is not False:
-        raise place.at("rewrite_query").wrong("must be false: questions are searched as they are")
-    request = knowledge_pb2.SearchCollectionRequest(collection=store, top_k=_DEFAULT_RESULTS)
-    if (most := given.get("max_num_results")) is not None:
-        request.top_k = validation.whole(most, place, "max_num_results", low=1, high=_MOST_RESULTS)
-    if (filters := given.get("filters")) is not None:
-        request.filter.CopyFrom(condition(filters, place.at("filters")))
-    if (ranking := given.get("ranking_options")) is not None:
-        _rank(
-            request,
-            validation.mapping(ranking, place, "ranking_options"),
-            place / "ranking_options",
-        )
+    type: Literal["text"] = "text"
+    text: str
+
+
+class PassageResult(StrictModel):
+    """A passage."""
+
+    file_id: str
+    filename: str
+    score: float = Field(
+        description="Cosine similarity; passages are ordered by the fusion of their ranks."
+    )
+    attributes: dict[str, Any]
+    content: list[TextContent]
+
+
+class SearchResults(Model):
+    """The passages, the best first."""
+
+    object: Literal["vector_store.search_results.page"] = "vector_store.search_results.page"
+    search_query: list[str]
+    data: list[PassageResult]
+    has_more: Literal[False] = False
+    next_page: None = None
+
+
+@routes.post("/v1/vector_stores/{id}/search", errors=(404,))
+async def search(api: Call, id_: VectorStoreId, body: Search) -> SearchResults:
+    """Search for passages."""
+    requests = _requests(id_, body)
+    method = api.state.services.knowledge.SearchCollection
+    responses = await asyncio.gather(*(call(method, each, TIMEOUT) for each in requests))
+    passages = _merged([list(each.passages) for each in responses])[: requests[0].top_k]
+    attributes = await _attributes(api.state, id_, passages)
+    return SearchResults(
+        search_query=[each.query for each in requests],
+        data=[_result(each, attributes) for each in passages],
+    )
+
+
+def _requests(store: str, body: Search) -> list[knowledge_pb2.SearchCollectionRequest]:
+    """Return the request of each query."""
+    common = knowledge_pb2.SearchCollectionRequest(
+        collection=store, top_k=body.max_num_results or _DEFAULT_RESULTS
+    )
+    if body.filters is not None:
+        common.filter.CopyFrom(to_filter(body.filters))
+    if (ranking := body.ranking_options) is not None:
+        if ranking.ranker == "none":
+            common.reranking = knowledge_pb2.RERANKING_NONE
+        if ranking.score_threshold is not None:
+            common.threshold = ranking.score_threshold
+        if (hybrid := ranking.hybrid_search) is not None:
+            total = hybrid.embedding_weight + hybrid.text_weight
+            common.vector_weight = hybrid.embedding_weight / total
     requests = []
-    for query in _queries(given.get("query"), place / "query"):
-        each = knowledge_pb2.SearchCollectionRequest(query=query)
-        each.MergeFrom(request)
-        requests.append(each)
+    for query in [body.query] if isinstance(body.query, str) else body.query:
+        request = knowledge_pb2.SearchCollectionRequest(query=query)
+        request.MergeFrom(common)
+        requests.append(request)
     return requests
 
 
-def _queries(given: object, place: Place) -> list[str]:
-    if not isinstance(given, list):
-        return [validation.text(given, place, empty=False)]
-    if not given:
-        raise place.wrong("must not be empty")
-    items = validation.items(given, place, most=_MOST_QUERIES)
-    return [validation.text(each, place, index, empty=False) for index, each in enumerate(items)]
-
-
-def _rank(
-    request: knowledge_pb2.SearchCollectionRequest, ranking: dict[str, Any], place: Place
-) -> None:
-    if (ranker := ranking.get("ranker")) is not None:
-        validation.choice(ranker, place, "ranker", among=_RANKERS)
-    if ranker == "none":
-        request.reranking = knowledge_pb2.RERANKING_NONE
-    if (least := ranking.get("score_threshold")) is not None:
-        request.threshold = validation.number(least, place, "score_threshold", low=0, high=1)
-    if (hybrid := ranking.get("hybrid_search")) is not None:
-        told, inside = validation.mapping(hybrid, place, "hybrid_search"), place / "hybrid_search"
-        meaning, words = (
-            validation.number(told.get(name), inside, name, low=0, high=1e6)
-            for name in ("embedding_weight", "text_weight")
-        )
-        if not meaning + words:
-            raise inside.wrong("must have a weight above 0")
-        request.vector_weight = meaning / (meaning + words)
-
-
-def _merged(found: list[list[knowledge_pb2.Passage]]) -> list[knowledge_pb2.Passage]:
-    """Return the passages of several searches, each once; those of one stay in their order."""
-    if len(found) == 1:
-        return found[0]
+def _merged(results: list[list[knowledge_pb2.Passage]]) -> list[knowledge_pb2.Passage]:
+    """Return the passages of several searches without duplicates; of one search in its order."""
+    if len(results) == 1:
+        return results[0]
     best: dict[str, knowledge_pb2.Passage] = {}
-    for passage in (each for passages in found for each in passages):
+    for passage in (each for passages in results for each in passages):
         known = best.get(passage.id)
         if known is None or known.similarity < passage.similarity:
             best[passage.id] = passage
@@ -120,35 +136,35 @@ def _merged(found: list[list[knowledge_pb2.Passage]]) -> list[knowledge_pb2.Pass
 
 
 async def _attributes(
-    state: "State", store: str, passages: list[knowledge_pb2.Passage]
+    state: State, store: str, passages: list[knowledge_pb2.Passage]
 ) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return the names and attributes of attached files, as they were given, by identifier."""
+    """Return the names and attributes of attached files by identifier."""
     identifiers = {each.metadata[_FILE_ID] for each in passages if _FILE_ID in each.metadata}
 
     async def one(identifier: str) -> tuple[str, tuple[str, dict[str, Any]]] | None:
         request = files_pb2.GetAttachedFileRequest(collection=store, file_id=identifier)
         try:
-            found = (await ask(state.services.files.GetAttachedFile, request, TIMEOUT)).file
-        except NotFoundError:  # taken out meanwhile, or metadata of somebody's own making
+            file = (await call(state.services.files.GetAttachedFile, request, TIMEOUT)).file
+        except NotFoundError:  # detached meanwhile, or metadata that only looks like a file's
             return None
-        return identifier, (found.filename, from_struct(found.attributes))
+        return identifier, (file.filename, from_struct(file.attributes))
 
     return dict(filter(None, await asyncio.gather(*map(one, sorted(identifiers)))))
 
 
 def _result(
-    passage: knowledge_pb2.Passage, noted: dict[str, tuple[str, dict[str, Any]]]
-) -> dict[str, Any]:
+    passage: knowledge_pb2.Passage, files: dict[str, tuple[str, dict[str, Any]]]
+) -> PassageResult:
     identifier = passage.metadata.get(_FILE_ID, "")
-    if identifier in noted:
-        filename, attributes = noted[identifier]
+    if identifier in files:
+        filename, attributes = files[identifier]
     else:
         identifier = passage.document_id
         filename, attributes = passage.document, dict(passage.metadata)
-    return {
-        "file_id": identifier,
-        "filename": filename,
-        "score": passage.similarity,
-        "attributes": attributes,
-        "content": [{"type": "text", "text": passage.text}],
-    }
+    return PassageResult(
+        file_id=identifier,
+        filename=filename,
+        score=passage.similarity,
+        attributes=attributes,
+        content=[TextContent(text=passage.text)],
+    )

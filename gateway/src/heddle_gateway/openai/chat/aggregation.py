@@ -1,4 +1,4 @@
-"""Run events as one whole chat completion."""
+"""Collects run events into a chat completion that is not streamed."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,16 +11,16 @@ from heddle_gateway.openai.chat import open_webui_events, run_events
 from heddle_gateway.settings import EventView
 
 
-class Answer:
-    """Collects what becomes the answer."""
+class Completion:
+    """Collects the events of a run."""
 
-    def __init__(self, link: run_events.Link = run_events.here) -> None:
-        self.pictures: list[Picture] = []
+    def __init__(self, link: run_events.Link = run_events.image_path) -> None:
+        self.images: list[Picture] = []
         self.tools_ran = False
-        """Whether a repetition of the request would run tools again."""
+        """Whether another attempt would run tools again."""
         self.done: Done | None = None
         self.replaced: ModelReplaced | None = None
-        """Which model could not answer, if another one did."""
+        """The model that another model has replaced."""
         self._link = link
         self._texts: list[str] = []
         self._reasoning: list[str] = []
@@ -30,12 +30,12 @@ class Answer:
         self._routed: list[dict[str, Any]] = []
         self._logprobs: dict[str, Any] | None = None
 
-    def take(self, events: Iterable[RunEvent]) -> None:
-        """Add events. Kinds that do not show in a whole answer, or are not known, are skipped."""
+    def add(self, events: Iterable[RunEvent]) -> None:
+        """Add events. Unknown kinds, and kinds that only streams show, are skipped."""
         for event in events:
             match event.WhichOneof("event"):
                 case "text_delta" | "reasoning_delta" | "picture":
-                    self._say(event)
+                    self._add_content(event)
                 case "tool_call":
                     self._calls.append(event.tool_call)
                 case "tool_finished":
@@ -48,7 +48,7 @@ class Answer:
                 case "logprobs_json":
                     self._logprobs = _joined(self._logprobs, event.logprobs_json)
                 case "decision" | "output":
-                    self._routed.append(run_events.routed(event))
+                    self._routed.append(run_events.agent_event(event))
                 case "model_replaced":
                     self.replaced = event.model_replaced
                 case "done":
@@ -57,9 +57,9 @@ class Answer:
                     continue
 
     def body(self, identifier: str, created: int, model: str, view: EventView) -> bytes:
-        """Return the completion, with as much of what came beside it as a client wants to see."""
+        """Return the completion as JSON, with the extensions of `view`."""
         done = self.done or Done()
-        answer: dict[str, Any] = {
+        completion: dict[str, Any] = {
             "id": identifier,
             "object": "chat.completion",
             "created": created,
@@ -74,34 +74,34 @@ class Answer:
             ],
             "usage": run_events.usage(done.usage),
         }
-        if told := done.provider_metadata_json:
-            answer |= run_events.provider_metadata(told)
+        if metadata := done.provider_metadata_json:
+            completion |= run_events.provider_metadata(metadata)
         if view != "none" and self._routed:
-            answer["heddle"] = self._routed
+            completion["heddle"] = self._routed
         if view == "openwebui" and self._sources:
-            answer["sources"] = [
+            completion["sources"] = [
                 open_webui_events.group(
-                    found.binding_id,
-                    self._names.get(found.binding_id) or found.binding_id,
-                    found.sources,
+                    group.binding_id,
+                    self._names.get(group.binding_id) or group.binding_id,
+                    group.sources,
                 )
-                for found in self._sources
+                for group in self._sources
             ]
-        return msgspec.json.encode(answer)
+        return msgspec.json.encode(completion)
 
-    def _say(self, event: RunEvent) -> None:
+    def _add_content(self, event: RunEvent) -> None:
         if event.HasField("reasoning_delta"):
             self._reasoning.append(event.reasoning_delta)
             return
         if not event.HasField("picture"):
             self._texts.append(event.text_delta)
             return
-        self.pictures.append(event.picture)
-        self._texts.append(run_events.picture_link(event.picture, self._link))
+        self.images.append(event.picture)
+        self._texts.append(run_events.image_link(event.picture, self._link))
 
     @property
     def text(self) -> str:
-        """What the model says, pictures as Markdown."""
+        """The text of the completion, with images as Markdown."""
         return "".join(self._texts)
 
     def _message(self) -> dict[str, Any]:
@@ -113,14 +113,14 @@ class Answer:
         }
         if self._reasoning:
             message["reasoning_content"] = "".join(self._reasoning)
-        if self.pictures:
-            message["images"] = [run_events.picture(picture) for picture in self.pictures]
+        if self.images:
+            message["images"] = [run_events.image_part(image) for image in self.images]
         if self._calls:
             message["tool_calls"] = [run_events.tool_call(call) for call in self._calls]
         if self.done is not None:
             message |= run_events.message_extra(self.done, len(self._calls))
         if self._sources:
-            all_sources = [item for found in self._sources for item in found.sources]
+            all_sources = [item for group in self._sources for item in group.sources]
             if cited := open_webui_events.annotations(all_sources):
                 message["annotations"] = cited
         return message

@@ -1,40 +1,41 @@
-"""The chat endpoints: one pipeline for streamed and whole answers."""
+"""The chat handler: one pipeline for streamed and whole responses, behind three paths."""
 
 import random
 import time
-from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 from urllib.parse import quote
 
 import grpc
+import structlog
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import ResponseStream, streaming
-from heddle_runtime.errors import (
-    HeddleError,
-    InvalidRequestError,
-    ProviderGarbledError,
-    ResourceExhaustedError,
-    UnavailableError,
-    Violation,
-    from_rpc,
-)
+from heddle_runtime.errors import HeddleError, ProviderGarbledError, from_rpc
+from pydantic import Field
 
-from heddle_gateway.http import error_responses
-from heddle_gateway.http.body import read_body
-from heddle_gateway.http.disconnect import DisconnectWatcher, End, EndedError
-from heddle_gateway.http.error_responses import ErrorResponse
+from heddle_gateway.http.body import ClientGoneError, read_body
+from heddle_gateway.http.disconnect import DisconnectWatcher, GatewayStoppingError
+from heddle_gateway.http.error_responses import (
+    ErrorResponse,
+    RejectedRequestError,
+    from_error,
+    from_exception,
+    invalid,
+)
 from heddle_gateway.http.headers import JSON, Headers
+from heddle_gateway.http.models import Model, Name
 from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai import generated_images
-from heddle_gateway.openai.chat import run_events
-from heddle_gateway.openai.chat.aggregation import Answer
+from heddle_gateway.openai.chat import run_events, schema
+from heddle_gateway.openai.chat.aggregation import Completion
 from heddle_gateway.openai.chat.event_stream import EventStream
-from heddle_gateway.openai.chat.open_webui_tasks import as_shown, as_task
-from heddle_gateway.openai.chat.request import Order, order
-from heddle_gateway.openai.chat.stream_encoder import Frames, failure
+from heddle_gateway.openai.chat.open_webui_tasks import prompt_request, task_request
+from heddle_gateway.openai.chat.request import ChatRequest, parse_request
+from heddle_gateway.openai.chat.stream_encoder import StreamEncoder, failure
 from heddle_gateway.openai.models import PREFIX
+from heddle_gateway.routing import Routes
 from heddle_gateway.settings import EventView
+from heddle_gateway.state import State
 
 if TYPE_CHECKING:
     from heddle.orchestrator.v1.orchestrator_pb2 import (
@@ -42,197 +43,256 @@ if TYPE_CHECKING:
         RunWholeCompletionRequest,
     )
 
-    from heddle_gateway.state import State
-
     Run = ResponseStream[RunCompletionResponse]
 
-Answering = Coroutine[Any, Any, RawResponse | ErrorResponse | None]
+LAMB_PATH = "/lamb/v1/completions"
+CREATOR_PATH = "/creator/assistant/{id}/chat/completions"
 EVENTS_HEADER = "x-heddle-events"
 WARNING_HEADER = b"x-heddle-warning"
-_PLAIN = " !#$&'()*+,/:;=?@[]"  # what may stand in a header beside letters; models have odd names
-_EVENTS = EVENTS_HEADER.encode()
-# In the metadata of a failed whole run, whose events nobody gets to see.
+# In the metadata of a failed run that was not streamed: its events are not visible.
 TOOLS_RAN = "tools_ran"
-_IDS = random.Random()  # noqa: S311 - an id is no secret, and must cost nothing
+_PLAIN = " !#$&'()*+,/:;=?@[]"  # allowed in a header beside letters; model names can have them
+_EVENTS = EVENTS_HEADER.encode()
+_IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
 _VIEWS = get_args(EventView)
-_CUT = "The answer ended before it was complete."
-_STOPPING = "The gateway is being stopped. Try again."
+_INCOMPLETE = "The response ended before it was complete."
+log = structlog.get_logger(__name__)
+routes = Routes("completions")
 
 
-def chat(state: "State", exchange: RawRequest) -> Answering:
-    """Answer `POST /v1/chat/completions`."""
-    return _complete(state, exchange, "")
+class ChatHeaders(Model):
+    """Headers of chat completions."""
+
+    events: Literal["openwebui", "reasoning", "none"] = Field(
+        default="openwebui",
+        alias="X-Heddle-Events",
+        description="How progress and sources are streamed: as Open WebUI shows them, as reasoning "
+        "text, or not at all. The default is a setting of the gateway.",
+    )
 
 
-def lamb_chat(state: "State", exchange: RawRequest) -> Answering:
-    """Answer `POST /lamb/v1/completions/?assistant=ID`."""
-    assistant = exchange.query("assistant")
-    if not assistant:
-        raise InvalidRequestError(
-            "The query parameter 'assistant' is required.", [Violation("assistant", "is required")]
-        )
-    return _complete(state, exchange, assistant)
+class AssistantQuery(Model):
+    """The query of LAMB's completions."""
+
+    assistant: Name = Field(description="The assistant's identifier or name.", examples=["1"])
 
 
-def creator_chat(state: "State", exchange: RawRequest) -> Answering:
-    """Answer `POST /creator/assistant/{id}/chat/completions`, where an assistant is tried out."""
-    return _complete(state, exchange, f"{PREFIX}{exchange.parameter}", debug=True)
+AssistantId = Annotated[
+    str,
+    Field(
+        description="The assistant's identifier.",
+        min_length=1,
+        pattern="^[A-Za-z0-9_-]+$",
+        examples=["1"],
+    ),
+]
+_OPTIONS: dict[str, Any] = {
+    "raw": True,
+    "request_headers": ChatHeaders,
+    "returns": schema.ChatCompletion,
+    "content": ("text/event-stream",),
+    "errors": (404, 409, 422, 502),
+}
+
+
+@routes.post("/v1/chat/completions", "/chat/completions", body_model=schema.ChatBody, **_OPTIONS)
+async def chat(state: State, request: RawRequest) -> None:
+    """Answer a conversation as an assistant.
+
+    With `stream` the response is a stream of server-sent events that ends with `[DONE]`. A stream
+    that fails ends with a chunk with `error` and then `[DONE]`. Members of the request that are not
+    described here are passed to the model's provider.
+
+    Chunks can have a member `heddle`, an object with `type` and `data`, and empty content: `type`
+    is `file_change` when a tool changes a file (`data` has `tool`, `call_id`, `file`, `reason`,
+    `lines` and `diff`), and `decision` or `output` when an assistant with the strategy `agent`
+    selects tools and receives their outputs. Responses that are not streamed have a list of the
+    latter. Clients must ignore members and types that they do not know.
+
+    `metadata.current_file` is the file that the user has open, `metadata.current_lines` the visible
+    lines (`12` or `10-14`), for assistants with the tool `current_file`.
+
+    Requests of Open WebUI for a title, for tags and the like, with `metadata.task` or a single
+    message that begins with `### Task:`, are answered by the small model of the organisation,
+    without the assistant's tools.
+    """
+    await _respond(state, request, "")
+
+
+@routes.post(LAMB_PATH, query_model=AssistantQuery, body_model=schema.LambChatBody, **_OPTIONS)
+async def lamb_chat(state: State, request: RawRequest) -> None:
+    """Answer a conversation as the assistant that the query names."""
+    await _respond(state, request, request.query("assistant") or None)
+
+
+@routes.post(
+    CREATOR_PATH, path_models={"id": AssistantId}, body_model=schema.LambChatBody, **_OPTIONS
+)
+async def creator_chat(state: State, request: RawRequest) -> None:
+    """Try an assistant.
+
+    With `debug_bypass` the response is the prompt that the model would receive, for those who may
+    change the assistant.
+    """
+    assistant = f"{PREFIX}{request.scope['path_params']['id']}"
+    await _respond(state, request, assistant, debug=True)
+
+
+async def _respond(
+    state: State, request: RawRequest, assistant: str | None, *, debug: bool = False
+) -> None:
+    """Answer a request for `assistant`: empty if the body names it, None if nothing does."""
+    detail = debug  # where LAMB's clients read the message of an error
+    try:
+        await state.authenticator.admit(request, required=True)
+        response = await _complete(state, request, assistant, debug=debug)
+    except ClientGoneError:
+        raise
+    except Exception as error:
+        if request.status:
+            raise
+        if not isinstance(error, HeddleError | RejectedRequestError):
+            log.exception("unexpected failure", method="chat completions")
+        message, close = from_exception(error)
+        response = message.response(detail=detail, close=close)
+    if isinstance(response, ErrorResponse):
+        response = response.response(detail=detail)
+    if response is not None:
+        await request.respond(response)
 
 
 async def _complete(
-    state: "State", exchange: RawRequest, assistant: str, *, debug: bool = False
+    state: State, request: RawRequest, assistant: str | None, *, debug: bool
 ) -> RawResponse | ErrorResponse | None:
-    """Answer a request. With `debug` the client may ask for the prompt instead of an answer."""
+    if assistant is None:
+        raise invalid("assistant", "is required", "The query parameter")
     settings = state.settings
-    view = _view(exchange, settings.events)
-    body = await read_body(exchange, settings.max_body_bytes, settings.body_timeout)
-    ordered = order(body, assistant)
-    refuse_if_busy(state)
+    view = _view(request, settings.events)
+    body = await read_body(request, settings.max_body_bytes, settings.body_timeout)
+    chat_request = parse_request(body, assistant)
     try:
-        with state.running.watching(exchange) as lifeline:
-            if ordered.task or (debug and ordered.debug):
+        with state.running.watch(request) as watcher:
+            if debug and chat_request.debug:
+                chat_request = chat_request.replace(await prompt_request(state, chat_request.run))
+            elif chat_request.task:
                 try:
-                    ordered = await _detour(state, ordered, debug=debug)
+                    run = await task_request(state, chat_request.run)
                 except HeddleError as error:
-                    return problem(error)
-            if not ordered.stream:
-                return await _whole(state, exchange, ordered, view)
+                    return run_error(error)
+                chat_request = chat_request.replace(run)
+            if not chat_request.stream:
+                return await _whole(state, request, chat_request, view)
             call = state.services.orchestrator.RunCompletion(
-                ordered.request, **new_call_options(settings.deadline)
+                chat_request.run, **new_call_options(settings.deadline)
             )
-            async with streaming(cast("Run", call)) as run:
-                return await _stream(state, exchange, ordered, view, run, lifeline)
-    except EndedError as error:
-        exchange.gone = error.end is End.CLIENT_GONE
-        return None if exchange.gone else await _stop(exchange)
-
-
-def refuse_if_busy(state: "State") -> None:
-    """Raise the error of a gateway that has as much to do as it may."""
-    if len(state.running) >= state.settings.max_concurrent_calls:
-        raise ResourceExhaustedError("The gateway is busy. Try again.", retry_after=1.0)
-
-
-async def _detour(state: "State", ordered: Order, *, debug: bool) -> Order:
-    if debug and ordered.debug:
-        return ordered.instead(await as_shown(state, ordered.request))
-    return ordered.instead(await as_task(state, ordered.request))
-
-
-async def _stop(exchange: RawRequest) -> ErrorResponse | None:
-    """Tell the client that the gateway stops, in whatever form is still possible."""
-    stopping = stopped()
-    if exchange.status == 0:
-        return stopping
-    if not exchange.connection.response_complete:  # else it is only the run that goes on
-        await exchange.write(failure(stopping), last=True)
-    return None
-
-
-def stopped() -> ErrorResponse:
-    """Return what is told to a client whose request ends with the gateway."""
-    return error_responses.of(UnavailableError(_STOPPING, retry_after=1.0))
+            async with streaming(cast("Run", call)) as events:
+                return await _stream(state, request, chat_request, view, events, watcher)
+    except GatewayStoppingError as error:
+        if request.status == 0:
+            raise
+        if not request.connection.response_complete:  # else only the run continues
+            await request.write(failure(from_error(error)), last=True)
+        return None
 
 
 async def _stream(
-    state: "State",
-    exchange: RawRequest,
-    ordered: Order,
+    state: State,
+    request: RawRequest,
+    chat_request: ChatRequest,
     view: EventView,
     run: "Run",
-    lifeline: DisconnectWatcher,
+    watcher: DisconnectWatcher,
 ) -> ErrorResponse | None:
-    frames = Frames(
+    encoder = StreamEncoder(
         _identifier(),
         int(time.time()),
-        ordered.model,
+        chat_request.model,
         view,
-        usage=ordered.usage,
-        link=partial(generated_images.link, state, exchange),
+        usage=chat_request.usage,
+        link=partial(generated_images.link, state, request),
     )
-    out = EventStream(exchange, state.settings.keep_alive)
+    out = EventStream(request, state.settings.keep_alive)
     try:
         try:
             async for response in run:
-                found = frames.batch(response.events[:])
-                if frames.finished:
-                    lifeline.release()  # the server reports a complete answer as a disconnect
-                if found:
-                    await out.write(found, last=frames.finished)
-            if frames.finished:
+                frames = encoder.encode(response.events[:])
+                if encoder.finished:
+                    watcher.release()  # the server reports a complete response as a disconnect
+                if frames:
+                    await out.write(frames, last=encoder.finished)
+            if encoder.finished:
                 return None
-            raise ProviderGarbledError(_CUT)
+            raise ProviderGarbledError(_INCOMPLETE)
         except (HeddleError, grpc.aio.AioRpcError) as error:
-            failed = problem(error, ran=frames.tools_ran)
+            failed = run_error(error, tools_ran=encoder.tools_ran)
     finally:
         out.close()
-    if frames.finished:
-        return None  # the client has all of it; the call's log line tells the rest
+    if encoder.finished:
+        return None  # the client has the whole response; the log line of the call has the error
     if not out.started:
         return failed
-    lifeline.release()
-    await out.write(frames.failure(failed), last=True)
+    watcher.release()
+    await out.write(encoder.failure(failed), last=True)
     return None
 
 
 async def _whole(
-    state: "State", exchange: RawRequest, ordered: Order, view: EventView
+    state: State, request: RawRequest, chat_request: ChatRequest, view: EventView
 ) -> RawResponse | ErrorResponse:
-    answer = Answer(partial(generated_images.link, state, exchange))
+    completion = Completion(partial(generated_images.link, state, request))
     try:
-        await answered(state, ordered.whole, answer)
+        await run_whole(state, chat_request.whole, completion)
     except (HeddleError, grpc.aio.AioRpcError) as error:
-        return problem(error, ran=answer.tools_ran)
-    body = answer.body(_identifier(), int(time.time()), ordered.model, view)
-    return RawResponse(200, body, (*JSON, *warning(answer)))
+        return run_error(error, tools_ran=completion.tools_ran)
+    body = completion.body(_identifier(), int(time.time()), chat_request.model, view)
+    return RawResponse(200, body, (*JSON, *warning(completion)))
 
 
-async def answered(state: "State", request: "RunWholeCompletionRequest", answer: Answer) -> None:
-    """Let `answer` take what happens in a run.
+async def run_whole(
+    state: State, request: "RunWholeCompletionRequest", completion: Completion
+) -> None:
+    """Run a request and add its events to `completion`.
 
     Raises:
         AioRpcError: The run failed.
-        ProviderGarbledError: It ended without an answer.
+        ProviderGarbledError: It ended without a completion.
     """
     response = await state.services.orchestrator.RunWholeCompletion(
         request, **new_call_options(state.settings.deadline)
     )
-    answer.take(response.events[:])
-    if answer.done is None:
-        raise ProviderGarbledError(_CUT)
+    completion.add(response.events[:])
+    if completion.done is None:
+        raise ProviderGarbledError(_INCOMPLETE)
 
 
-def warning(answer: Answer) -> Headers:
-    """Return the header that tells of an answer what a stream shows as progress."""
-    if answer.replaced is None:
+def warning(completion: Completion) -> Headers:
+    """Return the header with the warning that a stream shows as progress."""
+    if completion.replaced is None:
         return ()
-    told = quote(run_events.replacement(answer.replaced), safe=_PLAIN)
-    return ((WARNING_HEADER, told.encode()),)
+    text = quote(run_events.replacement(completion.replaced), safe=_PLAIN)
+    return ((WARNING_HEADER, text.encode()),)
 
 
-def _view(exchange: RawRequest, default: EventView) -> EventView:
-    if _EVENTS not in exchange.headers:
-        return default
-    wanted = exchange.header(EVENTS_HEADER)
-    if wanted not in _VIEWS:
-        what = f"must be one of {', '.join(_VIEWS)}"
-        raise InvalidRequestError(
-            f"The header {EVENTS_HEADER} {what}.", [Violation(EVENTS_HEADER, what)]
-        )
-    return cast("EventView", wanted)
-
-
-def problem(error: Exception, *, ran: bool = False) -> ErrorResponse:
-    """Return what is told of a run that failed with an error of gRPC or one of ours.
+def run_error(error: Exception, *, tools_ran: bool = False) -> ErrorResponse:
+    """Return the error response of a run that failed with an error of gRPC or of Heddle.
 
     Args:
         error: The error.
-        ran: Whether a repetition of the request would run tools again.
+        tools_ran: Whether another attempt would run tools again.
     """
     known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
     assert isinstance(known, HeddleError)  # noqa: S101 - the callers catch these two
-    told = error_responses.of(known, model=True)
-    return told.final() if ran or TOOLS_RAN in known.metadata else told
+    response = from_error(known, model=True)
+    return response.final() if tools_ran or TOOLS_RAN in known.metadata else response
+
+
+def _view(request: RawRequest, default: EventView) -> EventView:
+    if _EVENTS not in request.headers:
+        return default
+    value = request.header(EVENTS_HEADER)
+    if value not in _VIEWS:
+        raise invalid(EVENTS_HEADER, f"must be one of {', '.join(_VIEWS)}", "The header")
+    return cast("EventView", value)
 
 
 def _identifier() -> str:

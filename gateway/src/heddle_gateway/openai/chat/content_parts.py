@@ -1,4 +1,4 @@
-"""OpenAI's content parts as ours."""
+"""Translates OpenAI's content parts into those of the contract."""
 
 import base64
 import binascii
@@ -32,8 +32,8 @@ def content(value: object, place: Place) -> list[ContentPart]:
     if isinstance(value, str):
         return [ContentPart(text=value)]
     if not isinstance(value, list):
-        raise place.wrong("must be a string or an array of parts")
-    parts = validation.items(value, place, most=MAX_PARTS)
+        raise place.invalid("must be a string or an array of parts")
+    parts = validation.items(value, place, max_items=MAX_PARTS)
     return [_part(part, place / index) for index, part in enumerate(parts)]
 
 
@@ -50,20 +50,19 @@ def _part(value: object, place: Place) -> ContentPart:
             return ContentPart(audio=_audio(validation.mapping(body, place, kind), place / kind))
         case "file" if isinstance(body, dict) and body.get("file_data") is not None:
             return ContentPart(file=_file(body, place / kind))
-        case _:  # also a file that lies at the provider: only the provider knows its id
+        case _:  # also a file of the provider, which only the provider can find by its id
             return ContentPart(foreign=ForeignPart(type=kind, json=place.text()))
 
 
 def _image(value: object, place: Place) -> Media:
     image = {"url": value} if isinstance(value, str) else validation.mapping(value, place)
     url = validation.text(image.get("url"), place, "url", empty=False)
-    wanted = image.get("detail")
-    known = wanted if isinstance(wanted, str) else ""
-    detail = _DETAILS.get(known, IMAGE_DETAIL_UNSPECIFIED)
+    value = image.get("detail")
+    detail = _DETAILS.get(value if isinstance(value, str) else "", IMAGE_DETAIL_UNSPECIFIED)
     if url[:8].lower() == "https://":
         return Media(uri=url, image_detail=detail)
     if url[:5].lower() != "data:":
-        raise (place / "url").wrong("must begin with https:// or data:")
+        raise (place / "url").invalid("must begin with https:// or data:")
     media_type, data = _data_url(url, place / "url")
     return Media(data=data, media_type=media_type, image_detail=detail)
 
@@ -75,14 +74,14 @@ def _audio(audio: dict[str, Any], place: Place) -> Media:
 
 
 def _file(file: dict[str, Any], place: Place) -> Media:
-    told = file.get("filename")
-    name = "" if told is None else validation.text(told, place, "filename")
-    given = validation.text(file["file_data"], place, "file_data", empty=False)
-    if given[:5].lower() == "data:":
-        media_type, data = _data_url(given, place / "file_data")
+    value = file.get("filename")
+    name = "" if value is None else validation.text(value, place, "filename")
+    encoded = validation.text(file["file_data"], place, "file_data", empty=False)
+    if encoded[:5].lower() == "data:":
+        media_type, data = _data_url(encoded, place / "file_data")
     else:
         media_type = mimetypes.guess_type(name)[0] or _UNKNOWN
-        data = _decoded(given, place / "file_data")
+        data = _decoded(encoded, place / "file_data")
     return Media(data=data, media_type=media_type, filename=name)
 
 
@@ -90,14 +89,16 @@ def _data_url(url: str, place: Place) -> tuple[str, bytes]:
     """Return the media type and the content of `data:<media type>;base64,<content>`."""
     head, comma, encoded = url.partition(",")
     if not comma or not head.lower().endswith(";base64"):
-        raise place.wrong("must be a data URL in base64, for example data:image/png;base64,iVBORw0")
+        raise place.invalid(
+            "must be a data URL in base64, for example data:image/png;base64,iVBORw0"
+        )
     return head[5:-7].partition(";")[0].lower() or _UNKNOWN, _decoded(encoded, place)
 
 
 def _decoded(encoded: str, place: Place) -> bytes:
     if len(encoded) > MAX_MEDIA_BYTES * 4 // 3 + 4:
-        raise place.wrong(f"must not be larger than {MAX_MEDIA_BYTES} bytes")
+        raise place.invalid(f"must not be larger than {MAX_MEDIA_BYTES} bytes")
     try:
         return base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
-        raise place.wrong("must be base64") from None
+        raise place.invalid("must be base64") from None

@@ -1,4 +1,4 @@
-"""Server-sent events on their way to one client."""
+"""Sends server-sent events to one client."""
 
 import asyncio
 
@@ -8,22 +8,22 @@ from heddle_gateway.http.raw import RawRequest
 HEADERS: Headers = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache"),
-    (b"x-accel-buffering", b"no"),  # nginx would collect the events otherwise
+    (b"x-accel-buffering", b"no"),  # otherwise nginx would buffer the events
 )
 KEEP_ALIVE = b": keep-alive\n\n"
 
 
 class EventStream:
-    """Sends frames, and a comment whenever nothing was sent for a while.
+    """Sends frames, and a comment after a period of silence.
 
-    The head goes out with whatever comes first. One timer serves the whole stream and a task is
-    made for a comment only, so that a token costs neither.
+    The head is sent with the first frame. One timer serves the whole stream, and only a comment
+    creates a task, so that a token needs neither.
     """
 
-    __slots__ = ("_comment", "_exchange", "_loop", "_silence", "_timer", "_writing", "_written")
+    __slots__ = ("_comment", "_loop", "_request", "_silence", "_timer", "_writing", "_written")
 
-    def __init__(self, exchange: RawRequest, silence: float) -> None:
-        self._exchange = exchange
+    def __init__(self, request: RawRequest, silence: float) -> None:
+        self._request = request
         self._silence = silence
         self._loop = asyncio.get_running_loop()
         self._written = self._loop.time()
@@ -34,7 +34,7 @@ class EventStream:
     @property
     def started(self) -> bool:
         """Whether anything was sent."""
-        return self._exchange.status != 0
+        return self._request.status != 0
 
     async def write(self, frames: bytes, *, last: bool = False) -> None:
         """Send frames. Waits while the client does not keep up."""
@@ -49,15 +49,15 @@ class EventStream:
         self._timer.cancel()
         if self._comment is not None:
             self._comment.cancel()
-            self._comment = None  # or who writes next would be cancelled with it
+            self._comment = None  # or the next write would be cancelled with it
 
     async def _send(self, frames: bytes, *, last: bool = False) -> None:
         self._written = self._loop.time()
         self._writing = True
         try:
             if not self.started:
-                await self._exchange.start(200, HEADERS)
-            await self._exchange.write(frames, last=last)
+                await self._request.start(200, HEADERS)
+            await self._request.write(frames, last=last)
         finally:
             self._writing = False
 
@@ -65,7 +65,7 @@ class EventStream:
         left = self._written + self._silence - self._loop.time()
         if left <= 0:
             left = self._silence
-            if not self._writing:  # else the client is slow, not the answer
+            if not self._writing:  # else the client is slow, not the run
                 self._comment = self._loop.create_task(self._send(KEEP_ALIVE))
                 self._comment.add_done_callback(self._commented)
         self._timer = self._loop.call_later(left, self._when_silent)
@@ -73,4 +73,4 @@ class EventStream:
     def _commented(self, task: "asyncio.Task[None]") -> None:
         self._comment = None
         if not task.cancelled():
-            task.exception()  # a client that is gone is the lifeline's business
+            task.exception()  # the disconnect watcher handles a client that is gone

@@ -1,4 +1,4 @@
-"""OpenAI's messages as ours."""
+"""Translates OpenAI's messages into those of the contract."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +19,11 @@ from heddle_gateway.openai.chat.content_parts import content
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
-    Turns = RepeatedCompositeFieldContainer[Message]
+    Messages = RepeatedCompositeFieldContainer[Message]
 
 MAX_MESSAGES = 4096
-MOST_PARTS = 10_000
-"""Of all messages together: to read one takes some microseconds, in which nobody else is served."""
+MAX_PARTS_IN_ALL = 10_000
+"""Of all messages: reading one takes some microseconds, during which other requests wait."""
 _ROLES = {
     "system": ROLE_SYSTEM,
     "user": ROLE_USER,
@@ -32,97 +32,99 @@ _ROLES = {
     "developer": ROLE_DEVELOPER,
     "function": ROLE_TOOL,
 }
-# The roles that need nothing but words.
-_SPEAKERS = {name: role for name, role in _ROLES.items() if role != ROLE_TOOL}
+# The roles that need only text.
+_TEXT_ROLES = {name: role for name, role in _ROLES.items() if role != ROLE_TOOL}
 _USUAL_MEMBERS = len(("role", "content"))
 _KNOWN = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call"})
 _KNOWN_BUT_CALLS = _KNOWN - {"tool_calls"}
 _KNOWN_OF_CALLS = frozenset({"index", "id", "function"})
 
 
-def fill_conversation(messages: "Turns", value: object, place: Place) -> None:
-    """Add the turns of `messages`."""
-    found = validation.items(value, place, "messages", most=MAX_MESSAGES)
-    if not found:
-        raise (place / "messages").wrong("must have at least one message")
-    room = MOST_PARTS
-    for index, item in enumerate(found):
-        if _fill_usual(messages, item):
+def add_conversation(messages: "Messages", value: object, place: Place) -> None:
+    """Add the messages of a conversation."""
+    items = validation.items(value, place, "messages", max_items=MAX_MESSAGES)
+    if not items:
+        raise (place / "messages").invalid("must have at least one message")
+    room = MAX_PARTS_IN_ALL
+    for index, item in enumerate(items):
+        if _add_plain(messages, item):
             continue
-        _fill(messages, item, place.at("messages", index))
+        _add(messages, item, place.at("messages", index))
         room -= len(messages[-1].parts)
         if room < 0:
-            raise (place / "messages").wrong(f"must have at most {MOST_PARTS:,} parts in all")
+            raise (place / "messages").invalid(
+                f"must have at most {MAX_PARTS_IN_ALL:,} parts in all"
+            )
 
 
-def fill_question(messages: "Turns", prompt: str) -> None:
-    """Add one turn of the person."""
+def add_question(messages: "Messages", prompt: str) -> None:
+    """Add one message of the user."""
     messages.add(role=ROLE_USER).parts.add(text=prompt)
 
 
-def _fill_usual(messages: "Turns", value: object) -> bool:
-    """Add a turn that is nothing but somebody's words, as nearly all are, if it is one."""
+def _add_plain(messages: "Messages", value: object) -> bool:
+    """Add a message if it has only a role and a text, as nearly all do; return whether it has."""
     if not isinstance(value, dict) or len(value) != _USUAL_MEMBERS:
         return False
-    name, said = value.get("role"), value.get("content")
-    if not isinstance(name, str) or not isinstance(said, str):
+    name, text = value.get("role"), value.get("content")
+    if not isinstance(name, str) or not isinstance(text, str):
         return False
-    role = _SPEAKERS.get(name)
+    role = _TEXT_ROLES.get(name)
     if role is None:
         return False
-    messages.add(role=role).parts.add(text=said)
+    messages.add(role=role).parts.add(text=text)
     return True
 
 
-def _fill(messages: "Turns", value: object, place: Place) -> None:
-    given = validation.mapping(value, place)
-    name = validation.text(given.get("role"), place, "role")
+def _add(messages: "Messages", value: object, place: Place) -> None:
+    members = validation.mapping(value, place)
+    name = validation.text(members.get("role"), place, "role")
     role = _ROLES.get(name)
     if role is None:
-        raise (place / "role").wrong(f"must be one of {', '.join(_ROLES)}")
-    said = given.get("content")
-    if said is None and role != ROLE_ASSISTANT:
-        raise (place / "content").wrong("is required")
-    message = messages.add(role=role, parts=content(said, place / "content"))
-    if (participant := given.get("name")) is not None:
+        raise (place / "role").invalid(f"must be one of {', '.join(_ROLES)}")
+    parts = members.get("content")
+    if parts is None and role != ROLE_ASSISTANT:
+        raise (place / "content").invalid("is required")
+    message = messages.add(role=role, parts=content(parts, place / "content"))
+    if (participant := members.get("name")) is not None:
         message.participant = validation.text(participant, place, "name")
     known = _KNOWN
     if role == ROLE_ASSISTANT:
-        known = _add_calls(message, given, place)
+        known = _add_calls(message, members, place)
     elif role == ROLE_TOOL:
-        message.tool_call_id = _answered(given, place, old=name == "function")
-    others = [name for name, item in given.items() if item is not None and name not in known]
+        message.tool_call_id = _call_id(members, place, old=name == "function")
+    others = [name for name, item in members.items() if item is not None and name not in known]
     message.extra_json = place.members(others)
 
 
-def _answered(given: dict[str, Any], place: Place, *, old: bool) -> str:
-    """Return the id of the call that a tool's turn answers. Turns of old know only its name."""
+def _call_id(members: dict[str, Any], place: Place, *, old: bool) -> str:
+    """Return the id of the call that a tool's message answers; OpenAI's older form has its name."""
     member = "name" if old else "tool_call_id"
-    return validation.text(given.get(member), place, member, empty=False)
+    return validation.text(members.get(member), place, member, empty=False)
 
 
-def _add_calls(message: Message, given: dict[str, Any], place: Place) -> frozenset[str]:
-    """Add the calls of an assistant's turn, and return the members that are modelled then."""
-    if (old := given.get("function_call")) is not None:
+def _add_calls(message: Message, members: dict[str, Any], place: Place) -> frozenset[str]:
+    """Add the calls of an assistant's message, and return the members that were read."""
+    if (old := members.get("function_call")) is not None:
         message.tool_calls.append(_call(old, "", place / "function_call"))
-    if (calls := given.get("tool_calls")) is None:
+    if (calls := members.get("tool_calls")) is None:
         return _KNOWN
-    found = validation.items(calls, place, "tool_calls", most=MAX_MESSAGES)
-    if any(isinstance(call, dict) and "function" not in call for call in found):
-        return _KNOWN_BUT_CALLS  # of a kind that only the provider knows: handed on as they are
-    for index, item in enumerate(found):
+    items = validation.items(calls, place, "tool_calls", max_items=MAX_MESSAGES)
+    if any(isinstance(call, dict) and "function" not in call for call in items):
+        return _KNOWN_BUT_CALLS  # of a kind that only the provider knows: passed on unchanged
+    for index, item in enumerate(items):
         at = place / "tool_calls" / index
         call = validation.mapping(item, at)
         identifier = validation.text(call.get("id"), at, "id", empty=False)
-        made = _call(call["function"], identifier, at / "function")
+        tool_call = _call(call["function"], identifier, at / "function")
         others = [name for name, it in call.items() if it is not None and not _usual(name, it)]
-        made.extra_json = at.members(others)
-        message.tool_calls.append(made)
+        tool_call.extra_json = at.members(others)
+        message.tool_calls.append(tool_call)
     return _KNOWN
 
 
 def _usual(name: str, value: object) -> bool:
-    """Say whether a member is one that all calls have; others are the provider's."""
+    """Return whether all calls have a member; others belong to the provider."""
     return name in _KNOWN_OF_CALLS or (name == "type" and value == "function")
 
 
@@ -130,7 +132,7 @@ def _call(value: object, identifier: str, place: Place) -> ToolCall:
     function = validation.mapping(value, place)
     name = validation.text(function.get("name"), place, "name", empty=False)
     arguments = function.get("arguments")
-    if isinstance(arguments, dict):  # some clients send what they parsed
+    if isinstance(arguments, dict):  # some clients send the parsed object
         arguments = (place / "arguments").text()
-    told = "" if arguments is None else validation.text(arguments, place, "arguments")
-    return ToolCall(id=identifier or name, name=name, arguments_json=told)
+    text = "" if arguments is None else validation.text(arguments, place, "arguments")
+    return ToolCall(id=identifier or name, name=name, arguments_json=text)

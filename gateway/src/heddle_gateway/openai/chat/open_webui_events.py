@@ -1,8 +1,8 @@
-"""The `event` objects that Open WebUI shows, and nothing else that it would do.
+"""The `event` objects that Open WebUI shows.
 
-Open WebUI hands every `event` of a chunk to the browser, where some kinds run code. So this is
-the only module that builds them, of two harmless kinds, member by member from typed messages:
-nothing that a tool or a model wrote can become a key.
+Open WebUI passes every `event` of a chunk to the browser, where some kinds run code. This is the
+only module that builds them, of two harmless kinds, from typed messages: no text of a tool or a
+model becomes a key.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _WEB = ("https://", "http://")
 def status(action: str, description: str, *, done: bool, hidden: bool = False) -> bytes:
     """Return the event of one line of progress.
 
-    `done` stops the line's shimmer. `hidden` takes the line away.
+    `done` ends the line's animation. `hidden` removes the line.
     """
     data: dict[str, Any] = {"action": action, "description": description, "done": done}
     if hidden:
@@ -26,26 +26,26 @@ def status(action: str, description: str, *, done: bool, hidden: bool = False) -
 
 
 def source(origin: str, name: str, sources: Sequence[Source]) -> bytes:
-    """Return the event of what one tool found, as one group."""
+    """Return the event of the sources of one tool."""
     return msgspec.json.encode({"type": "source", "data": group(origin, name, sources)})
 
 
 def group(origin: str, name: str, sources: Sequence[Source]) -> dict[str, Any]:
-    """Return sources as Open WebUI keeps them: parallel lists, one place for each passage."""
-    found: dict[str, Any] = {
+    """Return sources as Open WebUI stores them: parallel lists with an entry per passage."""
+    group: dict[str, Any] = {
         "source": {"id": origin, "name": name},
         "document": [item.excerpt or item.title for item in sources],
         "metadata": [_metadata(item) for item in sources],
     }
     if all(item.HasField("score") for item in sources):
-        found["distances"] = [item.score for item in sources]
-    return found
+        group["distances"] = [item.score for item in sources]
+    return group
 
 
 def annotations(sources: Sequence[Source]) -> list[dict[str, Any]]:
     """Return OpenAI's citations of the sources that have a web address, each address once.
 
-    Where in the text they are cited is not known, so the range is empty.
+    Their position in the text is unknown, so the range is empty.
     """
     titles: dict[str, str] = {}
     for item in sources:
@@ -61,10 +61,10 @@ def annotations(sources: Sequence[Source]) -> list[dict[str, Any]]:
 
 
 def _metadata(item: Source) -> dict[str, Any]:
-    # Attributes are a tool's own words and some names mean something to Open WebUI (`html` is
-    # rendered), so they are not passed on as they are.
-    found: dict[str, Any] = {"source": item.uri or item.title, "name": item.title or item.uri}
+    # A tool chooses the names of attributes, and Open WebUI acts on some (it renders `html`), so
+    # only the page is passed on.
+    metadata: dict[str, Any] = {"source": item.uri or item.title, "name": item.title or item.uri}
     page = item.attributes.get("page", "")
     if page.isdecimal() and int(page) > 0:
-        found["page"] = int(page) - 1  # Open WebUI counts from 0 and shows from 1
-    return found
+        metadata["page"] = int(page) - 1  # Open WebUI counts from 0 and shows from 1
+    return metadata

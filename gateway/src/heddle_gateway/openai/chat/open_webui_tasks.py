@@ -1,11 +1,9 @@
-"""Requests that an assistant is named in, but that are not answered as the assistant.
+"""Requests that name an assistant but are not completions of it.
 
-Open WebUI lets the model of a chat write its title, its tags and the like. Tools and templates
-would make each of these as expensive as an answer, so a small model writes them. And LAMB's editor
-shows what a model would be asked, without asking one.
+Open WebUI asks for titles, tags and the like of a chat. The assistant's tools and templates would
+make each of them as expensive as a completion, so a small model writes them. LAMB's editor asks for
+the prompt that a model would receive.
 """
-
-from typing import TYPE_CHECKING
 
 from heddle.assistant.v1.assistant_pb2 import Assistant, GetAssistantRequest, ModelRef
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest
@@ -14,20 +12,18 @@ from heddle_runtime.errors import PermissionDeniedError
 
 from heddle_gateway.auth.permissions import may_change
 from heddle_gateway.openai.chat.task_model import task_assistant
-from heddle_gateway.services import ask
-
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+from heddle_gateway.services import call
+from heddle_gateway.state import State
 
 TIMEOUT = 15.0
 _BYPASS = ModelRef(connector="bypass", model="debug-bypass")
 
 
-async def as_task(state: "State", request: RunCompletionRequest) -> RunCompletionRequest:
+async def task_request(state: State, request: RunCompletionRequest) -> RunCompletionRequest:
     """Return the request to a small model, without tools. The caller may use the assistant.
 
     Raises:
-        HeddleError: The assistant cannot be had.
+        HeddleError: The assistant is not available.
     """
     plain = await task_assistant(state, await _assistant(state, request))
     _take_over(state)
@@ -39,37 +35,37 @@ async def as_task(state: "State", request: RunCompletionRequest) -> RunCompletio
     )
 
 
-async def as_shown(state: "State", request: RunCompletionRequest) -> RunCompletionRequest:
-    """Return the request with the finished prompt as its answer.
+async def prompt_request(state: State, request: RunCompletionRequest) -> RunCompletionRequest:
+    """Return the request that is answered with the finished prompt.
 
     Raises:
-        PermissionDeniedError: The caller may use the assistant, but not see how it is made.
-        HeddleError: The assistant cannot be had.
+        PermissionDeniedError: The caller may use the assistant but not change it.
+        HeddleError: The assistant is not available.
     """
-    found = await _assistant(state, request)
-    if not may_change(caller().identity, found.owner, found.organization):
+    assistant = await _assistant(state, request)
+    if not may_change(caller().identity, assistant.owner, assistant.organization):
         raise PermissionDeniedError("Only those who may change the assistant see its prompt.")
-    shown = Assistant()
-    shown.CopyFrom(found)
-    shown.model.CopyFrom(_BYPASS)
+    bypass = Assistant()
+    bypass.CopyFrom(assistant)
+    bypass.model.CopyFrom(_BYPASS)
     _take_over(state)
     return RunCompletionRequest(
-        assistant=shown,
+        assistant=bypass,
         messages=request.messages,
         options=request.options,
         functions=request.functions,
     )
 
 
-def _take_over(state: "State") -> None:
-    """Make the request the gateway's own from here on.
+def _take_over(state: State) -> None:
+    """Continue the request with the gateway's own identity.
 
-    Who sends an assistant along owns it, pays for it and reads with it. This one stays its
-    owner's, and the gateway has seen to it that the caller may ask for it.
+    A caller that sends an assistant along counts as its owner: it pays, and reads with its own
+    rights. This assistant keeps its owner, and the gateway has checked that the caller may use it.
     """
     CALLER.set(state.credentials.caller())
 
 
-async def _assistant(state: "State", request: RunCompletionRequest) -> Assistant:
-    wanted = GetAssistantRequest(reference=request.assistant_reference)
-    return (await ask(state.services.assistants.GetAssistant, wanted, TIMEOUT)).assistant
+async def _assistant(state: State, request: RunCompletionRequest) -> Assistant:
+    reference = GetAssistantRequest(reference=request.assistant_reference)
+    return (await call(state.services.assistants.GetAssistant, reference, TIMEOUT)).assistant

@@ -1,4 +1,4 @@
-"""An OpenAI request as an order to the orchestrator."""
+"""Translates the body of a chat completion into a request to the orchestrator."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,115 +10,116 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
 
 from heddle_gateway.http import validation
 from heddle_gateway.http.json_text import Place, parse
-from heddle_gateway.openai.chat.messages import fill_conversation, fill_question
+from heddle_gateway.openai.chat.messages import add_conversation, add_question
 from heddle_gateway.openai.chat.options import fill_options, functions
 
 if TYPE_CHECKING:
-    from heddle_gateway.openai.chat.messages import Turns
+    from heddle_gateway.openai.chat.messages import Messages
 
-LONGEST_REFERENCE = 256
+MAX_REFERENCE_CHARACTERS = 256
 _PREFIX = "lamb_assistant."
-# What Open WebUI's prompts for tasks begin with; it may keep `metadata.task` to itself.
+# Open WebUI's prompts for its tasks begin with this; it may remove `metadata.task`.
 _TASK = "### Task:\n"
 _NONE: frozenset[str] = frozenset()
 
 
-class Order(msgspec.Struct, frozen=True):
-    """A request, understood."""
+class ChatRequest(msgspec.Struct, frozen=True):
+    """A parsed request."""
 
     whole: RunWholeCompletionRequest
-    """The request, for an answer that is not streamed."""
+    """The request, for a response that is not streamed."""
     model: str
-    """The name that the client knows the assistant by."""
+    """The name by which the client knows the assistant."""
     stream: bool
     usage: bool
-    """Whether a streamed answer ends with what it consumed."""
+    """Whether a streamed response ends with its usage."""
     task: bool = False
-    """Whether it is not a turn of a conversation, see `detours`."""
+    """Whether it is a task of Open WebUI, not a turn of a conversation."""
     debug: bool = False
-    """Whether the client wants to see the prompt in place of an answer."""
+    """Whether the client wants the prompt instead of a completion."""
 
     @property
-    def request(self) -> RunCompletionRequest:
-        """The request, for an answer that is streamed."""
+    def run(self) -> RunCompletionRequest:
+        """The request, for a response that is streamed."""
         return self.whole.run
 
-    def instead(self, request: RunCompletionRequest) -> "Order":
-        """Return the order with another request."""
-        whole = RunWholeCompletionRequest(run=request)
-        return msgspec.structs.replace(self, whole=whole)
+    def replace(self, run: RunCompletionRequest) -> "ChatRequest":
+        """Return this request with another run."""
+        return msgspec.structs.replace(self, whole=RunWholeCompletionRequest(run=run))
 
 
-def order(body: bytes, assistant: str = "") -> Order:
+def parse_request(body: bytes, assistant: str = "") -> ChatRequest:
     """Translate the body of `POST /v1/chat/completions`.
 
-    `assistant` names the assistant if something else than the body does.
+    `assistant` names the assistant if the path or the query does.
 
     Raises:
-        InvalidRequestError: The body is wrong; the first violation's field is OpenAI's `param`.
+        InvalidRequestError: The body is invalid; the first violation's field is OpenAI's `param`.
     """
-    given, exact = parse(body)
+    members, exact = parse(body)
     place = Place(exact)
-    model = model_name(given, place, assistant)
-    stream = given.get("stream") is not None and validation.flag(given["stream"], place, "stream")
+    model = model_name(members, place, assistant)
+    stream = members.get("stream") is not None and validation.flag(
+        members["stream"], place, "stream"
+    )
     whole = RunWholeCompletionRequest()
-    request = whole.run  # filled in where it is sent from: a conversation can be long
-    request.assistant_reference = assistant or model
-    used = _fill_messages(request.messages, given, place)
-    if task := _is_task(given, stream=stream):
-        used |= {"metadata"}  # about Open WebUI's own affairs
-    fill_options(request.options, given, place, used)
-    if (tools := given.get("tools")) is not None:
-        request.functions.extend(functions(tools, place / "tools"))
-    usage = stream and _wants_usage(given)
-    return Order(whole, model, stream, usage, task, given.get("debug_bypass") is True)
+    run = whole.run  # filled in place: a conversation can be long
+    run.assistant_reference = assistant or model
+    used = _add_messages(run.messages, members, place)
+    if task := _is_task(members, stream=stream):
+        used |= {"metadata"}  # of Open WebUI's task
+    fill_options(run.options, members, place, used)
+    if (tools := members.get("tools")) is not None:
+        run.functions.extend(functions(tools, place / "tools"))
+    usage = stream and _includes_usage(members)
+    return ChatRequest(whole, model, stream, usage, task, members.get("debug_bypass") is True)
 
 
-def model_name(given: dict[str, Any], place: Place, assistant: str = "") -> str:
-    """Return the name that the client knows an assistant by.
+def model_name(members: dict[str, Any], place: Place, assistant: str = "") -> str:
+    """Return the name by which the client knows an assistant.
 
-    `assistant` names it if something else than the body does.
+    `assistant` names it if the path or the query does.
     """
-    value = given.get("model")
+    value = members.get("model")
     if value is None and assistant:
         return f"{_PREFIX}{assistant.removeprefix(_PREFIX)}"
     name = validation.text(value, place, "model", empty=False)
-    if len(name) > LONGEST_REFERENCE:
-        raise (place / "model").wrong(f"must have at most {LONGEST_REFERENCE} characters")
+    if len(name) > MAX_REFERENCE_CHARACTERS:
+        raise (place / "model").invalid(f"must have at most {MAX_REFERENCE_CHARACTERS} characters")
     return name
 
 
-def _fill_messages(messages: "Turns", given: dict[str, Any], place: Place) -> frozenset[str]:
-    """Add the conversation, and return the unusual members of the body that it was made of.
+def _add_messages(messages: "Messages", members: dict[str, Any], place: Place) -> frozenset[str]:
+    """Add the conversation, and return the unusual members of the body that contained it.
 
-    LAMB's older clients send one `prompt`, alone or among `params`.
+    LAMB's older clients send one `prompt`, alone or in `params`.
     """
-    if (value := given.get("messages")) is not None:
-        fill_conversation(messages, value, place)
+    if (value := members.get("messages")) is not None:
+        add_conversation(messages, value, place)
         return _NONE
-    if (value := given.get("prompt")) is not None:
-        fill_question(messages, validation.text(value, place, "prompt"))
+    if (value := members.get("prompt")) is not None:
+        add_question(messages, validation.text(value, place, "prompt"))
         return _NONE
-    params = given.get("params")
+    params = members.get("params")
     if isinstance(params, dict) and params.get("prompt") is not None:
         text = validation.text(params["prompt"], place, "params", "prompt")
-        fill_question(messages, text)
+        add_question(messages, text)
         return frozenset({"params"})
-    raise (place / "messages").wrong("is required")
+    raise (place / "messages").invalid("is required")
 
 
-def _is_task(given: dict[str, Any], *, stream: bool) -> bool:
-    """Say whether a request is one of Open WebUI's for itself, not a turn of a conversation."""
-    about = given.get("metadata")
-    if isinstance(about, dict) and isinstance(about.get("task"), str) and about["task"]:
+def _is_task(members: dict[str, Any], *, stream: bool) -> bool:
+    """Return whether a request is a task of Open WebUI, not a turn of a conversation."""
+    metadata = members.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get("task"), str) and metadata["task"]:
         return True
-    messages = given.get("messages")
+    messages = members.get("messages")
     if stream or not isinstance(messages, list) or len(messages) != 1:
         return False
-    said = messages[0].get("content") if isinstance(messages[0], dict) else None
-    return isinstance(said, str) and said.startswith(_TASK)
+    content = messages[0].get("content") if isinstance(messages[0], dict) else None
+    return isinstance(content, str) and content.startswith(_TASK)
 
 
-def _wants_usage(given: dict[str, Any]) -> bool:
-    asked = given.get("stream_options")
-    return isinstance(asked, dict) and asked.get("include_usage") is True
+def _includes_usage(members: dict[str, Any]) -> bool:
+    options = members.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True

@@ -1,4 +1,4 @@
-"""Parts that streamed and whole answers have in common."""
+"""Run events in OpenAI's form, for streamed and whole completions."""
 
 import base64
 from collections.abc import Callable
@@ -17,19 +17,18 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
 )
 
 Link = Callable[[str], str]
-"""From the name of a picture to where a client finds it."""
+"""Returns the address of an image for a client."""
 _REASONS = {
     chat_pb2.FINISH_REASON_STOP: "stop",
     chat_pb2.FINISH_REASON_LENGTH: "length",
     chat_pb2.FINISH_REASON_TOOL_CALLS: "tool_calls",
     chat_pb2.FINISH_REASON_CONTENT_FILTER: "content_filter",
 }
-# What a provider tells about its answer is shown by name, because a chunk's other members have
-# a meaning to clients.
+# Only these members of a provider's metadata are passed on: others could have a meaning to clients.
 _FINGERPRINT, _TIER = _SHOWN = ("system_fingerprint", "service_tier")
-# What answers say themselves, whatever a provider adds.
-_OF_CALLS = frozenset({"index", "id", "function"})
-_OF_MESSAGES = frozenset(
+# Members that a provider cannot override.
+_CALL_MEMBERS = frozenset({"index", "id", "function"})
+_MESSAGE_MEMBERS = frozenset(
     {
         *("role", "content", "refusal", "tool_calls", "function_call"),
         *("annotations", "reasoning_content"),
@@ -38,35 +37,35 @@ _OF_MESSAGES = frozenset(
 
 
 def finish_reason(done: Done, calls: int) -> str:
-    """Return OpenAI's word for why the answer ended.
+    """Return OpenAI's reason for the end of a completion.
 
-    Clients run the functions only if the word is `tool_calls`; some providers say `stop`.
+    Clients run the functions only if it is `tool_calls`; some providers return `stop`.
     """
     reason = _REASONS.get(done.finish_reason, "stop")
     return "tool_calls" if calls and reason == "stop" else reason
 
 
-def usage(counted: Usage) -> dict[str, Any]:
-    """Return what the answer consumed. Zeros if the provider did not tell."""
-    prompt, completion = counted.prompt_tokens, counted.completion_tokens
+def usage(counts: Usage) -> dict[str, Any]:
+    """Return the usage of a completion, zeros if the provider did not report it."""
+    prompt, completion = counts.prompt_tokens, counts.completion_tokens
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
-        "prompt_tokens_details": {"cached_tokens": counted.cached_tokens},
-        "completion_tokens_details": {"reasoning_tokens": counted.reasoning_tokens},
+        "prompt_tokens_details": {"cached_tokens": counts.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": counts.reasoning_tokens},
     }
 
 
-def tool_name(told: ToolStarted | ToolFinished) -> str:
-    """Return what people read for a tool: the function if it was the model that called one."""
-    return told.call.name or told.tool
+def tool_name(event: ToolStarted | ToolFinished) -> str:
+    """Return the visible name of a tool: the function, if the model called one."""
+    return event.call.name or event.tool
 
 
 def file_change(tool: str, status: Status) -> dict[str, Any]:
     """Return the change of a file for clients that show changes. Without a line, `lines` is null.
 
-    Made member by member: none of a tool's words becomes a name.
+    No text of a tool becomes a member's name.
     """
     change = status.change
     lines = [change.line_start, change.line_end] if change.line_start else None
@@ -81,97 +80,97 @@ def file_change(tool: str, status: Status) -> dict[str, Any]:
     return {"type": "file_change", "data": data}
 
 
-def decided(made: Decision) -> str:
-    """Return what people read of a decision of the routing agent."""
-    tools = ", ".join(choice.tool for choice in made.choices)
-    return f"chose {tools}: {made.reason}"
+def decision_text(event: Decision) -> str:
+    """Return a decision of the routing agent as text."""
+    tools = ", ".join(choice.tool for choice in event.choices)
+    return f"chose {tools}: {event.reason}"
 
 
-def decision(made: Decision) -> dict[str, Any]:
+def decision(event: Decision) -> dict[str, Any]:
     """Return a decision of the routing agent for clients that show them."""
     choices = [
-        {"tool": choice.tool, "inputs": members(choice.inputs_json)} for choice in made.choices
+        {"tool": choice.tool, "inputs": members(choice.inputs_json)} for choice in event.choices
     ]
     data = {
-        "iteration": made.iteration,
+        "iteration": event.iteration,
         "choices": choices,
-        "reason": made.reason,
-        "router": made.router,
-        "rejected": made.rejected or None,
+        "reason": event.reason,
+        "router": event.router,
+        "rejected": event.rejected or None,
     }
     return {"type": "decision", "data": data}
 
 
-def output(made: Output) -> dict[str, Any]:
-    """Return what came out of a tool of the routing agent, or its answer, for such clients."""
+def output(event: Output) -> dict[str, Any]:
+    """Return an output of the routing agent's tools, or its answer, for such clients."""
     data = {
-        "type": made.type,
-        "query_id": made.query_id,
-        "payload": members(made.payload_json),
+        "type": event.type,
+        "query_id": event.query_id,
+        "payload": members(event.payload_json),
     }
     return {"type": "output", "data": data}
 
 
-def routed(event: RunEvent) -> dict[str, Any]:
-    """Return a decision or an output."""
+def agent_event(event: RunEvent) -> dict[str, Any]:
+    """Return a decision or an output of the routing agent."""
     if event.HasField("decision"):
         return decision(event.decision)
     return output(event.output)
 
 
 def tool_call(call: ToolCall) -> dict[str, Any]:
-    """Return the call of a client's function, with what its provider wants to read again."""
+    """Return the call of a client's function, with members that its provider needs back."""
     function = {"name": call.name, "arguments": call.arguments_json}
-    made: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
+    result: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
     if extra := call.extra_json:
-        made |= {name: it for name, it in members(extra).items() if name not in _OF_CALLS}
-    return made
+        result |= {name: it for name, it in members(extra).items() if name not in _CALL_MEMBERS}
+    return result
 
 
 def message_extra(done: Done, calls: int) -> dict[str, Any]:
-    """Return what the provider wants to read again with the message if it has calls."""
+    """Return the members that the provider needs back with a message that has calls."""
     if not calls or not done.message_extra_json:
         return {}
-    told = members(done.message_extra_json)
-    return {name: it for name, it in told.items() if name not in _OF_MESSAGES}
+    extra = members(done.message_extra_json)
+    return {name: it for name, it in extra.items() if name not in _MESSAGE_MEMBERS}
 
 
-def here(name: str) -> str:
-    """Return where a picture is, seen from this gateway."""
+def image_path(name: str) -> str:
+    """Return the path of a generated image."""
     return f"/v1/pictures/{name}"
 
 
-def picture_link(made: Picture, link: Link) -> str:
-    """Return what a client shows that knows only text."""
-    return f"![picture]({link(made.name)})"
+def image_link(image: Picture, link: Link) -> str:
+    """Return an image as Markdown, for clients that show only text."""
+    return f"![picture]({link(image.name)})"
 
 
-def picture(made: Picture) -> dict[str, Any]:
-    """Return what a client shows that knows pictures in answers: it opens without a key."""
-    data = f"data:{made.media_type};base64,{encoded(made)}"
+def image_part(image: Picture) -> dict[str, Any]:
+    """Return an image as an OpenAI content part. It is visible without a key."""
+    data = f"data:{image.media_type};base64,{encoded(image)}"
     return {"type": "image_url", "image_url": {"url": data}}
 
 
-def encoded(made: Picture) -> str:
-    """Return a picture in base64."""
-    return base64.b64encode(made.data).decode("ascii")
+def encoded(image: Picture) -> str:
+    """Return an image in base64."""
+    return base64.b64encode(image.data).decode("ascii")
 
 
-def replacement(told: ModelReplaced) -> str:
-    """Return the sentence about a model that another one stands in for."""
-    return f"{told.wanted} is not available, {told.used} answers"
+def replacement(event: ModelReplaced) -> str:
+    """Return the message about a model that another model has replaced."""
+    return f"{event.wanted} is not available, {event.used} answers"
 
 
 def provider_metadata(text: str) -> dict[str, str]:
-    """Return the members of the provider's own report, a JSON object, that clients know."""
-    if not (_FINGERPRINT in text or _TIER in text):  # most providers tell neither
+    """Return the members of the provider's metadata, a JSON object, that clients know."""
+    if not (_FINGERPRINT in text or _TIER in text):  # most providers send neither
         return {}
-    told = members(text)
-    return {name: told[name] for name in _SHOWN if isinstance(told.get(name), str)}
+    metadata = members(text)
+    return {name: metadata[name] for name in _SHOWN if isinstance(metadata.get(name), str)}
 
 
 def members(text: str) -> dict[str, Any]:
-    """Return the members of a JSON object that another service sent, none if it is not one."""
+    """Return the members of a JSON object of another service, none if it is not an object."""
     if not text:
         return {}
     try:

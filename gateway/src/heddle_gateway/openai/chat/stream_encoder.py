@@ -1,4 +1,4 @@
-"""Run events as the server-sent events of a streamed chat completion."""
+"""Encodes run events as the server-sent events of a streamed chat completion."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 END = b"data: [DONE]\n\n"
 _encode = msgspec.json.encode
-# JSON needs no escapes for these, but naive clients break lines at them.
+# JSON needs no escapes for these, but some clients split lines at them.
 _LINE_BREAKS = (
     (b"\xc2\x85", b"\\u0085"),
     (b"\xe2\x80\xa8", b"\\u2028"),
@@ -25,8 +25,8 @@ _LINE_BREAKS = (
 
 def escaped(text: str) -> bytes:
     """Return `text` as a JSON string without any line break."""
-    found = _encode(text)
-    return found if text.isascii() else one_line(found)
+    encoded = _encode(text)
+    return encoded if text.isascii() else one_line(encoded)
 
 
 def one_line(json: bytes) -> bytes:
@@ -36,13 +36,13 @@ def one_line(json: bytes) -> bytes:
     return json
 
 
-def failure(problem: ErrorResponse) -> bytes:
+def failure(error: ErrorResponse) -> bytes:
     """Return the frames that end a stream which failed."""
-    # SDKs raise at the error and read no further; clients that wait for the end get theirs.
-    return b"data: " + one_line(problem.json()) + b"\n\n" + END
+    # SDKs raise at the error and stop reading; other clients wait for the end.
+    return b"data: " + one_line(error.json()) + b"\n\n" + END
 
 
-class Frames:
+class StreamEncoder:
     """Turns batches of events into frames.
 
     All that the frames of one answer have in common is written once; a piece of text is put
@@ -57,12 +57,12 @@ class Frames:
         view: EventView,
         *,
         usage: bool,
-        link: run_events.Link = run_events.here,
+        link: run_events.Link = run_events.image_path,
     ) -> None:
         self.finished = False
         """Whether `done` was among the events."""
         self.tools_ran = False
-        """Whether a repetition of the request would run tools again."""
+        """Whether another attempt would run tools again."""
         self._view = view
         self._usage = usage
         self._link = link
@@ -83,8 +83,8 @@ class Frames:
         self._sources: list[Source] = []
         self._calls = 0
 
-    def batch(self, events: Iterable[RunEvent]) -> bytes:
-        """Return the frames of events that came together. Kinds that are not known are skipped."""
+    def encode(self, events: Iterable[RunEvent]) -> bytes:
+        """Return the frames of events that arrived together. Unknown kinds are skipped."""
         frames: list[bytes] = []
         for event in events:
             kind = event.WhichOneof("event")
@@ -92,45 +92,45 @@ class Frames:
                 self._texts.append(event.text_delta)
                 continue
             if kind == "tool_started":
-                if self._texts:  # they were said before
+                if self._texts:  # they precede it
                     self._flush(frames)
-                self._started.append(self._named(event.tool_started))
+                self._started.append(self._tool_name(event.tool_started))
                 continue
             if kind == "logprobs_json":
                 if self._started:
-                    frames.append(self._tell_started())
+                    frames.append(self._encode_started())
                 frames.append(self._text(event.logprobs_json))
                 continue
             self._flush(frames)
             if kind is not None and (write := self._WRITERS.get(kind)) is not None:
                 frames.append(write(self, getattr(event, kind)))
         self._flush(frames)
-        found = b"".join(frames)
-        if found and self._opening:
-            found, self._opening = self._opening + found, b""
-        return found
+        encoded = b"".join(frames)
+        if encoded and self._opening:
+            encoded, self._opening = self._opening + encoded, b""
+        return encoded
 
-    def failure(self, problem: ErrorResponse) -> bytes:
+    def failure(self, error: ErrorResponse) -> bytes:
         """Return the frames that end a stream which failed."""
-        return self._settle() + failure(problem)
+        return self._end_progress() + failure(error)
 
     def _flush(self, frames: list[bytes]) -> None:
         if self._started:
-            frames.append(self._tell_started())
+            frames.append(self._encode_started())
         if self._texts:
             frames.append(self._text(""))
 
-    def _tell_started(self) -> bytes:
+    def _encode_started(self) -> bytes:
         self.tools_ran = True
         names = ", ".join(self._started)
         self._started.clear()
         return self._progress("run", f"running {names}")
 
     def _text(self, logprobs_json: str) -> bytes:
-        """Return the text that was collected, with its probabilities if there are some."""
+        """Return the collected text, with its log probabilities if there are some."""
         text = "".join(self._texts)
         self._texts.clear()
-        line = self._settle() if self._line else b""
+        line = self._end_progress() if self._line else b""
         if not logprobs_json:
             return line + self._text_head + escaped(text) + self._text_tail
         logprobs = one_line(_encode(run_events.members(logprobs_json) or None))
@@ -148,8 +148,8 @@ class Frames:
         return b"".join((self._head, delta, rest, more, self._close))
 
     def _event(self, event: bytes, more: bytes = b"") -> bytes:
-        # The role stands in each of these because some client libraries keep unknown members
-        # only of chunks that have one.
+        # Each has a role because some client libraries drop unknown members of chunks without
+        # one.
         delta = b'{"role":"assistant","content":""}'
         return self._chunk(delta, b',"event":' + one_line(event) + more)
 
@@ -163,8 +163,8 @@ class Frames:
             open_webui_events.status(f"heddle.{about}", description, done=False), more
         )
 
-    def _settle(self) -> bytes:
-        """Return the frame that ends the progress, if there was some: it would shimmer for ever."""
+    def _end_progress(self) -> bytes:
+        """Return the frame that ends the progress, if there was some: it would stay animated."""
         if not self._line:
             return b""
         tools = ", ".join(dict.fromkeys(self._names.values()))
@@ -175,13 +175,13 @@ class Frames:
         )
 
     def _reasoning(self, text: str, more: bytes = b"") -> bytes:
-        return self._settle() + self._chunk(b'{"reasoning_content":%b}' % escaped(text), more)
+        return self._end_progress() + self._chunk(b'{"reasoning_content":%b}' % escaped(text), more)
 
-    def _named(self, told: Any) -> str:  # noqa: ANN401 - the start or the end of a tool's run
-        """Return the name of a tool, and remember it for what its run tells."""
+    def _tool_name(self, event: Any) -> str:  # noqa: ANN401 - the start or the end of a tool's run
+        """Return the name of a tool, and store it for later events of its run."""
         # By the call first: one binding can offer several functions.
-        name = run_events.tool_name(told)
-        for identifier in filter(None, (told.call.id, told.binding_id)):
+        name = run_events.tool_name(event)
+        for identifier in filter(None, (event.call.id, event.binding_id)):
             self._names[identifier] = name
         return name
 
@@ -190,49 +190,49 @@ class Frames:
         about = known or status.binding_id or "run"
         if not status.HasField("change"):
             return self._progress(about, status.message)
-        told = _encode(run_events.file_change(about, status))
-        return self._progress(about, status.message, b',"heddle":' + one_line(told))
+        change = _encode(run_events.file_change(about, status))
+        return self._progress(about, status.message, b',"heddle":' + one_line(change))
 
-    def _decision(self, made: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
-        told = b',"heddle":' + one_line(_encode(run_events.decision(made)))
-        return self._progress("agent", run_events.decided(made), told)
+    def _decision(self, event: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        more = b',"heddle":' + one_line(_encode(run_events.decision(event)))
+        return self._progress("agent", run_events.decision_text(event), more)
 
-    def _output(self, made: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+    def _output(self, event: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         if self._view == "none":
             return b""
-        told = b',"heddle":' + one_line(_encode(run_events.output(made)))
-        return self._chunk(b'{"role":"assistant","content":""}', told)
+        more = b',"heddle":' + one_line(_encode(run_events.output(event)))
+        return self._chunk(b'{"role":"assistant","content":""}', more)
 
-    def _model_replaced(self, told: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
-        return self._progress("model", run_events.replacement(told))
+    def _model_replaced(self, event: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        return self._progress("model", run_events.replacement(event))
 
     def _tool_finished(self, finished: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.tools_ran = True
-        name = self._named(finished)
+        name = self._tool_name(finished)
         lines = list(finished.warnings)
         if finished.HasField("error"):
             lines.insert(0, finished.error.message or "no reason given")
         return b"".join(self._progress(name, f"{name}: {line}") for line in lines)
 
-    def _found(self, found: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+    def _tool_sources(self, event: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.tools_ran = True
-        self._sources.extend(found.sources)
-        if self._view != "openwebui" or not found.sources:
+        self._sources.extend(event.sources)
+        if self._view != "openwebui" or not event.sources:
             return b""
-        name = self._names.get(found.binding_id) or found.binding_id
-        return self._event(open_webui_events.source(found.binding_id, name, found.sources))
+        name = self._names.get(event.binding_id) or event.binding_id
+        return self._event(open_webui_events.source(event.binding_id, name, event.sources))
 
     def _call(self, call: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         delta = {"tool_calls": [{"index": self._calls, **run_events.tool_call(call)}]}
         self._calls += 1
-        return self._settle() + self._chunk(one_line(_encode(delta)))
+        return self._end_progress() + self._chunk(one_line(_encode(delta)))
 
-    def _picture(self, made: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+    def _image(self, image: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         delta = {
-            "content": run_events.picture_link(made, self._link),
-            "images": [run_events.picture(made)],
+            "content": run_events.image_link(image, self._link),
+            "images": [run_events.image_part(image)],
         }
-        return self._settle() + self._chunk(_encode(delta))  # all of it ASCII: no line breaks
+        return self._end_progress() + self._chunk(_encode(delta))  # ASCII: without line breaks
 
     def _done(self, done: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.finished = True
@@ -244,7 +244,7 @@ class Frames:
             for name, value in run_events.provider_metadata(done.provider_metadata_json).items()
         )
         frames = [
-            self._settle(),
+            self._end_progress(),
             self._head,
             one_line(_encode(delta)) if delta else b"{}",
             b',"logprobs":null,"finish_reason":"%b"}]'
@@ -261,15 +261,15 @@ class Frames:
             ]
         return b"".join([*frames, END])
 
-    _WRITERS: ClassVar[dict[str, Callable[["Frames", Any], bytes]]] = {
+    _WRITERS: ClassVar[dict[str, Callable[["StreamEncoder", Any], bytes]]] = {
         "reasoning_delta": _reasoning,
         "status": _status,
         "decision": _decision,
         "output": _output,
         "model_replaced": _model_replaced,
         "tool_finished": _tool_finished,
-        "sources": _found,
+        "sources": _tool_sources,
         "tool_call": _call,
-        "picture": _picture,
+        "picture": _image,
         "done": _done,
     }

@@ -1,7 +1,5 @@
 """Selects the model for Open WebUI's tasks, such as titles and tags, and who pays for it."""
 
-from typing import TYPE_CHECKING
-
 import structlog
 from heddle.account.v1.account_pb2 import ResolveSettingsResponse
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
@@ -9,8 +7,7 @@ from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import HeddleError, NotSetUpError
 from heddle_runtime.identity import home
 
-if TYPE_CHECKING:
-    from heddle_gateway.state import State
+from heddle_gateway.state import State
 
 IMAGE_CONNECTOR = "banana_img"
 """The connector that generates images and no text."""
@@ -21,7 +18,7 @@ _NO_TEXT_MODEL = (
 log = structlog.get_logger(__name__)
 
 
-async def task_assistant(state: "State", assistant: Assistant) -> Assistant:
+async def task_assistant(state: State, assistant: Assistant) -> Assistant:
     """Return an assistant without tools that runs a task of `assistant`.
 
     Its model is the first of: the small model of the owner's organisation (of the caller's, if the
@@ -62,7 +59,7 @@ async def task_assistant(state: "State", assistant: Assistant) -> Assistant:
 
 
 async def _organization_settings(
-    state: "State", organization: str, owner: str, *, required: bool
+    state: State, organization: str, owner: str, *, required: bool
 ) -> ResolveSettingsResponse:
     try:
         return await state.organizations.of(organization, owner)

@@ -1,0 +1,159 @@
+"""The description of assistants in `/openapi.json`. `assistant_json` reads and writes them."""
+
+from typing import Annotated, Any, Literal
+
+from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOLS
+from pydantic import ConfigDict, Field
+
+from heddle_gateway.http.models import MAX_EXACT_NUMBER, Model, StrictModel, Text, Timestamp
+from heddle_gateway.openai.models import Capabilities
+
+_Visible = Annotated[str, Field(pattern=r"\S")]
+Setting = (
+    str
+    | bool
+    | None
+    | Annotated[float, Field(ge=-MAX_EXACT_NUMBER, le=MAX_EXACT_NUMBER)]
+    | dict[str, Any]
+    | list[Any]
+)
+AssistantName = Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$")]
+
+
+class ModelReference(StrictModel):
+    """A model of a connector."""
+
+    connector: _Visible
+    model: _Visible
+
+
+class ToolBinding(StrictModel):
+    """A tool of an assistant."""
+
+    id: str | None = Field(
+        default=None, description="Unique in the assistant; a number by default."
+    )
+    type: _Visible = Field(description="The tool's name.")
+    mode: Literal["augment", "function", "agent"] | None = Field(
+        default=None,
+        description="`augment` (the default) runs before the model, `function` when the model "
+        "calls it, `agent` when the routing agent selects it.",
+    )
+    enabled: bool | None = Field(default=None, description="True by default.")
+    slot: (
+        Annotated[
+            str,
+            Field(
+                max_length=63,
+                pattern="^([0-9_]*[A-Za-z][A-Za-z0-9_]*)?$",
+                json_schema_extra={"not": {"const": "user_input"}},
+            ),
+        ]
+        | None
+    ) = Field(default=None, description="The tool's own slot by default.")
+    config: dict[str, Setting] | None = Field(
+        default=None, description="The settings that the tool's `config_schema` describes."
+    )
+    on_failure: Literal["note", "omit", "fail"] | None = Field(
+        default=None, description="The content of the slot if the tool fails; `note` by default."
+    )
+    timeout: Annotated[float, Field(ge=0.001, le=86_400)] | None = Field(
+        default=None, description="Seconds."
+    )
+    extra: dict[str, Any] | None = Field(default=None, description="Unknown members, preserved.")
+
+
+class CapabilitiesBody(StrictModel):
+    """What an assistant can do beside text."""
+
+    vision: bool | None = None
+    image_generation: bool | None = None
+
+
+class AssistantBody(StrictModel):
+    """An assistant."""
+
+    format_version: Literal[2] | None = Field(default=None, alias="_format_version")
+    id: str | None = Field(default=None, description="If set, the identifier of the path.")
+    name: AssistantName
+    title: Text | None = None
+    description: Text | None = None
+    owner: Annotated[Text, Field(max_length=320)] | None = Field(
+        default=None,
+        description="An e-mail address, by default the caller's. Another one needs an "
+        "administrator.",
+    )
+    organization: str | None = None
+    published: bool | None = None
+    created: Any = None
+    system_prompt: Text | None = None
+    prompt_template: Text | None = Field(
+        default=None,
+        description="Replaces the last message: `{user_input}` is that message, `{<slot>}` the "
+        "results of the tools with this slot.",
+    )
+    model: ModelReference
+    tools: Annotated[list[ToolBinding], Field(max_length=MAX_TOOLS)] | None = None
+    strategy: Text | None = None
+    prompt_processor: Text | None = None
+    capabilities: CapabilitiesBody | None = None
+    verbose: bool | None = Field(default=None, description="Adds a trace to each completion.")
+    cite_sources: bool | None = Field(
+        default=None, description="Lists sources below the results of tools."
+    )
+    max_tool_rounds: Annotated[int, Field(ge=0, le=MAX_TOOL_ROUNDS)] | None = Field(
+        default=None,
+        description="How often the model may call functions before it must answer; with 0 the "
+        "orchestrator decides.",
+    )
+    extra: dict[str, Any] | None = Field(default=None, description="Unknown members, preserved.")
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "biology_tutor",
+                    "model": {"connector": "bypass", "model": "simple-bypass"},
+                    "tools": [{"type": "no_tool"}],
+                }
+            ]
+        }
+    )
+
+
+class StoredAssistant(AssistantBody):
+    """An assistant."""
+
+    format_version: Literal[2] = Field(alias="_format_version")
+    id: str
+    title: str
+    description: str
+    name: str
+    owner: str
+    organization: str
+    created: Timestamp
+    system_prompt: str
+    prompt_template: str
+    tools: list[ToolBinding]
+    strategy: str
+    prompt_processor: str
+    capabilities: Capabilities  # type: ignore[assignment] # always complete
+    verbose: bool
+    cite_sources: bool
+    max_tool_rounds: int
+    extra: dict[str, Any]
+
+
+class AssistantFile(Model):
+    """An assistant as a file, of Heddle or of LAMB. It has no owner and no secrets."""
+
+    format: Literal["heddle.assistant/1"] = "heddle.assistant/1"
+    name: AssistantName = ""
+    description: Text | None = None
+    system_prompt: Text | None = None
+    prompt_template: Text | None = None
+    RAG_Top_k: int | str | None = None
+    RAG_collections: Text | None = None
+    metadata: dict[str, Any] | str | None = Field(
+        default=None, description="An object, or the text of one."
+    )

@@ -1,0 +1,166 @@
+"""Base class and common types of the models of requests and responses."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar
+
+from heddle_runtime.errors import InvalidRequestError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    RootModel,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import ErrorDetails
+
+from heddle_gateway.http.error_responses import invalid
+from heddle_gateway.http.validation import path_text
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+MAX_EXACT_NUMBER = 2**53
+
+
+class Model(BaseModel):
+    """A request or response; unknown members are ignored."""
+
+    # Most processes never need most models: they are built when they are first used.
+    model_config = ConfigDict(defer_build=True, protected_namespaces=())
+
+
+class StrictModel(Model):
+    """A request whose unknown members are rejected, or a response without others."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class RootJson(RootModel[Any]):
+    """A response that is not an object."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentedAs:
+    """Documents a member as another model. A service, not the gateway, validates it."""
+
+    model: type[BaseModel]
+
+    def __get_pydantic_json_schema__(
+        self, _: object, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema of the other model."""
+        self.model.model_rebuild()
+        return handler(self.model.__pydantic_core_schema__)
+
+
+def _check_false(value: bool) -> bool:  # noqa: FBT001 - the signature of a validator
+    if value:
+        raise ValueError("must be false")
+    return value
+
+
+# Literal[False] would also accept 0.
+OnlyFalse = Annotated[bool, AfterValidator(_check_false), WithJsonSchema({"const": False})]
+Text = Annotated[str, Field(pattern=r"^[^\u0000]*$", description="Text without NUL.")]
+Name = Annotated[str, Field(min_length=1)]
+Timestamp = Annotated[int, Field(description="Seconds since 1970, 0 if unknown.")]
+PageToken = Annotated[
+    str, Field(default="", description="The `next_page_token` of the previous response.")
+]
+PageSize = Annotated[
+    int, Field(default=0, ge=1, le=1000, description="The maximum number of items; 100 by default.")
+]
+
+
+class Deleted(Model):
+    """The object is deleted."""
+
+    id: str
+    deleted: Literal[True] = True
+
+
+def validate(model: type[ModelT], data: object, kind: str = "", *, strict: bool = True) -> ModelT:
+    """Return `data` as a model.
+
+    Args:
+        model: The model.
+        data: Members of a JSON object, or the texts of a query or a form.
+        kind: What an invalid member is called in the message; by default only its path.
+        strict: Whether texts are not converted to numbers.
+
+    Raises:
+        InvalidRequestError: The data is invalid. The message names the first invalid member.
+    """
+    try:
+        return model.model_validate(data, strict=strict)
+    except ValidationError as error:
+        raise _invalid(error, data, kind) from None
+
+
+def _invalid(error: ValidationError, data: object, kind: str) -> InvalidRequestError:
+    errors = [(_path(each, data), _reason(each)) for each in error.errors(include_url=False)]
+    first = errors[0][0]
+    reasons = dict.fromkeys(reason for path, reason in errors if path == first)  # of a union
+    return invalid(first, ", or ".join(reasons), kind)
+
+
+def _path(error: ErrorDetails, data: object) -> str:
+    """Return the path of a member, without the steps that pydantic adds for unions."""
+    path: list[str | int] = []
+    for step in error["loc"]:
+        try:
+            data = data[step]  # type: ignore[index] # a wrong type raises
+        except (KeyError, IndexError, TypeError):
+            if error["type"] != "missing" or step != error["loc"][-1]:
+                continue
+        path.append(step)
+    if error["type"].startswith("union_tag"):
+        path.append(str(error["ctx"]["discriminator"]).strip("'"))
+    return path_text(path)
+
+
+_REASONS = {
+    "missing": "is required",
+    "extra_forbidden": "is not known here",
+    "string_type": "must be a string",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a smaller number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "list_type": "must be an array",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "is_instance_of": "must be a file",
+    "none_required": "must be null",
+    "union_tag_invalid": "must be one of {expected_tags}",
+    "union_tag_not_found": "is required",
+    "literal_error": "must be one of {expected}",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "string_pattern_mismatch": "must match {pattern}",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_long": "must have at most {max_length} items",
+    "value_error": "{error}",
+}
+
+
+def _reason(error: ErrorDetails) -> str:
+    """Return the reason of an error, as a sentence without its subject."""
+    context = error.get("ctx", {})
+    if error["type"] in ("string_too_short", "too_short"):
+        length = context["min_length"]
+        return "must not be empty" if length == 1 else f"must have at least {length} items"
+    template = _REASONS.get(error["type"])
+    return template.format(**context) if template else error["msg"]
