@@ -37,8 +37,8 @@ _REFINE = 2
 _ATTEMPTS = 20
 _LONGEST_PAUSE = 0.5
 _HAS_PYLANCE = find_spec("lance") is not None
-"""`make demo` does not install pylance (210 MB). Without it LanceDB maintains the indexes, and searches
-compare all vectors, as there is no approximate index."""
+"""`make demo` does not install pylance (210 MB). Without it LanceDB maintains the indexes, and
+searches compare all vectors, as there is no approximate index."""
 
 
 class LanceTable:
