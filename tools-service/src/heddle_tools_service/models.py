@@ -7,7 +7,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_LONGEST_QUERY = 10_000
+_MAX_QUERY_CHARS = 10_000
 
 
 class _PlainSchema(GenerateJsonSchema):
@@ -17,10 +17,10 @@ class _PlainSchema(GenerateJsonSchema):
         return False
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        made = super().model_schema(schema)
+        json_schema = super().model_schema(schema)
         if schema["cls"].model_config.get("title") is None:
-            made.pop("title", None)
-        return made
+            json_schema.pop("title", None)
+        return json_schema
 
 
 class ToolConfig(BaseModel):
@@ -53,7 +53,7 @@ class Query(ToolArguments):
     """The arguments of a tool that has none of its own. They become `ToolCall.query`."""
 
     query: str = Field(
-        min_length=1, max_length=_LONGEST_QUERY, description="What to look for, in plain words."
+        min_length=1, max_length=_MAX_QUERY_CHARS, description="What to look for, in plain words."
     )
 
 
@@ -67,6 +67,6 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
 
 def arguments_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON Schema of arguments, as providers take it."""
-    made = model.model_json_schema(schema_generator=_PlainSchema)
-    made.pop("description", None)  # the docstring, which is not for models
-    return made
+    schema = model.model_json_schema(schema_generator=_PlainSchema)
+    schema.pop("description", None)  # the docstring, which is not for models
+    return schema

@@ -25,39 +25,39 @@ from heddle_tools_service.definitions import is_slot
 from heddle_tools_service.sdk import FileChange, Source, ToolError, ToolResult, ToolUnavailableError
 
 log = structlog.get_logger(__name__)
-LONGEST_TEXT = 400_000
-LONGEST_PHRASE = 300
-_LONGEST_MESSAGE = 2_500
-_LONGEST_DIFF = 20_000
-_LONGEST_DETAILS = 20_000
-_LARGEST_METADATA = 400_000
+MAX_TEXT_CHARS = 400_000
+MAX_PHRASE_CHARS = 300
+_MAX_MESSAGE_CHARS = 2_500
+_MAX_DIFF_CHARS = 20_000
+_MAX_DETAILS_CHARS = 20_000
+_MAX_METADATA_BYTES = 400_000
 """Bytes."""
-_MOST_SOURCES = 200
-_LARGEST_SOURCES = 4_000_000
+_MAX_SOURCES = 200
+_MAX_SOURCES_BYTES = 4_000_000
 """Bytes of all sources of a result."""
-_MOST_WARNINGS = 64
-_LONGEST_FIELD = 4_000
-_MOST_OBJECTS = 500
+_MAX_WARNINGS = 64
+_MAX_FIELD_CHARS = 4_000
+_MAX_OBJECTS = 500
 
 
 def phrase(message: str) -> str:
     """Return a status as people may see it: one line, without secrets, at most 300 characters."""
-    shown = redact(_plain(" ".join(str(message)[: 2 * LONGEST_PHRASE].split())))
-    return shown if len(shown) <= LONGEST_PHRASE else f"{shown[: LONGEST_PHRASE - 1]}…"
+    shown = redact(_plain(" ".join(str(message)[: 2 * MAX_PHRASE_CHARS].split())))
+    return shown if len(shown) <= MAX_PHRASE_CHARS else f"{shown[: MAX_PHRASE_CHARS - 1]}…"
 
 
 def progress(message: str, change: FileChange | None = None) -> pb.ToolStatus:
     """Return a status on the wire."""
     if change is None:
         return pb.ToolStatus(message=phrase(message))
-    made = pb.FileChange(
+    message_change = pb.FileChange(
         path=_cut(change.path),
         reason=_cut(redact(change.reason)),
         line_start=change.first,
         line_end=change.last,
-        diff=_plain(lines_within(change.diff, _LONGEST_DIFF)),
+        diff=_plain(lines_within(change.diff, _MAX_DIFF_CHARS)),
     )
-    return pb.ToolStatus(message=phrase(message), change=made)
+    return pb.ToolStatus(message=phrase(message), change=message_change)
 
 
 def lines_within(text: str, most: int) -> str:
@@ -79,34 +79,36 @@ def failure(tool: str, raised: BaseException) -> HeddleError:
         case HeddleError():
             return raised
         case ToolUnavailableError():
-            told: HeddleError = UnavailableError(_safe(raised), tool=tool)
-            told.metadata |= _more(raised)
+            error: HeddleError = UnavailableError(_safe(raised), tool=tool)
+            error.metadata |= _more(raised)
         case ToolError():
-            told = ToolFailedError(_safe(raised), tool=tool)
-            told.metadata |= _more(raised)
+            error = ToolFailedError(_safe(raised), tool=tool)
+            error.metadata |= _more(raised)
         case httpx.HTTPError():
-            told = UnavailableError(f"What is behind the tool {tool!r} does not answer.", tool=tool)
+            error = UnavailableError(
+                f"What is behind the tool {tool!r} does not answer.", tool=tool
+            )
         case TimeoutError():
-            told = DeadlineError(f"The tool {tool!r} waited too long.", tool=tool)
+            error = DeadlineError(f"The tool {tool!r} waited too long.", tool=tool)
         case _:
             log.error("tool failed", tool=tool, exc_info=raised)
             message = f"The tool {tool!r} failed. The cause is in the log, under the request id."
-            told = HeddleError(message, tool=tool)
-    return told
+            error = HeddleError(message, tool=tool)
+    return error
 
 
-def result(found: ToolResult, slot: str, own_slot: str, elapsed: float) -> pb.ToolResult:
+def result(tool_result: ToolResult, slot: str, own_slot: str, elapsed: float) -> pb.ToolResult:
     """Return a tool's result on the wire, cut to a size that others can bear."""
-    warnings = [_cut(redact(warning)) for warning in found.warnings]
-    if found.slot and not is_slot(found.slot):
+    warnings = [_cut(redact(warning)) for warning in tool_result.warnings]
+    if tool_result.slot and not is_slot(tool_result.slot):
         warnings.append("The slot that the tool named cannot be one; its own was filled.")
-        found = replace(found, slot="")
-    text = found.text
-    if len(text) > LONGEST_TEXT:
-        warnings.append(f"The output was cut from {len(text):,} to {LONGEST_TEXT:,} characters.")
-        text = text[:LONGEST_TEXT]
-    metadata = _metadata(found, warnings)
-    sources = _sources(found.sources[:_MOST_SOURCES], warnings)
+        tool_result = replace(tool_result, slot="")
+    text = tool_result.text
+    if len(text) > MAX_TEXT_CHARS:
+        warnings.append(f"The output was cut from {len(text):,} to {MAX_TEXT_CHARS:,} characters.")
+        text = text[:MAX_TEXT_CHARS]
+    metadata = _metadata(tool_result, warnings)
+    sources = _sources(tool_result.sources[:_MAX_SOURCES], warnings)
     duration = duration_pb2.Duration()
     duration.FromTimedelta(timedelta(seconds=elapsed))
     return pb.ToolResult(
@@ -114,10 +116,10 @@ def result(found: ToolResult, slot: str, own_slot: str, elapsed: float) -> pb.To
         sources=sources,
         metadata=metadata,
         elapsed=duration,
-        warnings=warnings[-_MOST_WARNINGS:],
-        slot=slot or found.slot or own_slot,
-        name=_cut(found.name),
-        message=phrase(found.message),
+        warnings=warnings[-_MAX_WARNINGS:],
+        slot=slot or tool_result.slot or own_slot,
+        name=_cut(tool_result.name),
+        message=phrase(tool_result.message),
     )
 
 
@@ -139,18 +141,18 @@ def with_objects(message: pb.ToolResult, tool_result: ToolResult, tool: str) -> 
     return message
 
 
-def _objects(found: Iterable[object], warnings: list[str]) -> list[str]:
+def _objects(objects: Iterable[object], warnings: list[str]) -> list[str]:
     """Return objects as JSON text; what is too much or no JSON is left out with a warning."""
     texts: list[str] = []
     size = wrong = more = 0
-    for each in found:
+    for each in objects:
         try:
             text = _plain(json.dumps(each, ensure_ascii=False, allow_nan=False))
         except (ValueError, TypeError, RecursionError):
             text = ""
         if not text.startswith("{"):
             wrong += 1
-        elif len(texts) == _MOST_OBJECTS or size + len(text) > LONGEST_TEXT:
+        elif len(texts) == _MAX_OBJECTS or size + len(text) > MAX_TEXT_CHARS:
             more += 1
         else:
             size += len(text)
@@ -162,32 +164,32 @@ def _objects(found: Iterable[object], warnings: list[str]) -> list[str]:
     return texts
 
 
-def _metadata(found: ToolResult, warnings: list[str]) -> Struct:
+def _metadata(tool_result: ToolResult, warnings: list[str]) -> Struct:
     try:
-        metadata = to_struct(found.metadata)
+        metadata = to_struct(tool_result.metadata)
     except (ValueError, TypeError, ParseError, RecursionError):
         warnings.append("The tool's metadata is not plain JSON and was left out.")
         return Struct()
-    if metadata.ByteSize() > _LARGEST_METADATA:
-        limit = f"{_LARGEST_METADATA:,} bytes"
+    if metadata.ByteSize() > _MAX_METADATA_BYTES:
+        limit = f"{_MAX_METADATA_BYTES:,} bytes"
         warnings.append(f"The tool's metadata has more than {limit} and was left out.")
         return Struct()
     return metadata
 
 
-def _sources(found: Sequence[Source], warnings: list[str]) -> list[pb.Source]:
+def _sources(sources: Sequence[Source], warnings: list[str]) -> list[pb.Source]:
     """Return sources on the wire, the first of them, as far as there is room."""
-    told: list[pb.Source] = []
+    messages: list[pb.Source] = []
     size = 0
-    for source in found:
-        made = _source(source)
-        size += made.ByteSize()
-        if size > _LARGEST_SOURCES:
-            left_out = len(found) - len(told)
+    for source in sources:
+        message = _source(source)
+        size += message.ByteSize()
+        if size > _MAX_SOURCES_BYTES:
+            left_out = len(sources) - len(messages)
             warnings.append(f"{left_out} of the tool's sources were left out: they are too large.")
             break
-        told.append(made)
-    return told
+        messages.append(message)
+    return messages
 
 
 def _source(source: Source) -> pb.Source:
@@ -215,17 +217,17 @@ def _more(error: ToolError) -> dict[str, str]:
         except (ValueError, TypeError, RecursionError):
             log.error("a tool's error has details that are no JSON", kind=error.kind)  # noqa: TRY400 - the tool is at fault
         else:
-            if len(details) <= _LONGEST_DETAILS:
+            if len(details) <= _MAX_DETAILS_CHARS:
                 more["details_json"] = details
     return more
 
 
 def _safe(error: ToolError) -> str:
-    return redact(_plain(str(error)))[:_LONGEST_MESSAGE] or "The tool gave up without a word."
+    return redact(_plain(str(error)))[:_MAX_MESSAGE_CHARS] or "The tool gave up without a word."
 
 
 def _cut(text: str) -> str:
-    return _plain(text[:_LONGEST_FIELD])
+    return _plain(text[:_MAX_FIELD_CHARS])
 
 
 def _plain(text: str) -> str:

@@ -9,7 +9,7 @@ from heddle_runtime.redaction import redact
 from jsonschema_rs import ValidationError, ValidationErrorKind
 from pydantic import ValidationError as ModelError
 
-_LONGEST_NAME = 80
+_MAX_NAME_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ _RULES: Mapping[str, Callable[[Any], str]] = {
 
 def validation_errors(errors: Iterable[ValidationError], noun: Noun) -> list[Violation]:
     """Return everything that a schema finds wrong, in the order of the paths."""
-    found = {violation: None for error in errors for violation in _of(error, noun)}
-    return sorted(found, key=lambda violation: violation.field)
+    violations = {violation: None for error in errors for violation in _of(error, noun)}
+    return sorted(violations, key=lambda violation: violation.field)
 
 
 def model_complaints(error: ModelError, noun: Noun) -> list[Violation]:
@@ -102,5 +102,5 @@ def _either(words: Iterable[str]) -> str:
 def _path(noun: Noun, location: Iterable[str | int]) -> str:
     path = noun.root
     for step in location:
-        path += f"[{step}]" if isinstance(step, int) else f".{step[:_LONGEST_NAME]}"
+        path += f"[{step}]" if isinstance(step, int) else f".{step[:_MAX_NAME_CHARS]}"
     return path

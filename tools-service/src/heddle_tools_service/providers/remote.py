@@ -12,9 +12,9 @@ from heddle_runtime.redaction import REDACTED, redact
 
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
-LARGEST_ANSWER = 8 * 1024 * 1024
+MAX_ANSWER_BYTES = 8 * 1024 * 1024
 _REASONS = ("error", "detail", "message")
-_LONGEST_REASON = 200
+_MAX_REASON_CHARS = 200
 _SECONDS = re.compile(r"[0-9]{1,6}")
 _UNPACKED = "identity"
 _BUSY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
@@ -39,7 +39,7 @@ class BusyError(ToolUnavailableError):
 
 
 async def fetch(
-    http: httpx.AsyncClient, request: httpx.Request, who: str, *, largest: int = LARGEST_ANSWER
+    http: httpx.AsyncClient, request: httpx.Request, who: str, *, largest: int = MAX_ANSWER_BYTES
 ) -> tuple[int, Any]:
     """Send a request and return the answer's status, below 500, and its JSON value.
 
@@ -57,7 +57,7 @@ async def fetch(
 
 
 async def exchange(
-    http: httpx.AsyncClient, request: httpx.Request, who: str, *, largest: int = LARGEST_ANSWER
+    http: httpx.AsyncClient, request: httpx.Request, who: str, *, largest: int = MAX_ANSWER_BYTES
 ) -> tuple[int, bytes]:
     """Send a request and return the answer's status, below 500, and its body.
 
@@ -107,18 +107,18 @@ def refuse_packed(response: httpx.Response, who: str) -> None:
         raise ToolError(f"{who} compresses its answers though told not to.")
 
 
-def reason_in(found: object, secret: str) -> str:
+def reason_in(content: object, secret: str) -> str:
     """Return the sentence in the JSON value of an error, wherever a server puts it.
 
     Args:
-        found: The value.
+        content: The value.
         secret: What was sent, in case the server repeats it; may be empty.
     """
-    while isinstance(found, Mapping):
-        found = next((found[name] for name in _REASONS if name in found), "")
-    told = " ".join(found.split()) if isinstance(found, str) else ""
-    told = told.replace(secret, REDACTED) if secret else told
-    return redact(told)[:_LONGEST_REASON].rstrip(".")
+    while isinstance(content, Mapping):
+        content = next((content[name] for name in _REASONS if name in content), "")
+    reason = " ".join(content.split()) if isinstance(content, str) else ""
+    reason = reason.replace(secret, REDACTED) if secret else reason
+    return redact(reason)[:_MAX_REASON_CHARS].rstrip(".")
 
 
 async def _limited(response: httpx.Response, who: str, largest: int) -> bytes:

@@ -6,11 +6,11 @@ from typing import Any
 from heddle_tools_service.capabilities.passages import Passages
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import Query, ToolCall, ToolError, ToolResult, tool
-from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig, check, look_up, told
+from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig, check, look_up, rag_result
 
 _MESSAGES = 10
-_LONGEST_MESSAGE = 1_000
-_LONGEST_QUERY = 400
+_MAX_MESSAGE_CHARS = 1_000
+_MAX_QUERY_CHARS = 400
 _TASK = """\
 Below is the end of a conversation. Write the one search query that finds what the user's last
 message needs. Replace words such as "it" or "that one" by what they stand for. Keep the language
@@ -37,7 +37,7 @@ async def context_aware_rag(
     query = await rewritten(call, model)
     findings = await look_up(call, passages, query)
     texts = (passage.text for passage in findings.passages)
-    return told(call, findings, texts, query_rewritten=query != call.query)
+    return rag_result(call, findings, texts, query_rewritten=query != call.query)
 
 
 async def rewritten(call: ToolCall[Any], model: SmallModel) -> str:
@@ -55,11 +55,11 @@ async def rewritten(call: ToolCall[Any], model: SmallModel) -> str:
     except ToolError:
         return call.query
     lines = [line.strip(" \t\"'`") for line in answer.splitlines()]
-    return next(filter(None, lines), call.query)[:_LONGEST_QUERY]
+    return next(filter(None, lines), call.query)[:_MAX_QUERY_CHARS]
 
 
 def _turn(message: Mapping[str, Any]) -> str:
     content = message.get("content") or ""
     if isinstance(content, list):
         content = " ".join(part["text"] for part in content if part.get("type") == "text")
-    return f"{message.get('role', 'user')}: {content[:_LONGEST_MESSAGE]}"
+    return f"{message.get('role', 'user')}: {content[:_MAX_MESSAGE_CHARS]}"

@@ -22,14 +22,14 @@ from heddle_tools_service.sdk import (
 from heddle_tools_service.tools.retrieved import (
     ASSET_MANUAL,
     ManualConfig,
-    WantedText,
+    SearchText,
     passage_object,
     result,
-    wanted,
+    search_text,
 )
 from heddle_tools_service.tools.simple_rag import source_of
 
-_MOST = 50
+_MAX_RESULTS = 50
 _BALANCED = SearchOptions(vector_weight=0.5)
 
 
@@ -37,14 +37,14 @@ class FastVectorSearchConfig(ManualConfig):
     """Where to look, and how much to bring."""
 
     limit: int = Field(
-        default=5, ge=1, le=_MOST, description="Maximum results where it fills a slot"
+        default=5, ge=1, le=_MAX_RESULTS, description="Maximum results where it fills a slot"
     )
 
 
-class FastVectorSearchArguments(WantedText):
+class FastVectorSearchArguments(SearchText):
     """What to look for, and where."""
 
-    limit: int = Field(default=5, ge=1, le=_MOST, description="Maximum results")
+    limit: int = Field(default=5, ge=1, le=_MAX_RESULTS, description="Maximum results")
     collection: str = Field(default=ASSET_MANUAL, description="The collection to search")
 
 
@@ -68,7 +68,7 @@ async def fast_vector_search(
 ) -> ToolResult:
     """Search a collection fast, best for definitions, specifications and simple facts."""
     started = time.perf_counter()
-    query, collection = wanted(call), _collection(call)
+    query, collection = search_text(call), _collection(call)
     if not query:
         raise ToolError("No user message found for query")
     limit = call.arguments.limit if call.called else call.config.limit
@@ -82,7 +82,7 @@ async def fast_vector_search(
         "count": len(findings.passages),
         "time_ms": round((time.perf_counter() - started) * 1000, 1),
     }
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "name": collection,
         "objects": [passage_object(each) for each in findings.passages],
         "metadata": metadata,
@@ -90,10 +90,10 @@ async def fast_vector_search(
     }
     return result(
         call,
-        told,
+        content,
         _text(findings.passages),
         [source_of(each) for each in findings.passages],
-        objects=told["objects"],
+        objects=content["objects"],
         warnings=findings.warnings,
     )
 

@@ -10,7 +10,7 @@ from heddle_tools_service.sdk import Example, ToolArguments, ToolCall, ToolError
 from heddle_tools_service.tools.pages_seen import pages_in, pages_seen
 from heddle_tools_service.tools.retrieved import ManualConfig, page_source, result
 
-_LONGEST_PATH = 400
+_MAX_PATH_CHARS = 400
 
 
 class VisualInterpretationArguments(ToolArguments):
@@ -18,7 +18,7 @@ class VisualInterpretationArguments(ToolArguments):
 
     image_path: str = Field(
         default="",
-        max_length=_LONGEST_PATH,
+        max_length=_MAX_PATH_CHARS,
         description="The preview_url of a page that a search found. Without it, the best of the "
         "pages that were found before.",
     )
@@ -68,7 +68,7 @@ async def visual_interpretation(
         "model": seen.model,
         "visual": seen.visual,
     }
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "name": "visual_interpretation",
         "objects": [
             {"interpretation": seen.text, "page": page.page, "image_path": page.picture_uri}
@@ -78,8 +78,8 @@ async def visual_interpretation(
         if seen.visual
         else f"Read page {page.page} of {page.title}; nobody has looked at its picture",
     }
-    cited = [{**each, "title": page.title} for each in told["objects"]]
-    return result(call, told, seen.text, [page_source(page)], objects=cited)
+    cited = [{**each, "title": page.title} for each in content["objects"]]
+    return result(call, content, seen.text, [page_source(page)], objects=cited)
 
 
 async def _page(

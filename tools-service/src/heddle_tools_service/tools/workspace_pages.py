@@ -6,8 +6,8 @@ from typing import Any
 from heddle_tools_service.capabilities.workspace import Page
 from heddle_tools_service.sdk import Source, ToolResult
 
-_LONGEST = 50_000
-_LONGEST_LINE = 2_000
+_MAX_CHARS = 50_000
+_MAX_LINE_CHARS = 2_000
 _ENDS = {"CRLF": ", lines end with CRLF", "mixed": ", line ends are mixed"}
 
 
@@ -33,7 +33,7 @@ def shown(page: Page) -> Shown:
     return Shown(head + "\n".join(lines), last, len(lines) < len(page.lines))
 
 
-def found(page: Page, seen: Shown, text: str) -> ToolResult:
+def page_result(page: Page, seen: Shown, text: str) -> ToolResult:
     """Return what a tool tells that shows a page as `text`."""
     facts: dict[str, Any] = {"path": page.path, "sha256": page.sha256, "first": page.first}
     facts |= {"last": seen.last, "total": page.total, "truncated": seen.cut}
@@ -42,9 +42,9 @@ def found(page: Page, seen: Shown, text: str) -> ToolResult:
 
 def _numbered(page: Page) -> list[str]:
     lines: list[str] = []
-    left = _LONGEST
+    left = _MAX_CHARS
     for number, line in enumerate(page.lines, page.first):
-        cut = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}… (line cut)"
+        cut = line if len(line) <= _MAX_LINE_CHARS else f"{line[:_MAX_LINE_CHARS]}… (line cut)"
         left -= len(cut) + 8
         if left < 0 and lines:
             break
@@ -53,5 +53,5 @@ def _numbered(page: Page) -> list[str]:
 
 
 def _peculiarities(page: Page) -> str:
-    told = _ENDS.get(page.line_end, "")
-    return told if page.final_newline else f"{told}, no line end after the last line"
+    line_ends = _ENDS.get(page.line_end, "")
+    return line_ends if page.final_newline else f"{line_ends}, no line end after the last line"

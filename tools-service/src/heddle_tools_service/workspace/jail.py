@@ -15,7 +15,7 @@ from pathlib import Path
 
 from heddle_tools_service.providers.openat import open_beneath, open_folder_beneath
 from heddle_tools_service.workspace.errors import WorkspaceError
-from heddle_tools_service.workspace.limits import LARGEST_FILE
+from heddle_tools_service.workspace.limits import MAX_FILE_BYTES
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PERMISSIONS = 0o777
@@ -57,13 +57,13 @@ class Jail:
         finally:
             os.close(base)
         try:
-            found = open_folder_beneath(inner, list(components))
+            descriptor = open_folder_beneath(inner, list(components))
         finally:
             os.close(inner)
         try:
-            yield found
+            yield descriptor
         finally:
-            os.close(found)
+            os.close(descriptor)
 
     def missing(self, components: Sequence[str]) -> list[list[str]]:
         """Return the folders on the way to a file's parent that do not exist, outermost first."""
@@ -81,7 +81,7 @@ class Jail:
         here = os.open(self.root, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
         try:
             for name in self.names:
-                below = _made(here, name, 0o700)
+                below = _make_folder(here, name, 0o700)
                 os.close(here)
                 here = below
         finally:
@@ -90,7 +90,7 @@ class Jail:
     def make_folder(self, components: Sequence[str]) -> None:
         """Make one folder whose parent exists."""
         with self.folder(components[:-1]) as parent:
-            os.close(_made(parent, components[-1], 0o777))
+            os.close(_make_folder(parent, components[-1], 0o777))
 
     def remove_folder(self, components: Sequence[str]) -> None:
         """Remove a folder if it is there and empty."""
@@ -101,7 +101,7 @@ class Jail:
             return
 
 
-def _made(parent: int, name: str, mode: int) -> int:
+def _make_folder(parent: int, name: str, mode: int) -> int:
     try:
         os.mkdir(name, mode, dir_fd=parent)
         os.fsync(parent)
@@ -122,10 +122,10 @@ def read(parent: int, name: str, path: str) -> Image:
         about = os.fstat(descriptor)
         _check(about, path)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(LARGEST_FILE + 1)
+            data = file.read(MAX_FILE_BYTES + 1)
     finally:
         os.close(descriptor)
-    if len(data) > LARGEST_FILE:
+    if len(data) > MAX_FILE_BYTES:
         raise _too_large(path)
     return Image(data, about.st_mode & _PERMISSIONS, _stamp(about))
 
@@ -167,11 +167,11 @@ def _check(about: os.stat_result, path: str) -> None:
         raise WorkspaceError("path_denied", f"{path!r} is not a regular file.")
     if about.st_nlink > 1:  # its other name may be outside
         raise WorkspaceError("path_denied", f"{path!r} has more than one name (a hard link).")
-    if about.st_size > LARGEST_FILE:
+    if about.st_size > MAX_FILE_BYTES:
         raise _too_large(path)
 
 
 def _too_large(path: str) -> WorkspaceError:
     return WorkspaceError(
-        "not_text", f"{path!r} has more than {LARGEST_FILE:,} bytes: too large for a workspace."
+        "not_text", f"{path!r} has more than {MAX_FILE_BYTES:,} bytes: too large for a workspace."
     )

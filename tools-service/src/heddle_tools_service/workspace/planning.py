@@ -12,16 +12,16 @@ from heddle_tools_service.workspace.errors import WorkspaceError, about, first_o
 from heddle_tools_service.workspace.hunks import Hunk, hunk
 from heddle_tools_service.workspace.jail import Image, Jail
 from heddle_tools_service.workspace.limits import (
-    LARGEST_FILE,
-    LARGEST_PATCH,
-    MOST_EDITS,
-    MOST_FILES,
+    MAX_EDITS,
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    MAX_PATCH_BYTES,
 )
 from heddle_tools_service.workspace.paths import components
 from heddle_tools_service.workspace.shapes import ChangedFile, Edit, FileEdits
 from heddle_tools_service.workspace.texts import Text, decode, encode
 
-_MOST_EXPLAINED = 3
+_MAX_EXPLAINED = 3
 _NEW_MODE = 0o644
 
 
@@ -30,7 +30,7 @@ class Planned:
     """One file of a patch."""
 
     write: Write
-    told: ChangedFile
+    changed_file: ChangedFile
 
 
 def plan(area: Jail, files: Sequence[FileEdits], *, relocate: bool) -> list[Planned]:
@@ -47,12 +47,14 @@ def plan(area: Jail, files: Sequence[FileEdits], *, relocate: bool) -> list[Plan
             planned.append(_plan_file(area, file, relocate=relocate))
         except WorkspaceError as error:
             problems.append(error)
-            if len(problems) == _MOST_EXPLAINED:
+            if len(problems) == _MAX_EXPLAINED:
                 break
     if problems:
         raise first_of(problems)
-    if sum(len(one.write.after or b"") for one in planned) > LARGEST_PATCH:
-        message = f"The files have more than {LARGEST_PATCH:,} bytes together: patch fewer at once."
+    if sum(len(one.write.after or b"") for one in planned) > MAX_PATCH_BYTES:
+        message = (
+            f"The files have more than {MAX_PATCH_BYTES:,} bytes together: patch fewer at once."
+        )
         raise WorkspaceError("invalid_arguments", message)
     return planned
 
@@ -74,14 +76,14 @@ def _check_number(files: Sequence[FileEdits]) -> None:
     if twice is not None:
         message = f"{twice!r} is named twice: put all of its changes together."
         raise WorkspaceError("invalid_arguments", message)
-    if len(files) > MOST_FILES:
-        message = f"At most {MOST_FILES} files can be changed at once."
+    if len(files) > MAX_FILES:
+        message = f"At most {MAX_FILES} files can be changed at once."
         raise WorkspaceError("invalid_arguments", message)
 
 
 def _plan_file(area: Jail, file: FileEdits, *, relocate: bool) -> Planned:
-    if not 1 <= len(file.edits) <= MOST_EDITS:
-        message = f"{file.path!r}: changes must have 1 to {MOST_EDITS} items."
+    if not 1 <= len(file.edits) <= MAX_EDITS:
+        message = f"{file.path!r}: changes must have 1 to {MAX_EDITS} items."
         raise WorkspaceError("invalid_arguments", message)
     before = None if file.create else _present(area, file)
     if file.create:
@@ -94,13 +96,13 @@ def _plan_file(area: Jail, file: FileEdits, *, relocate: bool) -> Planned:
     except WorkspaceError as error:
         raise WorkspaceError(error.kind, f"{file.path}: {error}") from None
     after = encode(applied.new)
-    if len(after) > LARGEST_FILE:
-        message = f"{file.path!r} would have more than {LARGEST_FILE:,} bytes. Split it."
+    if len(after) > MAX_FILE_BYTES:
+        message = f"{file.path!r} would have more than {MAX_FILE_BYTES:,} bytes. Split it."
         raise WorkspaceError("invalid_arguments", message)
     names = components(file.path)
     path = "/".join(names)
     diff, added, removed = unified(path, applied, created=file.create)
-    told = ChangedFile(
+    changed_file = ChangedFile(
         path=path,
         status="created" if file.create else "changed" if diff else "unchanged",
         sha256=sha256(after).hexdigest(),
@@ -110,23 +112,23 @@ def _plan_file(area: Jail, file: FileEdits, *, relocate: bool) -> Planned:
         removed=removed,
     )
     mode = before.mode if before else _NEW_MODE
-    return Planned(Write(path, names, before, after, mode), told)
+    return Planned(Write(path, names, before, after, mode), changed_file)
 
 
 def _present(area: Jail, file: FileEdits) -> Image:
     try:
-        found = read(area, file.path)
+        text = read(area, file.path)
     except WorkspaceError as error:
         if error.kind != "not_found":
             raise
         message = f"{error} To make it, set create to true."
         raise WorkspaceError("not_found", message) from None
-    if not found.digest.startswith(file.sha256.lower()):
+    if not text.digest.startswith(file.sha256.lower()):
         raise WorkspaceError(
             "conflict",
-            f"{file.path!r} is not what you read: its sha256 is {found.digest}. Read it again.",
+            f"{file.path!r} is not what you read: its sha256 is {text.digest}. Read it again.",
         )
-    return found
+    return text
 
 
 def _check_absent(area: Jail, file: FileEdits) -> None:
@@ -158,7 +160,7 @@ def _hunks(path: str, text: Text, edits: Sequence[Edit], *, relocate: bool) -> I
             yield hunk(text, index, edit, relocate=relocate)
         except WorkspaceError as error:
             problems.append(WorkspaceError(error.kind, f"changes[{index}] of {path}: {error}"))
-            if len(problems) == _MOST_EXPLAINED:
+            if len(problems) == _MAX_EXPLAINED:
                 break
     if problems:
         raise first_of(problems)

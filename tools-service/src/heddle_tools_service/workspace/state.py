@@ -17,11 +17,11 @@ import msgspec
 from heddle_runtime.durable_files import sync
 
 from heddle_tools_service.workspace import locks
-from heddle_tools_service.workspace.limits import LARGEST_BACKUPS, MOST_BACKUPS
+from heddle_tools_service.workspace.limits import MAX_BACKUPS, MAX_BACKUPS_BYTES
 
 _RECORD = "record.json"
 _UNFINISHED = ".new"
-_LONGEST_WRITING = 60.0
+_MAX_WRITING_CHARS = 60.0
 
 
 class FileRecord(msgspec.Struct, frozen=True):
@@ -108,8 +108,8 @@ class State:
             names = os.listdir(self.journal)  # noqa: PTH208 - asked for before every call
         except FileNotFoundError:
             return []
-        found = (self._abandoned(self.journal / name) for name in names if "." not in name)
-        return [record for record in found if record is not None]
+        records = (self._abandoned(self.journal / name) for name in names if "." not in name)
+        return [record for record in records if record is not None]
 
     def _abandoned(self, path: Path) -> Record | None:
         try:
@@ -136,9 +136,9 @@ class State:
     def prune(self) -> None:
         """Remove the oldest backups beyond what is kept, and what nobody finished."""
         for note in self.journal.glob(f"*{_UNFINISHED}"):
-            if _age(note) > _LONGEST_WRITING:
+            if _age(note) > _MAX_WRITING_CHARS:
                 note.unlink(missing_ok=True)
-        kept, size = 0, 0
+        count, size = 0, 0
         for backup in sorted((self.folder / "backups").iterdir(), reverse=True):
             # In this order: a patch's note is there first, and then becomes the record.
             being_written = (self.journal / backup.name).exists()
@@ -146,9 +146,9 @@ class State:
                 if not being_written:  # it was not removed to the end
                     shutil.rmtree(backup, ignore_errors=True)
                 continue
-            kept += 1
+            count += 1
             size += _size(backup)
-            if kept > MOST_BACKUPS or (kept > 1 and size > LARGEST_BACKUPS):
+            if count > MAX_BACKUPS or (count > 1 and size > MAX_BACKUPS_BYTES):
                 shutil.rmtree(backup, ignore_errors=True)
 
 
