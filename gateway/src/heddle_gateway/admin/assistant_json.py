@@ -44,4 +44,4 @@ def assistant(body: dict[str, Any], place: Place) -> pb.Assistant:
     try:
         return read_assistant(body, lambda path, _: place.at(*path).text())
     except FieldError as error:
-        raise place.at(*error.path).(error.problem) from None
+        raise place.at(*error.path).invalid(error.problem) from None
