@@ -1,4 +1,4 @@
-"""What a sweep says, for people and for programs."""
+"""The output of batch jobs, as text and as JSON."""
 
 import json
 from typing import Protocol
@@ -11,7 +11,7 @@ from heddle_cli.terminal import out, plain
 
 
 class Report(Protocol):
-    """Prints what a sweep says."""
+    """Prints the progress and the findings of a batch job."""
 
     def finding(self, table: str, finding: pb.Finding) -> None:
         """Tell what a person should look at."""

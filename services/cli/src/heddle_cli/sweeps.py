@@ -13,7 +13,7 @@ from heddle_cli.reports import JsonLines, Report
 from heddle_cli.terminal import bars, notes, out
 
 MAX_SECONDS = 86_400.0
-"""Seconds. A sweep takes what it takes, but calls must have an end."""
+"""The timeout of the call of a batch job, whose duration is unknown."""
 
 
 class Step(Protocol):

@@ -149,7 +149,7 @@ class LanceTable:
             await self._commit(self.opened.optimize)
 
     async def prune(self) -> None:
-        """Drop old versions and leftovers."""
+        """Remove old versions and unreferenced files."""
         if _HAS_PYLANCE:
             await self._tended(prune)
 
@@ -191,7 +191,7 @@ class LanceTable:
         self.opened.close()  # type: ignore[no-untyped-call]  # no annotations there
 
     async def _tended(self, act: Callable[[Place], ResultT]) -> ResultT:
-        """Do a part of the upkeep."""
+        """Run a part of the compaction."""
         options = await self.opened.latest_storage_options() or {}
         place = Place(await self.opened.uri(), options, self._layout.vector)
         return await self._commit(lambda: asyncio.to_thread(act, place))
