@@ -21,15 +21,15 @@ def list_collections(*, knowledge_address: KnowledgeAddress = KNOWLEDGE) -> None
     """List the collections: name, backend, number of documents, title."""
     with connected(knowledge_address, _SERVICE) as connection:
         stub = KnowledgeServiceStub(connection.channel)
-        found = items(
+        collections = items(
             lambda token: stub.ListCollections(
                 knowledge_pb2.ListCollectionsRequest(page_token=token), **new_call_options(SOON)
             ),
             lambda page: page.collections,
         )
-    if not found:
+    if not collections:
         notes.print("There are no collections. `heddle ingest` makes one.", style="dim")
-    columns((c.name, c.backend, _size(c), c.title) for c in found)
+    columns((c.name, c.backend, _size(c), c.title) for c in collections)
 
 
 @app.command("delete")
