@@ -124,6 +124,7 @@ def actual(running: Whole, text: str) -> str:
         "http://127.0.0.1:8080": running.url,
         "localhost:9101": running.stack.orchestrator,
         "localhost:9102": running.stack.tools,
+        "localhost:9105": running.stack.knowledge,
         "localhost:9103": running.stack.connector,
         "localhost:9104": running.stack.assistants,
         ".venv/bin/": "",
@@ -137,6 +138,7 @@ def addresses(running: Whole) -> dict[str, str]:
     """Return the settings by which the `heddle` command finds the services."""
     return {
         "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
+        "HEDDLE_KNOWLEDGE_ADDRESS": running.stack.knowledge,
         "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
         "HEDDLE_CONNECTOR_ADDRESS": running.stack.connector,
         "HEDDLE_ASSISTANTS_ADDRESS": running.stack.assistants,
