@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 from docs.shell import run
-from heddle_assistants.documents import AssistantDocument
+from heddle_conversion.assistant_json import read_assistant
 from integration.whole import Whole, whole
 from tools_service.serving import discovered
 
@@ -36,13 +36,13 @@ def test_the_assistant_of_the_guide_is_one() -> None:
         for tool in yaml.safe_load(binding)["tools"]:
             assert tool["mode"] == "function"
             assert tool["type"] in {each.name for each in discovered(None)}
-    assert AssistantDocument.model_validate(yaml.safe_load(document)).tools[0].slot == "context"
+    assert read_assistant(yaml.safe_load(document)).tools[0].slot == "context"
 
 
 def test_every_example_is_an_assistant() -> None:
     files = sorted((ROOT / "examples" / "assistants").glob("*.yaml"))
 
-    documents = [AssistantDocument.model_validate(yaml.safe_load(f.read_text())) for f in files]
+    documents = [read_assistant(yaml.safe_load(f.read_text())) for f in files]
 
     assert sorted(document.id for document in documents) == list("1234567")
 
@@ -71,6 +71,7 @@ def at(running: Whole, command: str) -> str:
     places = {
         "http://127.0.0.1:8080": running.url,
         "127.0.0.1:9102": running.stack.tools,
+        "127.0.0.1:9105": running.stack.knowledge,
         ".venv/bin/heddle": "heddle",
     }
     for shown, actual in places.items():
@@ -94,6 +95,7 @@ async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
     async with whole(tmp_path) as running:
         addresses = {
             "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
+            "HEDDLE_KNOWLEDGE_ADDRESS": running.stack.knowledge,
             "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
             "HEDDLE_ASSISTANTS_ADDRESS": running.stack.assistants,
         }

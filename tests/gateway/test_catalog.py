@@ -52,7 +52,9 @@ async def test_health_names_every_service_and_counts_broken_plugins(bench: Bench
     assert response.status_code == 200
     assert response.json() == {
         "status": "ok",
-        "services": dict.fromkeys(("orchestrator", "tools", "connector", "assistants"), True),
+        "services": dict.fromkeys(
+            ("orchestrator", "tools", "connector", "assistants", "migration"), True
+        ),
         "plugin_problems": 1,
     }
 
