@@ -11,6 +11,7 @@ from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle.chat.v1.chat_pb2 import FINISH_REASON_STOP, Done, FunctionDeclaration, Picture, Usage
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.migration.v1 import record_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.orchestrator.v1.orchestrator_pb2 import (
     RunCompletionRequest,
@@ -271,8 +272,10 @@ class Neighbours:
             tool_pb2_grpc.add_ToolServiceServicer_to_server,
             connector_pb2_grpc.add_ConnectorServiceServicer_to_server,
             assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
+            record_pb2_grpc.add_RecordServiceServicer_to_server,
         )
-        servicers = (self.orchestrator, self.tools, self.connectors, self.assistants)
+        records = record_pb2_grpc.RecordServiceServicer()  # answers that it has no method
+        servicers = (self.orchestrator, self.tools, self.connectors, self.assistants, records)
         return [
             bind(contracts[0], register, servicer)
             for contracts, register, servicer in zip(
@@ -296,8 +299,8 @@ async def serving_neighbours(
     )
     async with running(app(), settings) as service:
         if transport == "local":
-            yield ServiceClients.over(*[service.local] * 4)
+            yield ServiceClients.over(*[service.local] * 5)
             return
         contracts = [contracts[0] for contracts in SERVICES.values()]
         async with channel(service.address, *contracts) as connection:
-            yield ServiceClients.over(*[connection] * 4)
+            yield ServiceClients.over(*[connection] * 5)
