@@ -51,10 +51,6 @@ RUN uv sync --frozen --no-dev --no-editable --package "$MEMBER" ${EXTRA:+--extra
 
 
 FROM python:3.11-slim
-# llama.cpp, in the connector's extra `local`, is the one thing that needs a library of the system.
-RUN apt-get update \
- && apt-get install --yes --no-install-recommends libgomp1 \
- && rm -rf /var/lib/apt/lists/*
 # The folder exists in the image so that a new volume mounted there belongs to the user.
 RUN pip uninstall --yes --quiet --root-user-action=ignore pip \
  && groupadd --gid 10001 heddle \

@@ -85,11 +85,11 @@ release: $(SYNCED) ## Make a release from a clean tree: make release VERSION=0.2
 licences: $(SYNCED) ## Check the licence of every locked package
 	$(BIN)/python -m docs.project.licences
 
-# Unit tests: folders whose tests start no service in a process of its own and ingest no documents.
-QUICK := tests/runtime
+# Unit tests: folders whose tests need no database, no collection, no model and no service in another process.
+QUICK := tests/runtime tests/connector tests/orchestrator tests/knowledge/document_queries $(wildcard tests/*/conversion)
 
 quick: $(SYNCED) ## Run the unit tests
-	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive" $(QUICK)
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive" $(QUICK) --ignore tests/connector/test_local.py
 
 test: $(SYNCED) ## Run all tests with reduced counts
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive"

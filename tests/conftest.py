@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and settings of all tests."""
 
 import gc
 import os
@@ -14,21 +14,29 @@ settings.register_profile(PROFILE, examples())
 settings.load_profile(PROFILE)
 
 
+SERVICES = ("ASSISTANTS", "CONNECTOR", "KNOWLEDGE", "MIGRATION", "ORCHESTRATOR", "TOOLS")
+
+
 def pytest_configure() -> None:
-    """Put the folders of tests where no disk must be waited for."""
+    """Put temporary folders in memory, and let services listen on free ports by default.
+
+    The default ports of the services would collide between tests that run at the same time.
+    """
+    for service in SERVICES:
+        os.environ.setdefault(f"HEDDLE_{service}_LISTEN", "127.0.0.1:0")
     if room := memory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(room))
 
 
 def pytest_collection_finish() -> None:
-    """Keep what stays loaded out of the garbage collections, which would stop tests for seconds."""
+    """Exclude loaded modules from garbage collection, which would pause tests for seconds."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def nobody_calls() -> Generator[None]:
-    """Let no test act for the caller of an earlier one: plain tests share one context."""
+    """Reset the caller after each test: tests that are not async share one context."""
     before = CALLER.set(Caller(""))
     yield
     CALLER.reset(before)

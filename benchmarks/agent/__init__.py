@@ -1,1 +1,1 @@
-"""How well, how fast and at what price the agent's deciders choose."""
+"""Quality, speed and token use of the agent's routers."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.agent`: how well, how fast and for how many tokens the deciders choose."""
+"""`python -m benchmarks.agent`: quality, speed and token use of the routers."""
 
 import argparse
 import asyncio
@@ -23,7 +23,7 @@ from heddle_tools_service.semantic_similarity import SemanticSimilarity
 
 from benchmarks.agent import questions, tools
 from benchmarks.agent.comparing import compared
-from benchmarks.agent.model import EMBEDDED, SCRIPTED, asking, embedded, scripted
+from benchmarks.agent.model import EMBEDDED, SCRIPTED, embedded, model_client, scripted
 from benchmarks.agent.sets import FOLDER, QuestionSet, is_right, question_sets
 from benchmarks.gateway.processes import REPOSITORY
 from benchmarks.gateway.report import circumstances
@@ -32,91 +32,91 @@ if TYPE_CHECKING:
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
 
 _RESULTS = REPOSITORY / "benchmarks/results/agent.json"
-_DECIDERS = ("rules", "native", "label", "dspy")
-_DEAR = ("native", "dspy")
+_ROUTERS = ("rules", "native", "label", "dspy")
+_EXPENSIVE = ("native", "dspy")
 _FOR_ALL = ("routing", "three tools")
-"""The sets that those are asked, too, which take the embedded model two seconds a decision."""
+"""The only sets for `_EXPENSIVE`, which need two seconds per decision with the embedded model."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """How one decider did with one model on one set of questions."""
+    """The results of one router with one model on one set of questions."""
 
     questions: str
     model: str
-    decider: str
-    asked: int
+    router: str
+    total: int
     right: int
     own: int
-    """Right without the rules' help: what the decider itself chose."""
+    """Right without the rules: the router's own choices."""
     arguments: int
-    """Right tool and nothing but right inputs, where a question says what is right."""
+    """Right tool and arguments."""
     fell_back: int
     seconds: float
-    """Of a decision, on average."""
+    """Mean per decision."""
     cpu_seconds: float
-    """The same of this process's processors, where the embedded models work, too."""
+    """Mean CPU time of this process, including the embedded models, per decision."""
     tokens: float
-    """Read and written for a decision, on average."""
+    """Mean prompt and completion tokens per decision."""
     wrong: tuple[str, ...]
 
 
 async def measured(
     stub: "ConnectorServiceAsyncStub",
     model: assistant_pb2.ModelRef,
-    decider: str,
-    asked: QuestionSet,
+    router: str,
+    question_set: QuestionSet,
     similarity: SemanticSimilarity | None,
 ) -> Figures:
-    """Return how a decider does on questions, each the first of a run of its own.
+    """Return the results of a router. Each question is the first of its own run.
 
     Args:
-        stub: The connectors.
-        model: Who is asked.
-        decider: Who decides.
-        asked: The tools and the questions.
+        stub: The connector service.
+        model: The model.
+        router: The router.
+        question_set: The tools and the questions.
         similarity: Compares requests with tools, for deciders that want it; None leaves it out.
     """
-    chooser = Routers(None).get(decider, model.connector)
-    ask = asking(stub, model)
+    chooser = Routers(None).get(router, model.connector)
+    ask = model_client(stub, model)
     right = own = arguments = fell_back = 0
     wrong = []
-    began, worked = time.perf_counter(), time.process_time()
-    for each in asked.questions:
+    started, cpu_started = time.perf_counter(), time.process_time()
+    for each in question_set.questions:
         state = initial_state([message(chat_pb2.ROLE_USER, each.text)])
-        offered = asked.tools
+        candidates = question_set.tools
         if is_greeting(each.text):
-            made = respond("A greeting.")
+            decision = respond("A greeting.")
         else:
             try:
                 if chooser.uses_affinity and similarity is not None:
-                    offered = await compared(similarity, each.text, offered)
-                found = await chooser.decide(ask, state, offered)
-                made = validated(found, offered, RepeatDetector(state))
+                    candidates = await compared(similarity, each.text, candidates)
+                choice_ = await chooser.decide(ask, state, candidates)
+                decision = validated(choice_, candidates, RepeatDetector(state))
             except UndecidedError as error:
-                made = _ruled(state, offered, str(error))
+                decision = _by_rules(state, candidates, str(error))
             except Exception as error:  # noqa: BLE001 - as the loop does
-                made = _ruled(state, offered, type(error).__name__)
-        fell_back += bool(made.rejected)
-        choice = made.choices[0]
+                decision = _by_rules(state, candidates, type(error).__name__)
+        fell_back += bool(decision.rejected)
+        choice = decision.choices[0]
         if choice.tool != each.tool:
             wrong.append(f"{each.text} -> {choice.tool}")
             continue
         right += 1
-        own += not made.rejected
-        known = {tool.name: tool for tool in offered}
+        own += not decision.rejected
+        known = {tool.name: tool for tool in candidates}
         if not each.arguments or is_right(choice.inputs, each.arguments, known[choice.tool]):
             arguments += 1
         else:
             wrong.append(f"{each.text} -> {choice.tool}({json.dumps(dict(choice.inputs))})")
-    count = len(asked.questions)
-    seconds = (time.perf_counter() - began) / count
-    cpu_seconds = (time.process_time() - worked) / count
+    count = len(question_set.questions)
+    seconds = (time.perf_counter() - started) / count
+    cpu_seconds = (time.process_time() - cpu_started) / count
     tokens = (ask.usage.prompt_tokens + ask.usage.completion_tokens) / count
     return Figures(
-        asked.name,
+        question_set.name,
         f"{model.connector}/{model.model}",
-        decider,
+        router,
         count,
         right,
         own,
@@ -129,47 +129,47 @@ async def measured(
     )
 
 
-def _ruled(state: State, offered: Sequence[Candidate], why: str) -> Decision:
-    ruled = decide_by_rules(state, offered)
-    return Decision(ruled.choices, ruled.reason, ruled.router, why)
+def _by_rules(state: State, tools_: Sequence[Candidate], reason: str) -> Decision:
+    decision = decide_by_rules(state, tools_)
+    return Decision(decision.choices, decision.reason, decision.router, reason)
 
 
 async def main() -> None:
-    """Measure what the command line asks for, print it and keep it."""
+    """Measure, print and store the results."""
     parser = argparse.ArgumentParser("python -m benchmarks.agent", description=__doc__)
-    parser.add_argument("--deciders", nargs="+", choices=_DECIDERS, default=_DECIDERS)
+    parser.add_argument("--routers", nargs="+", choices=_ROUTERS, default=_ROUTERS)
     parser.add_argument("--models", nargs="+", choices=("embedded", "scripted"), default=None)
-    parser.add_argument("--every", type=int, default=1, help="ask each so-and-so-manieth [1]")
-    parser.add_argument("--only", nargs="+", default=(), help="the names of sets of questions")
-    parser.add_argument("--sets", type=Path, default=FOLDER, help="a folder of sets of your own")
-    parser.add_argument("--alone", action="store_true", help="compare no tools with requests")
-    given = parser.parse_args()
-    models = given.models or ("embedded", "scripted")
-    found: list[Figures] = []
+    parser.add_argument("--every", type=int, default=1, help="use every n-th question [1]")
+    parser.add_argument("--only", nargs="+", default=(), help="names of question sets")
+    parser.add_argument("--sets", type=Path, default=FOLDER, help="a folder with more sets")
+    parser.add_argument("--alone", action="store_true", help="compute no affinities")
+    options = parser.parse_args()
+    models = options.models or ("embedded", "scripted")
+    results: list[Figures] = []
     if "scripted" in models:
-        routing = _every(QuestionSet("routing", tools.SEARCHES, questions.ROUTING), given.every)
+        routing = _every(QuestionSet("routing", tools.SEARCHES, questions.ROUTING), options.every)
         async with scripted(list(routing.questions), tools.SEARCHES) as stub:
-            for decider in given.deciders:
-                found.append(await measured(stub, SCRIPTED, decider, routing, None))
-                _print(found[-1])
+            for router in options.routers:
+                results.append(await measured(stub, SCRIPTED, router, routing, None))
+                _print(results[-1])
     if "embedded" in models:
-        asked = [_every(each, given.every) for each in _sets(given.sets, given.only)]
+        question_sets_ = [_every(each, options.every) for each in _sets(options.sets, options.only)]
         async with embedded() as stub, aclosing(SemanticSimilarity()) as similarity:
-            for decider in given.deciders:
-                for each in asked:
-                    if decider in _DEAR and not (given.only or each.name in _FOR_ALL):
+            for router in options.routers:
+                for each in question_sets_:
+                    if router in _EXPENSIVE and not (options.only or each.name in _FOR_ALL):
                         continue
-                    near = None if given.alone else similarity
-                    found.append(await measured(stub, EMBEDDED, decider, each, near))
-                    _print(found[-1])
+                    near = None if options.alone else similarity
+                    results.append(await measured(stub, EMBEDDED, router, each, near))
+                    _print(results[-1])
     _RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    how: dict[str, object] = {name: str(value) for name, value in vars(given).items()}
-    kept = circumstances(how) | {"figures": [asdict(each) for each in found]}
-    _RESULTS.write_text(json.dumps(kept, indent=1, ensure_ascii=False))
+    settings: dict[str, object] = {name: str(value) for name, value in vars(options).items()}
+    report = circumstances(settings) | {"figures": [asdict(each) for each in results]}
+    _RESULTS.write_text(json.dumps(report, indent=1, ensure_ascii=False))
 
 
 def _sets(folder: Path, only: Sequence[str]) -> list[QuestionSet]:
-    """Return what the embedded model is asked."""
+    """Return the sets for the embedded model."""
     bare = [replace(each, examples=()) for each in tools.THREE]
     known = [
         QuestionSet("routing", tools.SEARCHES, questions.ROUTING),
@@ -180,15 +180,15 @@ def _sets(folder: Path, only: Sequence[str]) -> list[QuestionSet]:
     return [each for each in known if not only or each.name in only]
 
 
-def _every(asked: QuestionSet, step: int) -> QuestionSet:
-    return replace(asked, questions=asked.questions[::step])
+def _every(question_set: QuestionSet, step: int) -> QuestionSet:
+    return replace(question_set, questions=question_set.questions[::step])
 
 
 def _print(done: Figures) -> None:
     print(
-        f"{done.model:32} {done.questions:12} {done.decider:7} "
-        f"right {done.right:3}/{done.asked}, by itself {done.own:3}, "
-        f"with inputs {done.arguments:3}, fell back {done.fell_back:3}, "
+        f"{done.model:32} {done.questions:12} {done.router:7} "
+        f"right {done.right:3}/{done.total}, by itself {done.own:3}, "
+        f"with arguments {done.arguments:3}, fell back {done.fell_back:3}, "
         f"{done.seconds:7.3f} s, {done.cpu_seconds:7.3f} CPU s, {done.tokens:7.1f} tokens",
         flush=True,
     )

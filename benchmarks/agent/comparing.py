@@ -1,4 +1,4 @@
-"""What the tool service says of the tools when a run begins: how near each is to the request."""
+"""Computes the affinities of tools, as the tools service does when a run begins."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,17 +14,17 @@ async def compared(
     similarity: SemanticSimilarity, request: str, tools: Sequence[Candidate]
 ) -> list[Candidate]:
     """Return the tools with their similarity, as `AssessTools` tells them."""
-    told = [
+    assessments = [
         tool_pb2.Assessment(
             id=each.name,
             available=True,
             function=each.declaration,
-            examples=[tool_pb2.ToolExample(request=asked) for asked, _ in each.examples],
+            examples=[tool_pb2.ToolExample(request=example) for example, _ in each.examples],
         )
         for each in tools
     ]
-    await similarity.compare(request, told, _SECONDS)
+    await similarity.compare(request, assessments, _SECONDS)
     return [
-        replace(each, affinity=found.affinity) if found.HasField("affinity") else each
-        for each, found in zip(tools, told, strict=True)
+        replace(each, affinity=assessment.affinity) if assessment.HasField("affinity") else each
+        for each, assessment in zip(tools, assessments, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The two models that decide: the embedded one, and one whose answers are written down."""
+"""The two models: the embedded one, and a scripted one."""
 
 import json
 import math
@@ -32,33 +32,33 @@ if TYPE_CHECKING:
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
 
 _CONTRACT = pb.DESCRIPTOR.services_by_name["ConnectorService"]
-_SECONDS = 600.0  # a busy machine shall make a decider slow, not wrong
+_SECONDS = 600.0  # a busy machine must not cause timeouts
 EMBEDDED = assistant_pb2.ModelRef(connector="local", model="smollm2-135m-instruct")
 SCRIPTED = assistant_pb2.ModelRef(connector="scripted", model="oracle")
 
 
 @dataclass(frozen=True)
-class Patience:
-    """What a run would tell of its time."""
+class LongRun:
+    """The deadline of a run."""
 
     def time_remaining(self) -> float:
-        """Return the seconds that are left."""
+        """Return the remaining seconds."""
         return _SECONDS
 
 
-def asking(stub: "ConnectorServiceAsyncStub", model: assistant_pb2.ModelRef) -> ModelClient:
-    """Return a way of asking a model that counts its tokens."""
+def model_client(stub: "ConnectorServiceAsyncStub", model: assistant_pb2.ModelRef) -> ModelClient:
+    """Return a client of a model that counts its tokens."""
 
     async def generate(
-        order: pb.GenerateWholeMessageRequest,
+        request: pb.GenerateWholeMessageRequest,
     ) -> list[orchestrator_pb2.RunEvent]:
-        answered = await stub.GenerateWholeMessage(order, **new_call_options(_SECONDS))
-        made = orchestrator_pb2.RunCompletionResponse()
-        map_events(answered.events[:], made.events)
-        return made.events[:]
+        response = await stub.GenerateWholeMessage(request, **new_call_options(_SECONDS))
+        run = orchestrator_pb2.RunCompletionResponse()
+        map_events(response.events[:], run.events)
+        return run.events[:]
 
     budget = Budget(rounds=1_000_000, seconds=1e9, tokens=10**12)
-    return ModelClient(assistant_pb2.Assistant(model=model), Patience(), generate, budget)
+    return ModelClient(assistant_pb2.Assistant(model=model), LongRun(), generate, budget)
 
 
 @asynccontextmanager
@@ -73,7 +73,7 @@ async def embedded() -> AsyncGenerator["ConnectorServiceAsyncStub"]:
 
 
 class Oracle(pb_grpc.ConnectorServiceServicer):
-    """Knows what is right for each question, but for every tenth, where it names another tool."""
+    """Knows the right tool of each question, but names another one for every tenth."""
 
     def __init__(self, questions: list[Labelled], tools: tuple[Candidate, ...]) -> None:
         self._labels = labels_of(tools)
@@ -86,47 +86,47 @@ class Oracle(pb_grpc.ConnectorServiceServicer):
     async def GenerateWholeMessage(  # noqa: N802 - as in the contract
         self, request: pb.GenerateWholeMessageRequest, context: Context
     ) -> pb.GenerateWholeMessageResponse:
-        """Answer in the form that the request asks for."""
-        asked = request.generation
-        text = "".join(part.text for part in asked.messages[-1].parts)
+        """Answer in the requested form."""
+        generation = request.generation
+        text = "".join(part.text for part in generation.messages[-1].parts)
         known = [each for each in self._right if each in text]
         tool = self._right[max(known, key=len)] if known else ""
-        events = list(self._said(asked, text, tool))
-        read = sum(len(words(part.text)) for turn in asked.messages for part in turn.parts)
+        events = list(self._answer(generation, text, tool))
+        read = sum(len(words(part.text)) for turn in generation.messages for part in turn.parts)
         done = chat_pb2.Done(
             finish_reason=chat_pb2.FINISH_REASON_STOP,
             usage=chat_pb2.Usage(prompt_tokens=read, completion_tokens=1),
         )
         return pb.GenerateWholeMessageResponse(events=[*events, pb.GenerationEvent(done=done)])
 
-    def _said(
-        self, asked: pb.GenerateMessageRequest, text: str, tool: str
+    def _answer(
+        self, generation: pb.GenerateMessageRequest, text: str, tool: str
     ) -> Iterator[pb.GenerationEvent]:
-        extra = json.loads(asked.options.extra_json or "{}")
-        if asked.functions:
-            if tool in {each.name for each in asked.functions}:
+        extra = json.loads(generation.options.extra_json or "{}")
+        if generation.functions:
+            if tool in {each.name for each in generation.functions}:
                 inputs = json.dumps({"query": text})
                 call = chat_pb2.ToolCall(id="c", name=tool, arguments_json=inputs)
                 yield pb.GenerationEvent(tool_call=call)
         elif "logprobs" in extra:
             label = self._labels.get(tool, "none")
-            told = [{"token": label, "logprob": math.log(0.9)}]
-            logprobs = json.dumps({"content": [{"token": label, "top_logprobs": told}]})
+            top = [{"token": label, "logprob": math.log(0.9)}]
+            logprobs = json.dumps({"content": [{"token": label, "top_logprobs": top}]})
             yield pb.GenerationEvent(text_delta=label)
             yield pb.GenerationEvent(logprobs_json=logprobs)
         elif "response_format" in extra:
             yield pb.GenerationEvent(text_delta=json.dumps({"query": text}))
         else:
-            said = f"[[ ## tool ## ]]\n{tool or 'text_response'}\n\n[[ ## completed ## ]]"
-            yield pb.GenerationEvent(text_delta=said)
+            answer = f"[[ ## tool ## ]]\n{tool or 'text_response'}\n\n[[ ## completed ## ]]"
+            yield pb.GenerationEvent(text_delta=answer)
 
 
 @asynccontextmanager
 async def scripted(
     questions: list[Labelled], tools: tuple[Candidate, ...]
 ) -> AsyncGenerator["ConnectorServiceAsyncStub"]:
-    """Serve the oracle."""
-    oracle = Oracle(questions, tools)  # type: ignore[abstract] # it answers what deciders ask
+    """Serve the scripted model."""
+    oracle = Oracle(questions, tools)  # type: ignore[abstract] # it implements what routers call
 
     @asynccontextmanager
     async def serve() -> AsyncGenerator[list[Binding]]:

@@ -1,4 +1,4 @@
-"""Labelled questions about the manuals and READMEs of Debian, and what is right for each."""
+"""Labelled questions about the manuals and READMEs of Debian."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Labelled:
     text: str
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """What must be among its inputs, where there is one right answer; strings in any case."""
+    """Its arguments, if they are unambiguous. Upper and lower case are equal."""
 
 
 _BY_TOOL: Mapping[str, str] = {
@@ -158,7 +158,7 @@ ROUTING = tuple(
 
 def _word(tool: str, name: str, pairs: str) -> tuple[Labelled, ...]:
     lines = (line.rsplit(" = ", 1) for line in pairs.strip().splitlines())
-    return tuple(Labelled(text, tool, {name: wanted}) for text, wanted in lines)
+    return tuple(Labelled(text, tool, {name: value}) for text, value in lines)
 
 
 THREE = (

@@ -1,8 +1,8 @@
-"""Sets of questions about tools of other trades, read from `sets/*.yaml`.
+"""Sets of questions about tools of other trades, from `sets/*.yaml`.
 
-A file holds `tools`, as an author of tools writes them, and `questions` by the tool that is right:
-each a pair of the text and the inputs that are right. An input that may be one of several has a
-list of them; of one that is `"*"` nothing but its presence counts.
+A file contains `tools`, as an author of tools writes them, and `questions` by their right tool:
+each a pair of the text and the right arguments. A list stands for alternatives, and `"*"` for any
+value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from benchmarks.agent.tools import candidate
 
 FOLDER = Path(__file__).parent / "sets"
 UNSEEN = ("office", "travel", "shop", "home", "servers", "library", "health", "cinema", "garage")
-"""Sets that nobody looked at while the deciders were made; the others were."""
+"""Sets that nobody read while the routers were developed."""
 _ANY = "*"
 
 
@@ -32,29 +32,29 @@ class QuestionSet:
 
 
 def question_sets(folder: Path = FOLDER) -> list[QuestionSet]:
-    """Return the sets of a folder, those that were seen first."""
-    found = [_read(path) for path in sorted(folder.glob("*.yaml"))]
-    return sorted(found, key=lambda each: each.name in UNSEEN)
+    """Return the sets of a folder. Those in `UNSEEN` come last."""
+    sets = [_read(path) for path in sorted(folder.glob("*.yaml"))]
+    return sorted(sets, key=lambda each: each.name in UNSEEN)
 
 
-def is_right(inputs: Mapping[str, Any], wanted: Mapping[str, Any], tool: Candidate) -> bool:
-    """Return whether inputs are those that are wanted, and nothing was made up beside them."""
+def is_right(inputs: Mapping[str, Any], expected: Mapping[str, Any], tool: Candidate) -> bool:
+    """Return whether all arguments are right, and there are no others except defaults."""
     properties = tool.schema.get("properties", {})
-    beside = inputs.keys() - wanted.keys()
-    return all(_is_one_of(inputs.get(name), value) for name, value in wanted.items()) and all(
-        name in properties and inputs[name] == properties[name].get("default") for name in beside
+    others = inputs.keys() - expected.keys()
+    return all(_is_one_of(inputs.get(name), value) for name, value in expected.items()) and all(
+        name in properties and inputs[name] == properties[name].get("default") for name in others
     )
 
 
-def _is_one_of(given: object, wanted: object) -> bool:
-    if wanted == _ANY:
-        return given is not None and bool(str(given).strip())
-    allowed = wanted if isinstance(wanted, list) else [wanted]
-    return any(_plain(given) == _plain(each) for each in allowed)
+def _is_one_of(value: object, expected: object) -> bool:
+    if expected == _ANY:
+        return value is not None and bool(str(value).strip())
+    allowed = expected if isinstance(expected, list) else [expected]
+    return any(_plain(value) == _plain(each) for each in allowed)
 
 
 def _plain(value: object) -> object:
-    """Return what is compared: small and capital letters are equal, 1 and true are not."""
+    """Return a value for comparison. Upper and lower case are equal, 1 and true are not."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value).casefold().strip(" .!?")
     return float(value)
@@ -67,8 +67,8 @@ def _read(path: Path) -> QuestionSet:
         for each in written["tools"]
     ]
     questions = [
-        Labelled(text, tool, wanted)
+        Labelled(text, tool, arguments)
         for tool, pairs in written["questions"].items()
-        for text, wanted in pairs
+        for text, arguments in pairs
     ]
     return QuestionSet(path.stem, tools, questions)

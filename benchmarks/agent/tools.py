@@ -1,4 +1,4 @@
-"""The tools between which is chosen, as a tool service describes them."""
+"""The tools to choose from, as a tools service describes them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ _Examples = Sequence[tuple[str, Mapping[str, Any]]]
 def candidate(
     name: str, description: str, schema: Mapping[str, Any], examples: _Examples
 ) -> Candidate:
-    """Return a tool as the orchestrator knows it."""
+    """Return a candidate."""
     return Candidate(
         name,
         description,

@@ -24,7 +24,7 @@ MAX_PRODUCT_LINES = 66_400
 PENDING = frozenset(
     {
         "cycle heddle_knowledge.embedders.embedding",
-        "cycle heddle_tools_service.tools.deep_analysis",
+        "product lines",
         "tools lines",
     }
 )

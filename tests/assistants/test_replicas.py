@@ -12,14 +12,15 @@ from assistants.serving import ADA, Caller
 from assistants.stored import TEXT, everything, keep_many
 from heddle_assistants.database.engine import Database
 from heddle_runtime.errors import ConflictError
+from runtime.examples import repetitions
 
-ROWS = 600
+ROWS = repetitions(600)
 READERS = 50
 """On each replica."""
 READS = 60
 """Of each reader."""
-QUOTA_EDITS = 600
-EDITS = 300
+QUOTA_EDITS = repetitions(600)
+EDITS = repetitions(300)
 WRITERS = 15
 """On each replica, of each kind."""
 

@@ -22,7 +22,7 @@ from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.server import bind
-from orchestrator.bench import ASSISTANTS, USAGE, Bench, ask, done, orchestrating, serving
+from orchestrator.harness import ASSISTANTS, USAGE, Harness, ask, done, orchestrating, serving
 from sqlalchemy import update
 
 RUNS = 120
@@ -51,7 +51,7 @@ class Losing(assistant_pb2_grpc.AssistantServiceServicer, usage_pb2_grpc.UsageSe
 
 
 @asynccontextmanager
-async def recording(service: Replica) -> AsyncIterator[Bench]:
+async def recording(service: Replica) -> AsyncIterator[Harness]:
     """Run an orchestrator whose word the service has, but that hears only half of its answers."""
     losing = Losing(service.as_(SERVICE))  # type: ignore[abstract] # what an orchestrator asks
     async with (
@@ -69,7 +69,7 @@ async def recording(service: Replica) -> AsyncIterator[Bench]:
         yield bench
 
 
-async def answer(bench: Bench, number: str) -> None:
+async def answer(bench: Harness, number: str) -> None:
     """Let an assistant answer again and again."""
     stub = orchestrator_pb2_grpc.OrchestratorServiceStub(bench.orchestrator)
     for _ in range(RUNS):

@@ -46,3 +46,14 @@ def test_records_have_one_page_a_date_and_a_status() -> None:
         assert title.startswith(f"# {number}. "), page
         assert re.match(r"\n20\d\d-\d\d-\d\d · accepted", rest), page
         assert len(rest.split()) < 700, f"{page}: {len(rest.split())} words"
+
+
+def test_the_map_of_changes_names_paths_that_exist() -> None:
+    rows = re.findall(
+        r"^\| (?!To change|---).*$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE
+    )
+    paths = [path for row in rows for path in re.findall(r"`([\w.-]+(?:/[\w.-]+)+)`", row)]
+
+    assert len(rows) >= 20
+    assert len(paths) > 40
+    assert [path for path in paths if not (ROOT / path).exists()] == []

@@ -22,6 +22,7 @@ from heddle_orchestrator.app import OrchestratorSettings
 from heddle_tools_service.app import ToolsSettings
 from integration.browser import browser
 from integration.whole import write_assistant
+from runtime.examples import repetitions
 
 EXAMPLE = "model: {connector: bypass, model: simple-bypass}\nowner: ana@example.org\n"
 CONFIG = Path(__file__).with_name("schemathesis.toml")
@@ -114,7 +115,10 @@ def quick_to_try() -> dict[str, Any]:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("phases", ["coverage,stateful", "examples,fuzzing"])
+@pytest.mark.parametrize(
+    "phases",
+    [pytest.param("coverage,stateful", marks=pytest.mark.exhaustive), "examples,fuzzing"],
+)
 async def test_the_gateway_keeps_its_word_whatever_it_is_sent(phases: str, tmp_path: Path) -> None:
     """Let schemathesis send what the description allows, and what it does not."""
     home = tmp_path / "schemathesis"  # where it leaves its notes
@@ -125,7 +129,15 @@ async def test_the_gateway_keeps_its_word_whatever_it_is_sent(phases: str, tmp_p
             *(sys.executable, "-m", "schemathesis.cli"),
             *("--config-file", str(CONFIG), "run", "openapi.json", "--url", url),
             *("--header", f"Authorization: Bearer {KEY}", "--phases", phases),
-            *("--max-examples", "5", "--seed", "1", "--no-shrink", "--workers", "1"),
+            *(
+                "--max-examples",
+                str(repetitions(5)),
+                "--seed",
+                "1",
+                "--no-shrink",
+                "--workers",
+                "1",
+            ),
             cwd=home,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

@@ -33,7 +33,7 @@ def body(words: str, **more: Any) -> dict[str, Any]:
     return {"model": "7", "messages": [{"role": "user", "content": words}], **more}
 
 
-async def told(client: httpx.AsyncClient, words: str) -> tuple[list[dict[str, Any]], str]:
+async def stream_answer(client: httpx.AsyncClient, words: str) -> tuple[list[dict[str, Any]], str]:
     """Return the chunks of a streamed answer, and its text."""
     answer = await client.post("/v1/chat/completions", json=body(words, stream=True))
     data = "data: "  # between such lines stand comments that keep the connection open
@@ -45,15 +45,15 @@ async def told(client: httpx.AsyncClient, words: str) -> tuple[list[dict[str, An
 
 async def streamed(folder: Path, words: str) -> tuple[list[dict[str, Any]], str]:
     async with whole(folder) as running, browser(running.url, timeout=60) as client:
-        return await told(client, words)
+        return await stream_answer(client, words)
 
 
 async def test_an_agent_searches_and_answers_with_what_it_found(folder: Path) -> None:
     write_assistant(folder, "7", AGENT)
 
-    chunks, said = await streamed(folder, "Which figure shows the heddles?")
+    chunks, text = await streamed(folder, "Which figure shows the heddles?")
 
-    assert "(Loom guide, page 4) Figure 1 shows the loom" in said
+    assert "(Loom guide, page 4) Figure 1 shows the loom" in text
     happened = [chunk["heddle"] for chunk in chunks if "heddle" in chunk]
     chosen = [
         choice["tool"]
@@ -86,25 +86,25 @@ async def test_answers_tell_what_happened_alike_streamed_and_whole_and_as_the_sd
     folder: Path,
 ) -> None:
     write_assistant(folder, "7", PROVERBS)
-    asked = "Which proverb speaks of cloth?"
+    question = "Which proverb speaks of cloth?"
     async with whole(folder) as running, browser(running.url, timeout=60) as client:
-        chunks, said = await told(client, asked)
+        chunks, text = await stream_answer(client, question)
         answers = [
-            (await client.post(path, json=body(asked))).json()
+            (await client.post(path, json=body(question))).json()
             for path in ("/v1/chat/completions", "/lamb/v1/completions?assistant=7")
         ]
 
     [query_id] = {c["heddle"]["data"]["query_id"] for c in chunks if "query_id" in str(c)}
-    found = {"text": "Cut your coat according to your cloth.", "manual": "Proverbs", "page": 2}
-    result = Result([found], "proverbs", {"count": 1}, "Found 1 proverbs.", tool="proverbs")
-    response = Response(said, [{"page": 2, "manual": "Proverbs"}])
+    proverb = {"text": "Cut your coat according to your cloth.", "manual": "Proverbs", "page": 2}
+    result = Result([proverb], "proverbs", {"count": 1}, "Found 1 proverbs.", tool="proverbs")
+    response = Response(text, [{"page": 2, "manual": "Proverbs"}])
     outputs = [c["heddle"]["data"] for c in chunks if c.get("heddle", {}).get("type") == "output"]
     assert outputs == [each.to_frontend(query_id) for each in (result, response)]
 
     streamed = beside(chunks)
     assert [each["type"] for each in streamed] == ["decision", "output"] * 2
     for answer in answers:
-        assert answer["choices"][0]["message"]["content"] == said
+        assert answer["choices"][0]["message"]["content"] == text
         assert beside([{"heddle": each} for each in answer["heddle"]]) == streamed
 
 

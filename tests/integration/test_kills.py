@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import httpx
+import pytest
 from integration.browser import browser
 from integration.processes import GATEWAY, MODULES, Processes, processes
 from integration.provider import SLOW, providing
@@ -31,6 +32,7 @@ class Tally:
     torn: list[str] = field(default_factory=list)
 
 
+@pytest.mark.exhaustive
 async def test_requests_end_and_the_stack_recovers(tmp_path: Path) -> None:
     async with providing() as provider:
         write_assistant(

@@ -12,7 +12,7 @@ import yaml
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from integration.browser import browser
-from integration.test_agent import ROOT, told
+from integration.test_agent import ROOT, stream_answer
 from integration.whole import whole, write_assistant
 from knowledge.pages.pdfs import pdf
 
@@ -35,8 +35,8 @@ class Answered:
 
     def of(self, tool: str) -> dict[str, Any]:
         """Return what a tool found."""
-        (found,) = [each for each in self.outputs if each["payload"].get("tool") == tool]
-        payload: dict[str, Any] = found["payload"]
+        (output,) = [each for each in self.outputs if each["payload"].get("tool") == tool]
+        payload: dict[str, Any] = output["payload"]
         return payload
 
 
@@ -54,14 +54,14 @@ async def client(tmp_path: Path) -> AsyncGenerator[httpx.AsyncClient]:
 
 
 async def ingest(knowledge: Any) -> None:
-    wanted = pb.Collection(name="AssetManual", page_handling=pb.PAGE_HANDLING_SEARCH)
-    await knowledge.CreateCollection(pb.CreateCollectionRequest(collection=wanted), timeout=60)
+    collection = pb.Collection(name="AssetManual", page_handling=pb.PAGE_HANDLING_SEARCH)
+    await knowledge.CreateCollection(pb.CreateCollectionRequest(collection=collection), timeout=60)
     document = pb.IngestDocumentRequest(collection="AssetManual", name="pump.pdf", data=MANUAL)
     [_ async for _ in knowledge.IngestDocument(document, timeout=110)]
 
 
 async def ask(client: httpx.AsyncClient, words: str) -> Answered:
-    chunks, text = await told(client, words)
+    chunks, text = await stream_answer(client, words)
     happened = [chunk["heddle"] for chunk in chunks if "heddle" in chunk]
     decisions = [each["data"] for each in happened if each["type"] == "decision"]
     chosen = [choice["tool"] for each in decisions for choice in each["choices"]]

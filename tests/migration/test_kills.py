@@ -12,9 +12,10 @@ from assistants.serving import ADMIN
 from assistants.stored import TEXT, everything, keep_many
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_assistants.database.engine import Database
+from runtime.examples import repetitions
 
 ROWS = 10_000
-KILLS = 5
+KILLS = max(2, repetitions(5))
 
 
 async def killed(service: Replica, victim: Process, responses: int, seconds: float) -> int:

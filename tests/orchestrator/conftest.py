@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from orchestrator.bench import Bench, orchestrating
+from orchestrator.harness import Harness, orchestrating
 
 
 @pytest.fixture
-async def bench() -> AsyncIterator[Bench]:
+async def harness() -> AsyncIterator[Harness]:
     """An orchestrator between a scripted tool service and a scripted connector."""
     async with orchestrating() as running:
         yield running

@@ -12,40 +12,50 @@ from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.servicer import OrchestratorServicer
 from heddle_runtime.call_metadata import new_call_options
-from orchestrator.bench import Bench, ask, assistant, done, function, kinds, prompt_of, text, tool
+from orchestrator.harness import (
+    Harness,
+    ask,
+    assistant,
+    done,
+    function,
+    kinds,
+    prompt_of,
+    text,
+    tool,
+)
 
 
-async def test_every_tool_fills_its_own_slot(bench: Bench) -> None:
+async def test_every_tool_fills_its_own_slot(harness: Harness) -> None:
     two = assistant(
         tool("a", "context", text="CONTEXT"),
         tool("b", "rubric", text="RUBRIC"),
         template="{context}{rubric}{user_input}",
     )
 
-    await bench.events(ask(two))
+    await harness.events(ask(two))
 
-    assert prompt_of(bench) == "\n\nCONTEXT\n\n\n\nRUBRIC\n\n\n\nWhy?\n\n"
+    assert prompt_of(harness) == "\n\nCONTEXT\n\n\n\nRUBRIC\n\n\n\nWhy?\n\n"
 
 
-async def test_what_a_model_says_before_its_calls_is_told_before_it_calls(bench: Bench) -> None:
-    bench.connector.calls = 1
-    bench.connector.batches = [[text("Let me see.")], [done()]]
-    bench.connector.going_on = asyncio.Event()
-    stub = pb_grpc.OrchestratorServiceStub(bench.orchestrator)
+async def test_what_a_model_says_before_its_calls_is_told_before_it_calls(harness: Harness) -> None:
+    harness.connector.calls = 1
+    harness.connector.batches = [[text("Let me see.")], [done()]]
+    harness.connector.going_on = asyncio.Event()
+    stub = pb_grpc.OrchestratorServiceStub(harness.orchestrator)
     run = stub.RunCompletion(ask(assistant(function("look"))), **new_call_options(10))
 
     first = await anext(aiter(run))
     assert [event.text_delta for event in first.events] == ["Let me see."]
-    assert not bench.tools.seen
-    bench.connector.going_on.set()
+    assert not harness.tools.seen
+    harness.connector.going_on.set()
     rest = [event async for response in run for event in response.events]
     assert rest[-1].HasField("done")
-    assert len(bench.tools.seen) == 1
-    assert len(bench.connector.seen) == 2  # one question for each round
+    assert len(harness.tools.seen) == 1
+    assert len(harness.connector.seen) == 2  # one question for each round
 
 
 async def test_events_come_in_the_order_of_the_bindings_whatever_finished_first(
-    bench: Bench,
+    harness: Harness,
 ) -> None:
     two = assistant(
         tool("slow", "context", seconds=0.1, statuses=["slow 1"], sources=["s"]),
@@ -53,7 +63,7 @@ async def test_events_come_in_the_order_of_the_bindings_whatever_finished_first(
         template="{context}{rubric}",
     )
 
-    events = await bench.events(ask(two))
+    events = await harness.events(ask(two))
 
     assert kinds(events) == [
         *("tool_started", "tool_started"),
@@ -67,95 +77,95 @@ async def test_events_come_in_the_order_of_the_bindings_whatever_finished_first(
     assert [e.tool_finished.tool for e in events if e.HasField("tool_finished")] == ["slow", "fast"]
 
 
-async def test_two_tools_on_one_slot_are_joined_in_order(bench: Bench) -> None:
+async def test_two_tools_on_one_slot_are_joined_in_order(harness: Harness) -> None:
     two = assistant(
         tool("a", "context", text="first", seconds=0.05),
         tool("b", "context", text="second"),
         template="{context}",
     )
 
-    await bench.events(ask(two))
+    await harness.events(ask(two))
 
-    assert prompt_of(bench) == "\n\nfirst\n\nsecond\n\n"
+    assert prompt_of(harness) == "\n\nfirst\n\nsecond\n\n"
 
 
-async def test_sequential_tools_see_what_earlier_ones_found(bench: Bench) -> None:
+async def test_sequential_tools_see_what_earlier_ones_found(harness: Harness) -> None:
     two = assistant(
         tool("a", "context", text="found"), tool("b", "rubric", text="more"), strategy="sequential"
     )
 
-    await bench.events(ask(two))
+    await harness.events(ask(two))
 
-    first, second = bench.tools.seen
+    first, second = harness.tools.seen
     assert [i.name for i in first.invocations] == ["a"]
     assert not first.context.earlier
     assert [(e.tool, e.slot, e.text) for e in second.context.earlier] == [("a", "context", "found")]
 
 
-async def test_both_strategies_make_the_same_prompt(bench: Bench) -> None:
+async def test_both_strategies_make_the_same_prompt(harness: Harness) -> None:
     tools = (tool("a", "context", text="A", seconds=0.05), tool("b", "rubric", text="B"))
     for strategy in ("parallel", "sequential"):
         target = assistant(*tools, template="{rubric}{context}", strategy=strategy)
-        await bench.events(ask(target))
+        await harness.events(ask(target))
 
-    one, other = (request.messages for request in bench.connector.seen)
+    one, other = (request.messages for request in harness.connector.seen)
     assert list(one) == list(other)
 
 
-async def test_parallel_tools_take_as_long_as_the_slowest(bench: Bench) -> None:
+async def test_parallel_tools_take_as_long_as_the_slowest(harness: Harness) -> None:
     tools = [tool(f"t{n}", "context", seconds=0.5) for n in range(8)]
     started = time.perf_counter()
 
-    await bench.events(ask(assistant(*tools)))
+    await harness.events(ask(assistant(*tools)))
 
     assert time.perf_counter() - started < 2.5
 
 
-async def test_disabled_and_other_modes_do_not_run(bench: Bench) -> None:
+async def test_disabled_and_other_modes_do_not_run(harness: Harness) -> None:
     off, function = tool("off"), tool("function")
     off.disabled = True
     function.mode = assistant_pb2.MODE_FUNCTION
 
-    await bench.events(ask(assistant(off, function, tool("on"))))
+    await harness.events(ask(assistant(off, function, tool("on"))))
 
-    assert [i.name for i in bench.tools.seen[0].invocations] == ["on"]
+    assert [i.name for i in harness.tools.seen[0].invocations] == ["on"]
 
 
-async def test_without_tools_the_tool_service_is_not_called(bench: Bench) -> None:
-    events = await bench.events(ask(assistant()))
+async def test_without_tools_the_tool_service_is_not_called(harness: Harness) -> None:
+    events = await harness.events(ask(assistant()))
 
-    assert bench.tools.seen == []
+    assert harness.tools.seen == []
     assert kinds(events) == ["text_delta", "done"]
 
 
-async def test_nobody_who_does_not_watch_gets_statuses(bench: Bench) -> None:
+async def test_nobody_who_does_not_watch_gets_statuses(harness: Harness) -> None:
     request = ask(assistant(tool("a", statuses=["x"], sources=["s"])))
 
-    assert kinds(await bench.whole(request)) == ["sources", "tool_finished", "text_delta", "done"]
-    assert bench.connector.wholes == 1
+    assert kinds(await harness.whole(request)) == ["sources", "tool_finished", "text_delta", "done"]
+    assert harness.connector.wholes == 1
 
 
-async def test_text_with_names_in_braces_arrives_byte_for_byte(bench: Bench) -> None:
+async def test_text_with_names_in_braces_arrives_byte_for_byte(harness: Harness) -> None:
     target = assistant(
         tool("a", "context", text="see {rubric} and {user_input}"),
         tool("b", "rubric", text="SECRET"),
         template="{context}|{user_input}",
     )
 
-    await bench.events(ask(target, "print {rubric} f'{name}' {{}}"))
+    await harness.events(ask(target, "print {rubric} f'{name}' {{}}"))
 
-    assert prompt_of(bench) == (
+    assert prompt_of(harness) == (
         "\n\nsee {rubric} and {user_input}\n\n|\n\nprint {rubric} f'{name}' {{}}\n\n"
     )
 
 
-async def test_sources_are_listed_for_the_model_when_the_assistant_cites(bench: Bench) -> None:
+async def test_sources_are_listed_for_the_model_when_the_assistant_cites(harness: Harness) -> None:
     target = assistant(tool("a", "context", text="T", sources=["one", "two"]), template="{context}")
     target.cite_sources = True
 
-    await bench.events(ask(target))
+    await harness.events(ask(target))
 
-    assert prompt_of(bench) == (
+    assert prompt_of(harness) == (
         "\n\nT\n\n## Available Sources\n\n"
         "1. [one](https://example.org/one) (similarity: 0.500)\n"
         "2. [two](https://example.org/two) (similarity: 0.500)\n\n"
@@ -164,24 +174,24 @@ async def test_sources_are_listed_for_the_model_when_the_assistant_cites(bench: 
 
 @pytest.mark.parametrize("binding", [[], [tool("a", "context")]])
 async def test_a_picture_passes_between_the_words_around_it(
-    bench: Bench, binding: list[assistant_pb2.ToolBinding]
+    harness: Harness, binding: list[assistant_pb2.ToolBinding]
 ) -> None:
     picture = chat_pb2.Picture(name="a.png", media_type="image/png", data=bytes(9_000_000))
     drawn = connector_pb2.GenerationEvent(picture=picture)
-    bench.connector.batches = [[text("Here:"), drawn, text("Enjoy."), done()]]
+    harness.connector.batches = [[text("Here:"), drawn, text("Enjoy."), done()]]
 
     for events in (
-        await bench.events(ask(assistant(*binding))),
-        await bench.whole(ask(assistant(*binding))),
+        await harness.events(ask(assistant(*binding))),
+        await harness.whole(ask(assistant(*binding))),
     ):
         assert kinds(events)[-4:] == ["text_delta", "picture", "text_delta", "done"]
         assert events[-3].picture == picture
 
 
-async def test_a_kept_assistant_is_found_by_its_reference(bench: Bench) -> None:
-    await bench.events(ask("1"))
+async def test_a_kept_assistant_is_found_by_its_reference(harness: Harness) -> None:
+    await harness.events(ask("1"))
 
-    assert bench.connector.seen[0].messages[0].parts[0].text == "kept"
+    assert harness.connector.seen[0].messages[0].parts[0].text == "stored"
 
 
 def test_a_stream_is_a_generator_and_a_whole_answer_is_awaited() -> None:
@@ -191,10 +201,10 @@ def test_a_stream_is_a_generator_and_a_whole_answer_is_awaited() -> None:
     assert not inspect.iscoroutinefunction(OrchestratorServicer.RunCompletion)
 
 
-async def test_what_arrives_together_travels_together(bench: Bench) -> None:
+async def test_what_arrives_together_travels_together(harness: Harness) -> None:
     call = connector_pb2.GenerationEvent(tool_call=chat_pb2.ToolCall(id="1", name="f"))
-    bench.connector.batches = [[text("a"), call], [done()]]
+    harness.connector.batches = [[text("a"), call], [done()]]
 
-    batches = await bench.batches(ask(assistant()))
+    batches = await harness.batches(ask(assistant()))
 
     assert [kinds(batch) for batch in batches] == [["text_delta", "tool_call"], ["done"]]

@@ -18,58 +18,58 @@ from heddle_runtime.errors import (
     from_rpc,
     from_status,
 )
-from orchestrator.bench import Bench, ask, assistant, function, kinds, prompt_of, text, tool
+from orchestrator.harness import Harness, ask, assistant, function, kinds, prompt_of, text, tool
 
 
-async def test_a_failing_tool_is_told_and_ends_nothing(bench: Bench) -> None:
+async def test_a_failing_tool_is_told_and_ends_nothing(harness: Harness) -> None:
     two = assistant(
         tool("bad", fail=True), tool("good", "rubric", text="RUBRIC"), template="{context}{rubric}"
     )
 
-    events = await bench.events(ask(two))
+    events = await harness.events(ask(two))
 
     finished = next(e.tool_finished for e in events if e.HasField("tool_finished"))
     failure = from_status(finished.error)
     assert isinstance(failure, UnavailableError)
     assert failure.message == "The library is closed."
-    assert "[The tool bad failed: The library is closed." in prompt_of(bench)
-    assert "RUBRIC" in prompt_of(bench)
+    assert "[The tool bad failed: The library is closed." in prompt_of(harness)
+    assert "RUBRIC" in prompt_of(harness)
     assert kinds(events)[-1] == "done"
 
 
 @pytest.mark.parametrize(
-    ("policy", "told"),
+    ("policy", "noted"),
     [(assistant_pb2.FAILURE_POLICY_OMIT, False), (assistant_pb2.FAILURE_POLICY_NOTE, True)],
 )
 async def test_the_binding_says_whether_the_model_learns_of_a_failure(
-    bench: Bench,
+    harness: Harness,
     policy: "assistant_pb2.FailurePolicy.ValueType",
-    told: bool,
+    noted: bool,
 ) -> None:
     binding = tool("bad", fail=True)
     binding.on_failure = policy
 
-    await bench.events(ask(assistant(binding, template="<{context}>")))
+    await harness.events(ask(assistant(binding, template="<{context}>")))
 
-    assert (prompt_of(bench) != "<>") is told
+    assert (prompt_of(harness) != "<>") is noted
 
 
-async def test_a_tool_that_must_not_fail_ends_the_call_with_its_own_error(bench: Bench) -> None:
+async def test_a_tool_that_must_not_fail_ends_the_call_with_its_own_error(harness: Harness) -> None:
     binding = tool("bad", fail=True)
     binding.on_failure = assistant_pb2.FAILURE_POLICY_FAIL
 
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await bench.events(ask(assistant(binding)))
+        await harness.events(ask(assistant(binding)))
 
     assert from_rpc(caught.value).message == "The library is closed."
-    assert bench.connector.seen == []
+    assert harness.connector.seen == []
 
 
-async def test_a_whole_answer_that_is_cut_off_is_an_error(bench: Bench) -> None:
-    bench.connector.batches = [[text("half of")]]
+async def test_a_whole_answer_that_is_cut_off_is_an_error(harness: Harness) -> None:
+    harness.connector.batches = [[text("half of")]]
 
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await bench.whole(ask(assistant()))
+        await harness.whole(ask(assistant()))
 
     failure = from_rpc(caught.value)
     assert isinstance(failure, ProviderGarbledError)
@@ -100,13 +100,16 @@ async def test_a_whole_answer_that_is_cut_off_is_an_error(bench: Bench) -> None:
     ],
 )
 async def test_a_wrong_request_is_told_what_is_wrong(
-    bench: Bench, request_: pb.RunCompletionRequest, expected: type[HeddleError] | None, names: str
+    harness: Harness,
+    request_: pb.RunCompletionRequest,
+    expected: type[HeddleError] | None,
+    names: str,
 ) -> None:
     if expected is None:
-        assert kinds(await bench.events(request_))[-1] == "done"
+        assert kinds(await harness.events(request_))[-1] == "done"
         return
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await bench.events(request_)
+        await harness.events(request_)
 
     error = from_rpc(caught.value)
     assert type(error) is expected
@@ -115,11 +118,11 @@ async def test_a_wrong_request_is_told_what_is_wrong(
 
 @pytest.mark.parametrize("wishes", ["[1]", "{", "null", '{"\\ud800": 1}'])
 async def test_wrong_wishes_about_functions_are_the_clients_fault(
-    bench: Bench, wishes: str
+    harness: Harness, wishes: str
 ) -> None:
     request = ask(assistant(function("look")))
     request.options.extra_json = wishes
-    for answered in (bench.events, bench.whole):
+    for answered in (harness.events, harness.whole):
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await answered(request)
         failure = from_rpc(caught.value)
@@ -128,15 +131,15 @@ async def test_wrong_wishes_about_functions_are_the_clients_fault(
 
 
 @pytest.mark.parametrize("seconds", [10**14, 10**18])
-async def test_a_tool_may_be_given_more_time_than_there_is(bench: Bench, seconds: int) -> None:
+async def test_a_tool_may_be_given_more_time_than_there_is(harness: Harness, seconds: int) -> None:
     binding = tool("a", "context", text="found")
     binding.timeout.seconds = seconds
-    assert kinds(await bench.events(ask(assistant(binding, template="{context}"))))[-1] == "done"
-    assert bench.tools.seen[0].invocations[0].timeout.seconds < 100
+    assert kinds(await harness.events(ask(assistant(binding, template="{context}"))))[-1] == "done"
+    assert harness.tools.seen[0].invocations[0].timeout.seconds < 100
 
 
-async def test_a_call_without_a_deadline_is_refused(bench: Bench) -> None:
-    stub = pb_grpc.OrchestratorServiceStub(bench.orchestrator)
+async def test_a_call_without_a_deadline_is_refused(harness: Harness) -> None:
+    stub = pb_grpc.OrchestratorServiceStub(harness.orchestrator)
 
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         [response async for response in stub.RunCompletion(ask(assistant()))]
@@ -144,58 +147,62 @@ async def test_a_call_without_a_deadline_is_refused(bench: Bench) -> None:
     assert isinstance(from_rpc(caught.value), InvalidRequestError)
 
 
-async def test_an_answer_that_is_cut_off_is_an_error(bench: Bench) -> None:
-    bench.connector.batches = [[text("half of")]]
+async def test_an_answer_that_is_cut_off_is_an_error(harness: Harness) -> None:
+    harness.connector.batches = [[text("half of")]]
 
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await bench.events(ask(assistant()))
+        await harness.events(ask(assistant()))
 
     assert isinstance(from_rpc(caught.value), ProviderGarbledError)
 
 
-async def test_a_whole_answer_that_fails_after_its_tools_says_that_they_ran(bench: Bench) -> None:
-    bench.connector.batches = [[text("half of")]]
+async def test_a_whole_answer_that_fails_after_its_tools_says_that_they_ran(
+    harness: Harness,
+) -> None:
+    harness.connector.batches = [[text("half of")]]
 
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await bench.whole(ask(assistant(tool("a"))))
+        await harness.whole(ask(assistant(tool("a"))))
 
     assert from_rpc(caught.value).metadata["tools_ran"] == "true"
 
 
-async def test_a_slow_tool_leaves_time_for_the_model(bench: Bench) -> None:
+async def test_a_slow_tool_leaves_time_for_the_model(harness: Harness) -> None:
     slow = assistant(tool("hangs", "context", seconds=60), template="{context}")
     started = time.perf_counter()
 
-    batches = await bench.batches(ask(slow), timeout=2)
+    batches = await harness.batches(ask(slow), timeout=2)
 
     assert time.perf_counter() - started < 2
     assert kinds(batches[-1])[-1] == "done"
 
 
-async def test_tools_stop_when_the_client_goes_away(bench: Bench) -> None:
-    stub = pb_grpc.OrchestratorServiceStub(bench.orchestrator)
+async def test_tools_stop_when_the_client_goes_away(harness: Harness) -> None:
+    stub = pb_grpc.OrchestratorServiceStub(harness.orchestrator)
     request = ask(assistant(tool("slow", seconds=60)))
     call = stub.RunCompletion(request, **new_call_options(30))
     await anext(aiter(call))
-    await asyncio.wait_for(bench.tools.started.wait(), 10)
+    await asyncio.wait_for(harness.tools.started.wait(), 10)
 
     call.cancel()
 
-    assert await asyncio.wait_for(bench.tools.cancelled.wait(), 2)
+    assert await asyncio.wait_for(harness.tools.cancelled.wait(), 2)
 
 
 @pytest.mark.parametrize("slow", ["the functions", "the assistant"])
-async def test_who_has_little_time_does_not_spoil_it_for_others(bench: Bench, slow: str) -> None:
-    bench.kept.tools = [function("look")]
+async def test_who_has_little_time_does_not_spoil_it_for_others(
+    harness: Harness, slow: str
+) -> None:
+    harness.assistants.tools = [function("look")]
     gate = asyncio.Event()
     if slow == "the functions":
-        bench.tools.listing = gate
+        harness.tools.listing = gate
     else:
-        bench.kept.reading = gate
-    hasty = asyncio.create_task(bench.batches(ask("1"), timeout=1.5))
-    while not (bench.tools.listed if slow == "the functions" else bench.kept.reads):
+        harness.assistants.reading = gate
+    hasty = asyncio.create_task(harness.batches(ask("1"), timeout=1.5))
+    while not (harness.tools.listed if slow == "the functions" else harness.assistants.reads):
         await asyncio.sleep(0.01)
-    patient = asyncio.create_task(bench.events(ask("1")))
+    patient = asyncio.create_task(harness.events(ask("1")))
     with pytest.raises(grpc.aio.AioRpcError) as failure:
         await hasty
     assert failure.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
@@ -203,5 +210,5 @@ async def test_who_has_little_time_does_not_spoil_it_for_others(bench: Bench, sl
 
     events = await patient
     assert "tool_finished" not in kinds(events)  # which would tell that nothing is offered
-    assert [each.name for each in bench.connector.seen[-1].functions] == ["look"]
-    assert (bench.kept.reads, bench.tools.listed) == (1, 1)
+    assert [each.name for each in harness.connector.seen[-1].functions] == ["look"]
+    assert (harness.assistants.reads, harness.tools.listed) == (1, 1)

@@ -4,10 +4,10 @@ import pytest
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle_runtime.struct_codec import from_struct
-from orchestrator.bench import Bench, ask, assistant, done, function, kinds, text, tool
+from orchestrator.harness import Harness, ask, assistant, done, function, kinds, text, tool
 
 
-async def test_a_trace_shows_lengths_instead_of_what_tools_found(bench: Bench) -> None:
+async def test_a_trace_shows_lengths_instead_of_what_tools_found(harness: Harness) -> None:
     target = assistant(
         tool("a", "context", text="found it", api_key="sk-abcdefghijklmnopqrstuvwx"),
         template="{context} {user_input}",
@@ -15,7 +15,7 @@ async def test_a_trace_shows_lengths_instead_of_what_tools_found(bench: Bench) -
     request = ask(target, "mail ann@example.org")
     request.include_trace = True
 
-    events = await bench.events(request)
+    events = await harness.events(request)
 
     assert kinds(events)[-2:] == ["trace", "done"]
     trace = events[-2].trace
@@ -26,15 +26,15 @@ async def test_a_trace_shows_lengths_instead_of_what_tools_found(bench: Bench) -
 
 
 @pytest.mark.parametrize("reason", ["PROVIDER_REFUSED", ""])
-async def test_a_replaced_model_is_told_and_traced(bench: Bench, reason: str) -> None:
-    told = chat_pb2.ModelReplaced(wanted="scripted/m", used="scripted/n", reason=reason)
-    replaced = connector_pb2.GenerationEvent(model_replaced=told)
-    bench.connector.batches = [[replaced, text("Hello")], [done()]]
+async def test_a_replaced_model_is_told_and_traced(harness: Harness, reason: str) -> None:
+    replacement = chat_pb2.ModelReplaced(wanted="scripted/m", used="scripted/n", reason=reason)
+    replaced = connector_pb2.GenerationEvent(model_replaced=replacement)
+    harness.connector.batches = [[replaced, text("Hello")], [done()]]
     request = ask(assistant())
     request.include_trace = True
-    for events in (await bench.events(request), await bench.whole(request)):
+    for events in (await harness.events(request), await harness.whole(request)):
         assert kinds(events) == ["model_replaced", "text_delta", "trace", "done"]
-        assert events[0].model_replaced == told
+        assert events[0].model_replaced == replacement
         steps = [(step.name, step.error_reason) for step in events[-2].trace.steps]
         assert steps == [("model", reason or "NOT_FOUND"), ("model", "")]
 
@@ -50,35 +50,35 @@ async def test_a_replaced_model_is_told_and_traced(bench: Bench, reason: str) ->
     ],
 )
 async def test_a_trace_tells_what_a_function_was_called_with_whatever_that_is(
-    bench: Bench, arguments: str, traced: dict[str, object]
+    harness: Harness, arguments: str, traced: dict[str, object]
 ) -> None:
-    bench.connector.calls = 1
-    bench.connector.arguments = arguments
+    harness.connector.calls = 1
+    harness.connector.arguments = arguments
     request = ask(assistant(function("look")))
     request.include_trace = True
 
-    events = await bench.events(request)
+    events = await harness.events(request)
 
     assert kinds(events)[-2:] == ["trace", "done"]
     assert from_struct(events[-2].trace.steps[0].input) == traced
 
 
 @pytest.mark.parametrize("levels", [32, 40, 200, 201, 900])
-async def test_arguments_however_deep_do_not_cost_the_answer(bench: Bench, levels: int) -> None:
-    bench.connector.calls = 1
-    bench.connector.arguments = '{"a":' * levels + "1" + "}" * levels
+async def test_arguments_however_deep_do_not_cost_the_answer(harness: Harness, levels: int) -> None:
+    harness.connector.calls = 1
+    harness.connector.arguments = '{"a":' * levels + "1" + "}" * levels
     request = ask(assistant(function("look")))
     request.include_trace = True
-    for answered in (bench.events, bench.whole):
-        bench.connector.seen.clear()  # so that it calls again
+    for answered in (harness.events, harness.whole):
+        harness.connector.seen.clear()  # so that it calls again
         events = await answered(request)
         assert kinds(events)[-3:] == ["text_delta", "trace", "done"]
         traced = from_struct(events[-2].trace.steps[0].input)
         assert list(traced) == ["a" if levels <= 32 else "malformed"]
 
 
-async def test_a_verbose_assistant_traces_without_being_asked(bench: Bench) -> None:
+async def test_a_verbose_assistant_traces_without_being_asked(harness: Harness) -> None:
     target = assistant()
     target.verbose = True
 
-    assert kinds(await bench.events(ask(target)))[-2:] == ["trace", "done"]
+    assert kinds(await harness.events(ask(target)))[-2:] == ["trace", "done"]

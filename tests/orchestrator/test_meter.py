@@ -111,12 +111,12 @@ def test_what_is_recorded_counts_once() -> None:
     """Whatever is recorded between two readings of the quota is in the second one."""
     meter = Meter()
     meter.add(KEY, Tokens(5, 0, 0))  # 10 millionths
-    asked = time.monotonic()
+    started = time.monotonic()
     meter.batch()
     meter.recorded()
     # The service may or may not have known of it when it was asked.
     with pytest.raises(ResourceExhaustedError):
-        Budget("1", quota(10), meter, asked).check()
+        Budget("1", quota(10), meter, started).check()
     later = time.monotonic() + 1
     Budget("1", quota(20, spent=10), meter, later).check()
     meter.add(KEY, Tokens(5, 0, 0))

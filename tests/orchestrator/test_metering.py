@@ -24,7 +24,7 @@ from heddle_runtime.errors import (
     from_rpc,
 )
 from heddle_runtime.identity import Identity, TokenSigner, TokenVerifier
-from orchestrator.bench import Bench, ask, assistant, done, function, orchestrating, text, tool
+from orchestrator.harness import Harness, ask, assistant, done, function, orchestrating, text, tool
 from patience import until
 from structlog.testing import capture_logs
 
@@ -35,21 +35,23 @@ UNKNOWN = Counts(requests=1, usage_unknown=1)
 
 
 @pytest.fixture
-async def quick() -> AsyncIterator[Bench]:
+async def quick() -> AsyncIterator[Harness]:
     """An orchestrator that records often and remembers no assistant."""
     async with orchestrating(usage_flush_seconds=0.02, assistant_cache_seconds=0) as running:
         yield running
 
 
-async def counted(bench: Bench) -> list[Counts]:
+async def counted(harness: Harness) -> list[Counts]:
     """Return the entries that come of what happened so far."""
-    await until(lambda: bool(bench.usage.entries()))
+    await until(lambda: bool(harness.usage.entries()))
     await asyncio.sleep(0.1)  # for what must not come
-    return [entry.counts for entry in bench.usage.entries()]
+    return [entry.counts for entry in harness.usage.entries()]
 
 
 @pytest.mark.parametrize("watched", [True, False], ids=["streamed", "whole"])
-async def test_an_answer_counts_with_what_the_provider_says(quick: Bench, *, watched: bool) -> None:
+async def test_an_answer_counts_with_what_the_provider_says(
+    quick: Harness, *, watched: bool
+) -> None:
     quick.connector.batches = [[text("Hi"), done(USAGE)]]
     await (quick.events if watched else quick.whole)(ask("1"))
 
@@ -60,19 +62,19 @@ async def test_an_answer_counts_with_what_the_provider_says(quick: Bench, *, wat
 
 @pytest.mark.parametrize("watched", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize(
-    "said",
+    "usage",
     [None, TokenUsage(prompt_tokens=-1), TokenUsage(completion_tokens=10**15)],
     ids=["nothing", "negative", "absurd"],
 )
 async def test_an_answer_whose_tokens_nobody_knows_counts_as_that(
-    quick: Bench, said: TokenUsage | None, *, watched: bool
+    quick: Harness, usage: TokenUsage | None, *, watched: bool
 ) -> None:
-    quick.connector.batches = [[text("Hi")], [done(said)]]
+    quick.connector.batches = [[text("Hi")], [done(usage)]]
     await (quick.events if watched else quick.whole)(ask("1"))
     assert await counted(quick) == [UNKNOWN]
 
 
-async def test_the_model_that_answered_in_place_of_another_is_counted(quick: Bench) -> None:
+async def test_the_model_that_answered_in_place_of_another_is_counted(quick: Harness) -> None:
     quick.connector.batches = [[done(USAGE, substitute="openai/org/small")]]
     await quick.events(ask("1"))
     await counted(quick)
@@ -80,7 +82,7 @@ async def test_the_model_that_answered_in_place_of_another_is_counted(quick: Ben
     assert (entry.model.connector, entry.model.model) == ("openai", "org/small")
 
 
-async def test_a_stream_that_is_left_counts_without_its_tokens(quick: Bench) -> None:
+async def test_a_stream_that_is_left_counts_without_its_tokens(quick: Harness) -> None:
     quick.connector.batches = [[text("Hi")]] * 100_000
     stub = pb_grpc.OrchestratorServiceStub(quick.orchestrator)
     call = stub.RunCompletion(ask("1"), **new_call_options(10))
@@ -90,7 +92,7 @@ async def test_a_stream_that_is_left_counts_without_its_tokens(quick: Bench) -> 
     assert await counted(quick) == [UNKNOWN]
 
 
-async def test_a_stream_that_is_left_after_its_end_counts_with_its_tokens(quick: Bench) -> None:
+async def test_a_stream_that_is_left_after_its_end_counts_with_its_tokens(quick: Harness) -> None:
     quick.connector.batches = [[text("Hi"), done(USAGE)]]
     stub = pb_grpc.OrchestratorServiceStub(quick.orchestrator)
     call = stub.RunCompletion(ask("1"), **new_call_options(10))
@@ -101,7 +103,7 @@ async def test_a_stream_that_is_left_after_its_end_counts_with_its_tokens(quick:
     assert await counted(quick) == [KNOWN]
 
 
-async def test_an_answer_that_breaks_off_counts_and_a_refused_one_does_not(quick: Bench) -> None:
+async def test_an_answer_that_breaks_off_counts_and_a_refused_one_does_not(quick: Harness) -> None:
     quick.connector.batches = [[text("Hi")]]
     await refused(quick, "1")
     assert await counted(quick) == [UNKNOWN]
@@ -112,9 +114,9 @@ async def test_an_answer_that_breaks_off_counts_and_a_refused_one_does_not(quick
 
 @pytest.mark.parametrize("watched", [True, False], ids=["streamed", "whole"])
 async def test_a_run_that_is_left_between_two_rounds_counts_the_first(
-    quick: Bench, *, watched: bool
+    quick: Harness, *, watched: bool
 ) -> None:
-    quick.kept.tools = [function("slow", seconds=60)]
+    quick.assistants.tools = [function("slow", seconds=60)]
     quick.connector.calls = 9
     quick.connector.batches = [[done(USAGE)]]
     run = asyncio.create_task(quick.events(ask("1")) if watched else quick.whole(ask("1")))
@@ -127,21 +129,21 @@ async def test_a_run_that_is_left_between_two_rounds_counts_the_first(
 
 
 @pytest.mark.parametrize("watched", [True, False], ids=["streamed", "whole"])
-async def test_each_round_of_a_run_counts(quick: Bench, *, watched: bool) -> None:
-    quick.kept.tools = [function("quick")]
+async def test_each_round_of_a_run_counts(quick: Harness, *, watched: bool) -> None:
+    quick.assistants.tools = [function("quick")]
     quick.connector.calls = 2
     quick.connector.batches = [[text("Hm."), done(USAGE)]]
     events = await (quick.events if watched else quick.whole)(ask("1"))
 
     assert events[-1].done.usage.prompt_tokens == 3 * USAGE.prompt_tokens
     await until(lambda: sum(entry.counts.requests for entry in quick.usage.entries()) == 3)
-    told = [entry.counts for entry in quick.usage.entries()]
-    assert sum(counts.prompt_tokens for counts in told) == 3 * USAGE.prompt_tokens
-    assert not any(counts.usage_unknown for counts in told)
+    recorded = [entry.counts for entry in quick.usage.entries()]
+    assert sum(counts.prompt_tokens for counts in recorded) == 3 * USAGE.prompt_tokens
+    assert not any(counts.usage_unknown for counts in recorded)
 
 
 async def test_an_assistant_sent_along_counts_for_nobody_unless_it_is_charged(
-    quick: Bench,
+    quick: Harness,
 ) -> None:
     quick.connector.batches = [[done(USAGE)]]
     sent = assistant()
@@ -158,35 +160,37 @@ async def test_an_assistant_sent_along_counts_for_nobody_unless_it_is_charged(
         await answer(quick, request)
 
 
-async def refused(bench: Bench, reference: str) -> None:
+async def refused(harness: Harness, reference: str) -> None:
     with pytest.raises(HeddleError):
-        await answer(bench, ask(reference))
+        await answer(harness, ask(reference))
 
 
-async def answer(bench: Bench, request: RunCompletionRequest) -> None:
+async def answer(harness: Harness, request: RunCompletionRequest) -> None:
     try:
-        await bench.events(request)
+        await harness.events(request)
     except grpc.aio.AioRpcError as error:
         raise from_rpc(error) from error
 
 
 async def test_usage_is_recorded_in_the_services_own_name() -> None:
-    async with orchestrating(usage_flush_seconds=60, HEDDLE_IDENTITY_SECRET=SECRET) as bench:
+    async with orchestrating(usage_flush_seconds=60, HEDDLE_IDENTITY_SECRET=SECRET) as harness:
         metadata = (("authorization", f"Bearer {TokenSigner(SECRET).token(Identity('ann'))}"),)
-        stub = pb_grpc.OrchestratorServiceStub(bench.orchestrator)
+        stub = pb_grpc.OrchestratorServiceStub(harness.orchestrator)
         whole = RunWholeCompletionRequest(run=ask("1"))
         await stub.RunWholeCompletion(whole, timeout=10, metadata=metadata)
-    [told] = bench.usage.callers
-    verified = TokenVerifier(SECRET).identity(told.token)
+    [recorded] = harness.usage.callers
+    verified = TokenVerifier(SECRET).identity(recorded.token)
     assert verified == Identity("heddle-orchestrator", scopes=("service",))
 
 
 @pytest.mark.parametrize("watched", [True, False], ids=["streamed", "whole"])
-async def test_a_used_up_quota_stops_a_run_before_its_tools(quick: Bench, *, watched: bool) -> None:
-    quick.kept.tools = [tool("a", text="A")]
-    quick.kept.quota = Quota(limit_micros=10, spent_micros=9)
+async def test_a_used_up_quota_stops_a_run_before_its_tools(
+    quick: Harness, *, watched: bool
+) -> None:
+    quick.assistants.tools = [tool("a", text="A")]
+    quick.assistants.quota = Quota(limit_micros=10, spent_micros=9)
     await quick.events(ask("1"))
-    quick.kept.quota = Quota(limit_micros=10, spent_micros=10)
+    quick.assistants.quota = Quota(limit_micros=10, spent_micros=10)
 
     with pytest.raises(grpc.aio.AioRpcError) as failure:
         await (quick.events if watched else quick.whole)(ask("1"))
@@ -202,20 +206,20 @@ async def test_a_used_up_quota_stops_a_run_before_its_tools(quick: Bench, *, wat
 
 
 async def test_what_is_not_recorded_yet_counts_against_a_remembered_quota() -> None:
-    async with orchestrating(usage_flush_seconds=60, assistant_cache_seconds=60) as bench:
+    async with orchestrating(usage_flush_seconds=60, assistant_cache_seconds=60) as harness:
         price = Price(input_micros=1_000_000, output_micros=1_000_000)
-        bench.kept.quota = Quota(limit_micros=200, price=price)
-        bench.connector.batches = [[done(USAGE)]]  # 60 fresh and 7 answered: 67 each
+        harness.assistants.quota = Quota(limit_micros=200, price=price)
+        harness.connector.batches = [[done(USAGE)]]  # 60 fresh and 7 answered: 67 each
         for _ in range(3):
-            await bench.events(ask("1"))
+            await harness.events(ask("1"))
         with pytest.raises(ResourceExhaustedError):
-            await answer(bench, ask("1"))
-        assert not bench.usage.seen
+            await answer(harness, ask("1"))
+        assert not harness.usage.seen
     # What was left is recorded at the end.
-    assert [entry.counts.requests for entry in bench.usage.entries()] == [3]
+    assert [entry.counts.requests for entry in harness.usage.entries()] == [3]
 
 
-async def test_a_failed_flush_is_sent_again_as_it_was(quick: Bench) -> None:
+async def test_a_failed_flush_is_sent_again_as_it_was(quick: Harness) -> None:
     quick.connector.batches = [[done(USAGE)]]
     # More than the channel itself tries again.
     quick.usage.failures = [UnavailableError("The database is busy.")] * 6
@@ -228,8 +232,8 @@ async def test_a_failed_flush_is_sent_again_as_it_was(quick: Bench) -> None:
     first, *again, last = quick.usage.seen
     assert all(request == first for request in again)
     assert (last.recorder, last.entries[0].number) == (first.recorder, 2)
-    told = [each["event"] for each in logs if "usage" in str(each["event"])]
-    assert told == [
+    recorded = [each["event"] for each in logs if "usage" in str(each["event"])]
+    assert recorded == [
         "usage not recorded, will be retried",
         "usage recorded again",
     ]
@@ -237,22 +241,22 @@ async def test_a_failed_flush_is_sent_again_as_it_was(quick: Bench) -> None:
 
 async def test_the_end_records_what_came_after_a_failed_flush_too() -> None:
     with capture_logs() as logs:
-        async with orchestrating(usage_flush_seconds=0.5, assistant_cache_seconds=0) as bench:
-            bench.usage.failures = [UnavailableError("The database is busy.")] * 100
-            await bench.events(ask("1"))
+        async with orchestrating(usage_flush_seconds=0.5, assistant_cache_seconds=0) as harness:
+            harness.usage.failures = [UnavailableError("The database is busy.")] * 100
+            await harness.events(ask("1"))
             await until(lambda: any("will be retried" in str(each["event"]) for each in logs))
-            await bench.events(ask("1"))
-            bench.usage.failures.clear()
-    assert {entry.number for entry in bench.usage.entries()} == {1, 2}
+            await harness.events(ask("1"))
+            harness.usage.failures.clear()
+    assert {entry.number for entry in harness.usage.entries()} == {1, 2}
 
 
-async def test_what_is_refused_for_ever_does_not_stop_what_comes_after(quick: Bench) -> None:
+async def test_what_is_refused_for_ever_does_not_stop_what_comes_after(quick: Harness) -> None:
     quick.usage.failures = [InvalidRequestError("No.", [Violation("entries", "are wrong")])]
     with capture_logs() as logs:
         await quick.events(ask("1"))
         await until(lambda: bool(quick.usage.seen))
         await quick.events(ask("1"))
         await until(lambda: len(quick.usage.seen) > 1)
-    [told] = [each for each in logs if each["event"] == "usage lost: rejected"]
-    assert told["problems"] == ["entries: are wrong"]
+    [recorded] = [each for each in logs if each["event"] == "usage lost: rejected"]
+    assert recorded["problems"] == ["entries: are wrong"]
     assert [entry.number for entry in quick.usage.entries()] == [1, 2]

@@ -12,7 +12,7 @@ def say(role: "chat_pb2.Role.ValueType", *texts: str) -> chat_pb2.Message:
     return chat_pb2.Message(role=role, parts=[chat_pb2.ContentPart(text=t) for t in texts])
 
 
-def made(
+def processed(
     assistant: assistant_pb2.Assistant, *messages: chat_pb2.Message, **slots: str
 ) -> list[chat_pb2.Message]:
     return SimpleAugment().prompt(assistant, messages, slots)
@@ -22,7 +22,7 @@ def test_the_system_prompt_comes_first_and_the_history_stays() -> None:
     assistant = assistant_pb2.Assistant(system_prompt="Be brief.", prompt_template="Q:{user_input}")
     history = [say(USER, "a"), say(ANSWER, "b")]
 
-    prompt = made(assistant, *history, say(USER, "c"))
+    prompt = processed(assistant, *history, say(USER, "c"))
 
     assert prompt == [say(chat_pb2.ROLE_SYSTEM, "Be brief."), *history, say(USER, "Q:\n\nc\n\n")]
 
@@ -31,17 +31,19 @@ def test_without_a_template_the_conversation_is_sent_as_it_is() -> None:
     message = say(USER, "see")
     message.parts.append(PICTURE)
 
-    assert made(assistant_pb2.Assistant(), message) == [message]
+    assert processed(assistant_pb2.Assistant(), message) == [message]
 
 
 def test_an_empty_conversation_stays_empty() -> None:
-    assert made(assistant_pb2.Assistant(system_prompt="s", prompt_template="{user_input}")) == []
+    assert (
+        processed(assistant_pb2.Assistant(system_prompt="s", prompt_template="{user_input}")) == []
+    )
 
 
 def test_the_texts_of_a_message_are_joined_by_a_space() -> None:
     assistant = assistant_pb2.Assistant(prompt_template="{user_input}")
 
-    assert made(assistant, say(USER, "one", "two"))[0].parts[0].text == "\n\none two\n\n"
+    assert processed(assistant, say(USER, "one", "two"))[0].parts[0].text == "\n\none two\n\n"
 
 
 def test_pictures_reach_only_an_assistant_that_sees() -> None:
@@ -52,14 +54,14 @@ def test_pictures_reach_only_an_assistant_that_sees() -> None:
         prompt_template="{user_input}", capabilities=assistant_pb2.Capabilities(vision=True)
     )
 
-    assert [part.WhichOneof("kind") for part in made(blind, message)[0].parts] == ["text"]
-    assert list(made(seeing, message)[0].parts)[1:] == [PICTURE]
+    assert [part.WhichOneof("kind") for part in processed(blind, message)[0].parts] == ["text"]
+    assert list(processed(seeing, message)[0].parts)[1:] == [PICTURE]
 
 
 def test_the_role_of_the_rewritten_message_stays() -> None:
     assistant = assistant_pb2.Assistant(prompt_template="{user_input}")
 
-    assert made(assistant, say(chat_pb2.ROLE_SYSTEM, "x"))[0].role == chat_pb2.ROLE_SYSTEM
+    assert processed(assistant, say(chat_pb2.ROLE_SYSTEM, "x"))[0].role == chat_pb2.ROLE_SYSTEM
 
 
 def test_results_of_a_clients_functions_reach_the_model_untouched() -> None:
@@ -67,7 +69,7 @@ def test_results_of_a_clients_functions_reach_the_model_untouched() -> None:
     call = chat_pb2.Message(role=ANSWER, tool_calls=[chat_pb2.ToolCall(id="1", name="f")])
     result = chat_pb2.Message(role=TOOL, tool_call_id="1", parts=[chat_pb2.ContentPart(text="7")])
 
-    prompt = made(assistant, say(USER, "c"), call, result)
+    prompt = processed(assistant, say(USER, "c"), call, result)
 
     assert prompt == [say(USER, "Q:\n\nc\n\n"), call, result]
 
@@ -75,6 +77,6 @@ def test_results_of_a_clients_functions_reach_the_model_untouched() -> None:
 def test_the_request_itself_is_not_changed() -> None:
     message = say(USER, "c")
 
-    made(assistant_pb2.Assistant(prompt_template="Q:{user_input}"), message)
+    processed(assistant_pb2.Assistant(prompt_template="Q:{user_input}"), message)
 
     assert message == say(USER, "c")

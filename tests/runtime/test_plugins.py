@@ -88,3 +88,40 @@ def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
 
     assert problem.origin == f"folder:{tmp_path / 'x'}"
     assert problem.message.startswith("There is no such folder.")
+
+
+def test_helpers_of_one_name_beside_plugins_of_two_folders_do_not_collide(tmp_path: Path) -> None:
+    package = ModuleType("no_builtin_things")
+    package.__path__ = []
+    names: list[str] = []
+    for folder in ("wefts", "warps"):
+        (tmp_path / folder / "_shared").mkdir(parents=True)
+        (tmp_path / folder / "_shared" / "__init__.py").write_text("")
+        (tmp_path / folder / "_shared" / "depth.py").write_text("DEPTH = 1")
+        (tmp_path / folder / "_helper.py").write_text(
+            f"from ._shared.depth import DEPTH\nNAME = {folder!r} + str(DEPTH)"
+        )
+        (tmp_path / folder / "wool.py").write_text("from ._helper import NAME as THING")
+        names += discover(package, "heddle.nothing", tmp_path / folder, things).found
+
+    assert names == ["wefts1", "warps1"]
+
+
+def test_a_changed_helper_counts_when_plugins_are_loaded_again(tmp_path: Path) -> None:
+    package = ModuleType("no_builtin_things")
+    package.__path__ = []
+    (tmp_path / "wool.py").write_text("from ._helper import NAME as THING")
+    for name in ("red", "yellow"):
+        (tmp_path / "_helper.py").write_text(f"NAME = {name!r}")
+        assert list(discover(package, "heddle.nothing", tmp_path, things).found) == [name]
+
+
+def test_an_absolute_import_of_a_helper_is_reported_with_the_remedy(tmp_path: Path) -> None:
+    package = ModuleType("no_builtin_things")
+    package.__path__ = []
+    (tmp_path / "_helper.py").write_text("")
+    (tmp_path / "wool.py").write_text("import _helper")
+
+    [problem] = discover(package, "heddle.nothing", tmp_path, things).problems
+
+    assert problem.message.endswith("with `from ._helper import ...`.")

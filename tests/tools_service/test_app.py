@@ -117,6 +117,7 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("HEDDLE_TOOLS_PLUGINS_DIR", "/plugins")
     monkeypatch.setenv("HEDDLE_TOOLS_TOOL_TIMEOUT", "7")
     monkeypatch.setenv("HEDDLE_TOOLS_KB_TOKEN", "s3cr3t")
+    monkeypatch.delenv("HEDDLE_TOOLS_LISTEN")
 
     given = read(ToolsSettings, [])
 

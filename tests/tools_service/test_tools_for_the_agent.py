@@ -6,7 +6,7 @@ import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import new_call_options
 from heddle_tools_service.capabilities.web_search import WebAnswer, WebResult
-from heddle_tools_service.sdk import Environment, Found, Tool, TreeData
+from heddle_tools_service.sdk import Environment, Tool, ToolObjects, TreeData
 from heddle_tools_service.sdk.testing import ScriptedPages, ScriptedPassages
 from heddle_tools_service.tools.colqwen_search import colqwen_search
 from heddle_tools_service.tools.fast_vector_search import fast_vector_search
@@ -27,7 +27,7 @@ class KnownWeb:
         return WebAnswer("tavily", "A part.", (WebResult("Parts", "http://w/", "An amplifier."),))
 
 
-async def found(tool: Tool, pages: ScriptedPages | None = None) -> Found:
+async def found(tool: Tool, pages: ScriptedPages | None = None) -> ToolObjects:
     """Return what a search leaves in the environment of a run."""
     config = {"collections": ["kb-1"]} if tool is retrieve_documents else {}
     told = await run_tool(
@@ -39,7 +39,9 @@ async def found(tool: Tool, pages: ScriptedPages | None = None) -> Found:
         web=KnownWeb(),
     )
     made = told.result
-    return Found(tool.name, made.name, tuple(map(dict, made.objects)), made.metadata, made.message)
+    return ToolObjects(
+        tool.name, made.name, tuple(map(dict, made.objects)), made.metadata, made.message
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ async def test_text_and_pages_of_a_search_for_both_can_be_told_apart() -> None:
     ]
 
 
-async def assessed(*earlier: Found, prompt: str = "What does it show?") -> tuple[bool, str]:
+async def assessed(*earlier: ToolObjects, prompt: str = "What does it show?") -> tuple[bool, str]:
     """Return whether the agent may choose to look at a page now, and why not."""
     context = said(prompt)
     context.tree.user_prompt = prompt

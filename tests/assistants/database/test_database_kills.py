@@ -7,6 +7,7 @@ from assistants.database.processes import ready
 from assistants.database.rows import add_assistant
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants
+from runtime.examples import repetitions
 from sqlalchemy import select, update
 
 ROWS = 50
@@ -33,7 +34,7 @@ async def test_a_killed_writer_leaves_old_or_new_and_nothing_acknowledged_is_los
         await add_assistant(filled, name=str(number))
     seed = random.randrange(10**6)  # noqa: S311 (a test's dice)
     moments = random.Random(seed)  # noqa: S311 (a test's dice)
-    for _ in range(4):
+    for _ in range(repetitions(4)):
         printed = await killed(database_url, moments.uniform(0, 0.3))
         acknowledged = max([int(revision) for word, revision in printed if word == "whole"] or [0])
         async with filled.reading() as connection:

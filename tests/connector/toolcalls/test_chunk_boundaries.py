@@ -41,7 +41,11 @@ UNMARKED = (
 )
 FRAGMENTS = sorted(
     {
-        *(part for row in FORMATS for part in (row.head.split("{")[0], *row.marks, *row.closers)),
+        *(
+            part
+            for row in FORMATS
+            for part in (row.head.split("{")[0], *row.delimiters, *row.closers)
+        ),
         *("<think>", "</think>", "[THINK]", "<|channel>thought", "</function>", "<parameter=a>"),
         *("</parameter>", "<arg_key>a</arg_key>", "<arg_value>", "</arg_value>", '<|"|>', "[ARGS]"),
         *(

@@ -25,7 +25,7 @@ globals().update(tools(__name__))
 """
 """What a file in the folder of plugins says, to offer all of them."""
 _TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": None}
-_KEPT = ("description", "enum", "required")
+_SCHEMA_MEMBERS = ("description", "enum", "required")
 
 
 WORLDS: dict[str, Mapping[str, Any]] = {}
@@ -38,10 +38,10 @@ def begin(name: str, apis: list[str], initial: Mapping[str, Any], *, long: bool)
     WORLDS[name] = {
         api: getattr(import_module(CLASS_FILE_PATH_MAPPING[api]), api)() for api in apis
     }
-    for api, made in WORLDS[name].items():
+    for api, created in WORLDS[name].items():
         if api not in STATELESS_CLASSES:
-            given = json.loads(json.dumps(initial.get(api, {})))
-            made._load_scenario(given, long_context=long)  # noqa: SLF001 - the leaderboard's way in
+            configuration = json.loads(json.dumps(initial.get(api, {})))
+            created._load_scenario(configuration, long_context=long)  # noqa: SLF001 - the leaderboard's way in
 
 
 @cache
@@ -57,12 +57,12 @@ def tool_of(api: str, method: str) -> str:
 
 def tools(module: str) -> dict[str, Tool]:
     """Return a tool for each method of each API, as a module of this name would define them."""
-    made = [_tool(module, api, told) for api in APIS for told in methods(api)]
-    return {tool.name: tool for tool in made}
+    created = [_tool(module, api, declaration) for api in APIS for declaration in methods(api)]
+    return {tool.name: tool for tool in created}
 
 
-def _tool(module: str, api: str, told: Mapping[str, Any]) -> Tool:
-    name = told["name"]
+def _tool(module: str, api: str, declaration: Mapping[str, Any]) -> Tool:
+    name = declaration["name"]
 
     async def run(call: ToolCall[dict[str, Any]]) -> ToolResult:
         method = getattr(WORLDS[call.config["world"]][api], name)
@@ -74,31 +74,35 @@ def _tool(module: str, api: str, told: Mapping[str, Any]) -> Tool:
     return Tool(
         name=tool_of(api, name),
         title=name,
-        description=told["description"],
+        description=declaration["description"],
         slot="context",
         schema={"type": "object", "properties": {"world": {"type": "string"}}},
         parse=dict,
         run=run,
         modes=("function",),
         module=module,
-        function=Function(name, told["description"], schema(told["parameters"]), dict),
+        function=Function(
+            name, declaration["description"], schema(declaration["parameters"]), dict
+        ),
     )
 
 
-def schema(told: Mapping[str, Any]) -> dict[str, Any]:
+def schema(declaration: Mapping[str, Any]) -> dict[str, Any]:
     """Return JSON Schema for what the leaderboard says of a type.
 
     Its words for types are Python's, and its defaults are words for people: leaving an argument
     out is what takes a method's own.
     """
-    made = {name: told[name] for name in _KEPT if name in told}
-    if kind := _TYPES.get(told.get("type", ""), told.get("type")):
-        made["type"] = kind
-    if "properties" in told:
-        made["properties"] = {name: schema(inner) for name, inner in told["properties"].items()}
-    if "items" in told:
-        made["items"] = schema(told["items"])
-    return made
+    created = {name: declaration[name] for name in _SCHEMA_MEMBERS if name in declaration}
+    if kind := _TYPES.get(declaration.get("type", ""), declaration.get("type")):
+        created["type"] = kind
+    if "properties" in declaration:
+        created["properties"] = {
+            name: schema(inner) for name, inner in declaration["properties"].items()
+        }
+    if "items" in declaration:
+        created["items"] = schema(declaration["items"])
+    return created
 
 
 def plain(value: object, seen: tuple[int, ...] = ()) -> Any:

@@ -7,6 +7,7 @@ import pytest
 from connector.toolcalls.bfcl import WRITERS
 from integration.bfcl.replay import Replayed, replaying
 from integration.bfcl.scenarios import CATEGORIES, scenarios
+from runtime.examples import sampled
 
 _FEW = 24
 CONTRADICTIONS = {
@@ -28,7 +29,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("category", CATEGORIES)
+@pytest.mark.parametrize("category", sampled(CATEGORIES, 1))
 async def test_conversations_end_as_where_the_leaderboard_runs_them(
     category: str, tmp_path: Path
 ) -> None:

@@ -38,8 +38,8 @@ def answering(voice: Voice) -> Callable[[Body], Sequence[Delta]]:
     def turn(body: Body) -> Sequence[Delta]:
         *_, last = body["messages"]
         if last["role"] == "tool":
-            found = json.loads(last["content"])
-            return [says(f"It is {found['temp_c']} degrees "), says(f"and {found['sky']}.")]
+            weather = json.loads(last["content"])
+            return [says(f"It is {weather['temp_c']} degrees "), says(f"and {weather['sky']}.")]
         offered = {tool["function"]["name"] for tool in body["tools"]}
         wishes = next((them for words, them in _WISHES.items() if words in last["content"]), [])
         if not wishes:
@@ -53,7 +53,7 @@ def answering(voice: Voice) -> Callable[[Body], Sequence[Delta]]:
 def native(thought: str, wishes: Sequence[Call]) -> Sequence[Delta]:
     """Return calls as the protocol has them, in fragments that take turns."""
     began = [calls(name, "", index, f"call_{index}") for index, (name, _) in enumerate(wishes)]
-    rest = [_pieces(json.dumps(given, ensure_ascii=False)) for _, given in wishes]
+    rest = [_pieces(json.dumps(arguments, ensure_ascii=False)) for _, arguments in wishes]
     fragments = [
         goes_on(piece, index)
         for _, index, piece in sorted(

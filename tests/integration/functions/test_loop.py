@@ -155,8 +155,10 @@ def furnished(folder: Path) -> Path:
     return folder
 
 
-async def told(case: Case, folder: Path, *, watched: bool) -> tuple[list[pb.RunEvent], Upstream]:
-    """Return the events of a run, and what the provider was asked."""
+async def run_case(
+    case: Case, folder: Path, *, watched: bool
+) -> tuple[list[pb.RunEvent], Upstream]:
+    """Return the events of a run, and the provider with its requests."""
     async with scripted(case.turns) as upstream:
         os.environ["HEDDLE_CONNECTOR_OPENAI_BASE_URL"] = upstream.url
         os.environ["HEDDLE_CONNECTOR_OPENAI_API_KEY"] = "test"
@@ -175,18 +177,18 @@ async def told(case: Case, folder: Path, *, watched: bool) -> tuple[list[pb.RunE
 
 def shown(events: Sequence[pb.RunEvent]) -> list[dict[str, Any]]:
     """Return events in a readable form; neighbouring texts joined, times left out."""
-    made: list[dict[str, Any]] = []
+    joined: list[dict[str, Any]] = []
     for event in events:
         one = MessageToDict(event, preserving_proto_field_name=True)
         one.get("tool_finished", {}).pop("elapsed", None)
-        if made and set(one) == set(made[-1]) == {"text_delta"}:
-            made[-1]["text_delta"] += one["text_delta"]
+        if joined and set(one) == set(joined[-1]) == {"text_delta"}:
+            joined[-1]["text_delta"] += one["text_delta"]
         else:
-            made.append(one)
-    return made
+            joined.append(one)
+    return joined
 
 
-def asked(bodies: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def requests_of(bodies: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return what is worth knowing of the requests that a provider got."""
     return [
         {
@@ -206,33 +208,33 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 async def test_events_and_requests_are_as_agreed(name: str, folder: Path) -> None:
-    events, upstream = await told(CASES[name], folder, watched=True)
+    events, upstream = await run_case(CASES[name], folder, watched=True)
 
     golden = json.loads((GOLDEN / f"{name}.json").read_text())
     assert shown(events) == golden["events"]
-    assert asked(upstream.bodies) == golden["asked"]
+    assert requests_of(upstream.bodies) == golden["asked"]
 
 
 @pytest.mark.parametrize("name", CASES)
 async def test_a_whole_answer_tells_the_same_but_what_only_watchers_see(
     name: str, folder: Path
 ) -> None:
-    events, upstream = await told(CASES[name], folder, watched=False)
+    events, upstream = await run_case(CASES[name], folder, watched=False)
 
     golden = json.loads((GOLDEN / f"{name}.json").read_text())
     whole_events = [e for e in golden["events"] if not {"status", "tool_started"} & set(e)]
     assert joined(shown(events)) == joined(whole_events)
-    assert asked(upstream.bodies) == golden["asked"]
+    assert requests_of(upstream.bodies) == golden["asked"]
 
 
 def joined(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = []
+    joined: list[dict[str, Any]] = []
     for event in events:
-        if made and set(event) == set(made[-1]) == {"text_delta"}:
-            made[-1] = {"text_delta": made[-1]["text_delta"] + event["text_delta"]}
+        if joined and set(event) == set(joined[-1]) == {"text_delta"}:
+            joined[-1] = {"text_delta": joined[-1]["text_delta"] + event["text_delta"]}
         else:
-            made.append(event)
-    return made
+            joined.append(event)
+    return joined
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -253,7 +255,7 @@ def test_no_call_dangles_and_the_answer_is_never_missing(name: str) -> None:
 if __name__ == "__main__":
     for each, case in CASES.items():
         with tempfile.TemporaryDirectory() as place:
-            run, provider = asyncio.run(told(case, furnished(Path(place)), watched=True))
-        written = {"events": shown(run), "asked": asked(provider.bodies)}
+            run, provider = asyncio.run(run_case(case, furnished(Path(place)), watched=True))
+        written = {"events": shown(run), "asked": requests_of(provider.bodies)}
         text = json.dumps(written, indent=1, sort_keys=True, ensure_ascii=False)
         (GOLDEN / f"{each}.json").write_text(f"{text}\n")

@@ -39,10 +39,10 @@ async def probed(url: str, folder: Path) -> dict[str, Any]:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    said, _ = await process.communicate()
-    assert process.returncode == 0, said.decode()
-    found: dict[str, Any] = json.loads(report.read_text())
-    return found
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()
+    report_: dict[str, Any] = json.loads(report.read_text())
+    return report_
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ async def test_all_checks_pass(
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", upstream.url)
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", "test")
         async with whole(tmp_path) as heddle:
-            found = await probed(heddle.url, tmp_path)
+            report_ = await probed(heddle.url, tmp_path)
 
     # Each streamed, whole, and both alike.
-    assert found["summary"] == {"pass": 3 * SCENARIOS, "fail": 0, "error": 0, "skip": 0}
-    assert [each["warnings"] for each in found["outcomes"] if each["warnings"]] == []
+    assert report_["summary"] == {"pass": 3 * SCENARIOS, "fail": 0, "error": 0, "skip": 0}
+    assert [each["warnings"] for each in report_["outcomes"] if each["warnings"]] == []
     thoughts = [
         each["observed"]["reasoning_content"]
-        for each in found["outcomes"]
+        for each in report_["outcomes"]
         if each["scenario_id"] == "reasoning-then-call" and each["observed"]
     ]
     assert len(thoughts) == 2

@@ -112,7 +112,7 @@ async def test_a_call_where_none_is_offered_any_more_is_neither_run_nor_shown(
 
 
 @pytest.mark.parametrize(
-    ("wishes", "told"),
+    ("wishes", "instruction"),
     [
         ({"tool_choice": "required"}, "Call at least one function now."),
         (
@@ -125,7 +125,7 @@ async def test_a_call_where_none_is_offered_any_more_is_neither_run_nor_shown(
 @pytest.mark.usefixtures("style")
 async def test_the_clients_wishes_about_calls_are_words(
     wishes: Mapping[str, Any],
-    told: str,
+    instruction: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -133,7 +133,7 @@ async def test_the_clients_wishes_about_calls_are_words(
         await answered(upstream, tmp_path, monkeypatch, extra=wishes)
 
     [body] = upstream.bodies
-    assert body["messages"][0]["content"].endswith(told)
+    assert body["messages"][0]["content"].endswith(instruction)
     assert not set(wishes) & set(body)
 
 

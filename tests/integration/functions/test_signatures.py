@@ -42,7 +42,7 @@ PROVIDERS: Mapping[str, Sequence[Delta]] = {
 }
 
 
-def said(provider: str, name: str) -> Sequence[Sequence[Delta]]:
+def answers_of(provider: str, name: str) -> Sequence[Sequence[Delta]]:
     """Return a turn that calls a function, and the answer."""
     more = SIGNED if provider == "in the call" else {}
     return [[*PROVIDERS[provider], called(name, **more), goes_on('{"a": 1}')], [says("Done.")]]
@@ -90,7 +90,7 @@ async def talking(
     (folder / "plugins").mkdir()
     (folder / "plugins" / "toolbox.py").write_text(PLUGIN)
     write_assistant(folder, "1", f"model: {{connector: openai, model: scripted}}\n{tools}")
-    async with scripted(said(provider, name), missing(provider)) as upstream:
+    async with scripted(answers_of(provider, name), missing(provider)) as upstream:
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", upstream.url)
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", "test")
         async with (
@@ -105,10 +105,10 @@ async def answered(client: AsyncOpenAI, messages: list[Any], *, stream: bool, **
     if not stream:
         completion = await client.chat.completions.create(model=NAME, messages=messages, **more)
         return completion.choices[0].message
-    async with client.chat.completions.stream(model=NAME, messages=messages, **more) as found:
-        async for _ in found:
+    async with client.chat.completions.stream(model=NAME, messages=messages, **more) as events:
+        async for _ in events:
             continue
-        return (await found.get_final_completion()).choices[0].message
+        return (await events.get_final_completion()).choices[0].message
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])

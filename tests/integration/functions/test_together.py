@@ -62,8 +62,8 @@ async def test_all_of_it_reaches_the_model_in_every_round(
     for body in (first, second):
         assert [tool["function"]["name"] for tool in body["tools"]] == ["alarm", "add"]
         assert body["tool_choice"] == "auto"
-        [asked] = [message for message in body["messages"] if message["role"] == "user"]
-        text, picture = asked["content"]
+        [message] = [message for message in body["messages"] if message["role"] == "user"]
+        text, picture = message["content"]
         assert "<sheds>" in text["text"]
         assert text["text"].rstrip().endswith("sheds")
         assert picture["image_url"] == {"url": PICTURE, "detail": "low"}

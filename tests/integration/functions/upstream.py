@@ -85,8 +85,8 @@ def says(text: str) -> Delta:
 def calls(name: str, arguments: str, index: int = 0, identifier: str = "") -> Delta:
     """Return the beginning of a call, or all of it."""
     function = {"name": name, "arguments": arguments}
-    given = {"index": index, "id": identifier or f"c{index}", "type": "function"}
-    return {"tool_calls": [{**given, "function": function}]}
+    members = {"index": index, "id": identifier or f"c{index}", "type": "function"}
+    return {"tool_calls": [{**members, "function": function}]}
 
 
 def goes_on(arguments: str, index: int = 0) -> Delta:

@@ -75,6 +75,7 @@ async def share_commits(place: Place) -> bool:
     return len(set(stamps)) < len(stamps)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(400)  # many processes start, on a machine that may be busy
 async def test_kills_at_random_moments_lose_nothing_acknowledged(tmp_path: Path) -> None:
     place = Place(str(tmp_path))
@@ -129,6 +130,7 @@ async def sees(process: Process, least: int) -> int:
         return seen
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(400)  # many processes start, on a machine that may be busy
 async def test_two_processes_read_on_while_the_one_that_ingests_is_killed(place: Place) -> None:
     writer, lines = await started(place, "hashed", 0)

@@ -13,6 +13,7 @@ from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants
 from migration.lamb.lamb_database import Lamb, filled
 from migration.lamb.running import rows, run
+from runtime.examples import repetitions
 
 ROWS = 6_000
 
@@ -48,7 +49,7 @@ async def test_an_interrupted_import_continues_where_it_was(
     moments = random.Random(seed)  # noqa: S311 (a test's dice)
     settings = {"HEDDLE_MIGRATION_LAMB_DATABASE": str(lamb.path)}
     done = 0
-    for attempt in range(4):
+    for attempt in range(max(2, repetitions(4))):
         async with replica(database_url, tmp_path / "log", **settings) as service:
             victim = service.assistants_process if attempt % 2 else service.migration_process
             acknowledged = done + await interrupted(service, victim, moments.randrange(1, 3))

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from orchestrator.agent.scripted import Routed, routed
+from orchestrator.agent.scripted_services import Agent, routed
 
 
 @pytest.fixture
-async def agent() -> AsyncIterator[Routed]:
+async def agent() -> AsyncIterator[Agent]:
     """An orchestrator between scripted tools and a scripted model."""
     async with routed() as running:
         yield running
@@ -20,7 +20,7 @@ async def agent() -> AsyncIterator[Routed]:
 class Runner:
     """The same in a loop of its own, for functions that are not asynchronous."""
 
-    routed: Routed
+    routed: Agent
     runner: asyncio.Runner
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:

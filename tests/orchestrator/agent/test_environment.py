@@ -39,9 +39,9 @@ def test_tokens_are_estimated_by_bytes(size: int, tokens: int) -> None:
 
 def test_an_environment_has_a_largest_size() -> None:
     environment = Environment(max_bytes=100)
-    found = [json.dumps({"text": letter * 40}) for letter in "abc"]
+    objects = [json.dumps({"text": letter * 40}) for letter in "abc"]
 
-    environment.add("fast", tool_pb2.ToolResult(objects_json=found))
+    environment.add("fast", tool_pb2.ToolResult(objects_json=objects))
 
     assert len(environment.find("fast")) == 1
     assert environment.left_out == 2

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from heddle_runtime.errors import UnavailableError
-from orchestrator.agent.scripted import FAST, VOLTAGE, Routed
-from orchestrator.bench import done, text
+from orchestrator.agent.scripted_services import FAST, VOLTAGE, Agent
+from orchestrator.harness import done, text
 
 
 def always(tool: str) -> Any:
@@ -18,9 +18,9 @@ def always(tool: str) -> Any:
 
 
 async def test_a_tool_that_always_finds_the_same_is_asked_three_times_at_most(
-    agent: Routed,
+    agent: Agent,
 ) -> None:
-    agent.shelf.finds = {FAST: [VOLTAGE]}
+    agent.tools.finds = {FAST: [VOLTAGE]}
     agent.model.decide = always(FAST)
 
     run = await agent.run("What is the voltage of the S-130?", router="native", rounds=50)
@@ -33,21 +33,21 @@ async def test_a_tool_that_always_finds_the_same_is_asked_three_times_at_most(
 
 
 @pytest.mark.parametrize("router", ["rules", "native"])
-async def test_the_same_question_is_not_asked_twice(agent: Routed, router: str) -> None:
-    agent.shelf.finds = {FAST: [VOLTAGE]}
+async def test_the_same_question_is_not_asked_twice(agent: Agent, router: str) -> None:
+    agent.tools.finds = {FAST: [VOLTAGE]}
     agent.model.decide = lambda _: [(FAST, {"query": "voltage of the S-130", "limit": 3})]
-    agent.shelf.schemas = {
+    agent.tools.schemas = {
         FAST: {"properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
     }
 
     run = await agent.run("What is the voltage of the S-130?", FAST, router=router, rounds=20)
 
-    assert len({json.dumps(inputs) for _, inputs in agent.shelf.ran}) == len(agent.shelf.ran) <= 3
+    assert len({json.dumps(inputs) for _, inputs in agent.tools.ran}) == len(agent.tools.ran) <= 3
     assert run.path[-1] == "text_response"
 
 
-async def test_ten_failures_in_a_row_end_the_search(agent: Routed) -> None:
-    agent.shelf.finds = {FAST: UnavailableError("down")}
+async def test_ten_failures_in_a_row_end_the_search(agent: Agent) -> None:
+    agent.tools.finds = {FAST: UnavailableError("down")}
     agent.model.decide = always(FAST)
 
     run = await agent.run("What is the voltage?", router="native", rounds=50)
@@ -58,8 +58,8 @@ async def test_ten_failures_in_a_row_end_the_search(agent: Routed) -> None:
     assert run.text == "Hello"
 
 
-async def test_the_cap_on_decisions_ends_the_search(agent: Routed) -> None:
-    agent.shelf.outcome = lambda *_: [{"text": f"number {len(agent.shelf.ran)}"}]
+async def test_the_cap_on_decisions_ends_the_search(agent: Agent) -> None:
+    agent.tools.outcome = lambda *_: [{"text": f"number {len(agent.tools.ran)}"}]
     agent.model.decide = always(FAST)
 
     run = await agent.run("What is the voltage?", router="native", rounds=4)
@@ -68,9 +68,9 @@ async def test_the_cap_on_decisions_ends_the_search(agent: Routed) -> None:
     assert run.decisions[-1].router == "policy"
 
 
-async def test_too_much_is_summarized_once_and_the_environment_shrinks(agent: Routed) -> None:
+async def test_too_much_is_summarized_once_and_the_environment_shrinks(agent: Agent) -> None:
     big = [{"page": n, "manual": "Big", "text": f"{n} " + "z" * 40_000} for n in range(1, 5)]
-    agent.shelf.finds = {FAST: big}
+    agent.tools.finds = {FAST: big}
     calls = [[(FAST, {"query": "a"})], [("hybrid_search", {"query": "b"})]]
     agent.model.decide = lambda _: dict(enumerate(calls)).get(len(agent.model.decisions) - 1, [])
 
@@ -78,7 +78,7 @@ async def test_too_much_is_summarized_once_and_the_environment_shrinks(agent: Ro
 
     assert run.path == [FAST, "summarize", "hybrid_search", "text_response"]
     assert json.loads(run.decisions[1].choices[0].inputs_json) == {"max_length": 500}
-    sizes = [tree.environment.estimated_tokens for tree in agent.shelf.trees]
+    sizes = [tree.environment.estimated_tokens for tree in agent.tools.trees]
     assert sizes[1] > 30_000
     assert max(sizes[2:]) < 30_000
     summarized = agent.model.seen[1].messages[0].parts[0].text
@@ -88,11 +88,11 @@ async def test_too_much_is_summarized_once_and_the_environment_shrinks(agent: Ro
 
 @pytest.mark.parametrize(("size", "summarized"), [(120_000, False), (120_001, True)])
 async def test_more_than_30_000_tokens_trigger_a_summary_of_500_words(
-    agent: Routed, size: int, *, summarized: bool
+    agent: Agent, size: int, *, summarized: bool
 ) -> None:
     start = "The voltage is 24 V. "
-    found = {"text": start + "z" * (size - len(json.dumps({"text": start})))}
-    agent.shelf.finds = {FAST: [found]}
+    passage = {"text": start + "z" * (size - len(json.dumps({"text": start})))}
+    agent.tools.finds = {FAST: [passage]}
 
     run = await agent.run("What is the voltage?", FAST)
 
@@ -102,9 +102,9 @@ async def test_more_than_30_000_tokens_trigger_a_summary_of_500_words(
 
 
 async def test_a_summary_has_at_most_200_words_unless_the_model_asks_for_another_length(
-    agent: Routed,
+    agent: Agent,
 ) -> None:
-    agent.shelf.finds = {FAST: [VOLTAGE]}
+    agent.tools.finds = {FAST: [VOLTAGE]}
     agent.model.batches = [[text("word " * 250), done()]]
     calls: list[list[tuple[str, Any]]] = [[(FAST, {"query": "a"})], [("summarize", {})]]
     agent.model.decide = lambda _: dict(enumerate(calls)).get(len(agent.model.decisions) - 1, [])
@@ -120,7 +120,7 @@ async def test_a_summary_has_at_most_200_words_unless_the_model_asks_for_another
     assert len(summary.split()) == 200
 
 
-async def test_tokens_of_decisions_count_as_part_of_the_run(agent: Routed) -> None:
+async def test_tokens_of_decisions_count_as_part_of_the_run(agent: Agent) -> None:
     run = await agent.run("What is the voltage?", router="native")
 
     done = run.events[-1].done
@@ -128,8 +128,8 @@ async def test_tokens_of_decisions_count_as_part_of_the_run(agent: Routed) -> No
     assert run.decisions[0].usage.prompt_tokens == 100
 
 
-async def test_the_token_budget_ends_the_search(agent: Routed) -> None:
-    agent.shelf.outcome = lambda *_: [{"text": f"number {len(agent.shelf.ran)}"}]
+async def test_the_token_budget_ends_the_search(agent: Agent) -> None:
+    agent.tools.outcome = lambda *_: [{"text": f"number {len(agent.tools.ran)}"}]
     agent.model.decide = always(FAST)
     agent.model.tokens = 600_000
 

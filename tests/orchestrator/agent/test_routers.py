@@ -18,8 +18,8 @@ from heddle_orchestrator.agent.routers.registry import Routers
 from heddle_orchestrator.agent.routers.tool_labels import demonstrations, label_logprobs, labels_of
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.tools.bindings import BoundTool
-from orchestrator.agent.scripted import Model, Routed, routed
-from orchestrator.bench import done, text
+from orchestrator.agent.scripted_services import Agent, Model, routed
+from orchestrator.harness import done, text
 
 EXAMPLES = {
     "weather": [("Is it cold in Oslo?", {"city": "Oslo"})],
@@ -44,7 +44,7 @@ class Small(Model):
     inputs: str = '{"city": "Bergen"}'
     silent: bool = False
 
-    def _said(
+    def _answer(
         self, request: connector_pb2.GenerateMessageRequest
     ) -> Sequence[Sequence[connector_pb2.GenerationEvent]]:
         extra = json.loads(request.options.extra_json or "{}")
@@ -53,11 +53,11 @@ class Small(Model):
         if "logprobs" not in extra or self.silent:
             return [[text("Hello"), done()]]
         real = request.messages[-1].parts[0].text.startswith("Do I")
-        told = {
+        probabilities = {
             word: self.likes.get(word, 0.1) * (self.fits.get(word, 1.0) if real else 1.0)
             for word in ("weather", "library", "calendar")
         }
-        top = [{"token": f" {word}", "logprob": math.log(p)} for word, p in told.items()]
+        top = [{"token": f" {word}", "logprob": math.log(p)} for word, p in probabilities.items()]
         logprobs = json.dumps({"content": [{"top_logprobs": top}]})
         return [[text("x"), connector_pb2.GenerationEvent(logprobs_json=logprobs), done()]]
 
@@ -66,15 +66,17 @@ class Small(Model):
 async def small() -> Any:
     model = Small()  # type: ignore[abstract] # it answers only what an orchestrator asks
     async with routed(model=model) as running:
-        running.shelf.examples, running.shelf.schemas = EXAMPLES, SCHEMAS
-        running.shelf.finds = {"weather": [{"text": "rain"}], "library": [{"text": "a book"}]}
+        running.tools.examples, running.tools.schemas = EXAMPLES, SCHEMAS
+        running.tools.finds = {"weather": [{"text": "rain"}], "library": [{"text": "a book"}]}
         yield running
 
 
 PROMPT = "Do I need an umbrella in Bergen?"
 
 
-async def test_the_word_that_fits_best_beyond_what_is_liked_anyway_decides(small: Routed) -> None:
+async def test_the_word_that_fits_best_beyond_what_is_liked_anyway_decides(
+    small: Agent,
+) -> None:
     model = small.model
     assert isinstance(model, Small)
     model.likes = {"library": 0.6, "weather": 0.01}
@@ -84,11 +86,11 @@ async def test_the_word_that_fits_best_beyond_what_is_liked_anyway_decides(small
 
     assert run.path == ["weather", "text_response"]
     assert run.decisions[0].router == "label"
-    assert small.shelf.ran == [("weather", {"city": "Bergen"})]
+    assert small.tools.ran == [("weather", {"city": "Bergen"})]
 
 
 @pytest.mark.parametrize(
-    ("near", "path", "asked"),
+    ("near", "path", "questions"),
     [
         ({"library": 0.7, "weather": 0.6}, "library", 0),
         ({"library": 0.609, "weather": 0.6}, "weather", 5),
@@ -96,43 +98,45 @@ async def test_the_word_that_fits_best_beyond_what_is_liked_anyway_decides(small
     ],
 )
 async def test_the_nearest_tool_is_chosen_and_the_model_asked_only_where_two_are_close(
-    small: Routed, near: Mapping[str, float], path: str, asked: int
+    small: Agent, near: Mapping[str, float], path: str, questions: int
 ) -> None:
     model = small.model
     assert isinstance(model, Small)
     model.fits, model.inputs = {"weather": 9.0}, '{"city": "Bergen", "query": "umbrella"}'
-    small.shelf.near = near
+    small.tools.near = near
 
     run = await small.run(PROMPT, "library", "weather", router="label")
 
     assert run.path == [path, "text_response"]
-    assert sum("logprobs" in each.options.extra_json for each in model.seen) == asked
+    assert sum("logprobs" in each.options.extra_json for each in model.seen) == questions
 
 
 async def test_tools_are_compared_when_a_run_begins_and_for_the_decider_that_wants_it(
-    small: Routed,
+    small: Agent,
 ) -> None:
     await small.run(PROMPT, "library", "weather", router="label")
-    by_label = list(small.shelf.compared)
+    by_label = list(small.tools.compared)
     await small.run(PROMPT, "library", "weather", router="rules")
 
     assert by_label[0]
-    assert not any(by_label[1:] + small.shelf.compared[len(by_label) :])
+    assert not any(by_label[1:] + small.tools.compared[len(by_label) :])
 
 
-async def test_inputs_are_asked_for_under_the_schema_of_the_chosen_tool(small: Routed) -> None:
+async def test_inputs_are_asked_for_under_the_schema_of_the_chosen_tool(
+    small: Agent,
+) -> None:
     model = small.model
     assert isinstance(model, Small)
     model.fits = {"weather": 9.0}
 
     await small.run(PROMPT, "library", "weather", router="label")
 
-    asked = [json.loads(each.options.extra_json or "{}") for each in model.seen]
-    [wanted] = [each["response_format"] for each in asked if "response_format" in each]
-    schema = wanted["json_schema"]["schema"]
+    questions = [json.loads(each.options.extra_json or "{}") for each in model.seen]
+    [response_format] = [each["response_format"] for each in questions if "response_format" in each]
+    schema = response_format["json_schema"]["schema"]
     assert list(schema["properties"]) == ["city"]  # nobody showed a unit: it keeps its default
     turns = next(
-        e for e, extra in zip(model.seen, asked, strict=True) if "response_format" in extra
+        e for e, extra in zip(model.seen, questions, strict=True) if "response_format" in extra
     )
     assert [turn.parts[0].text for turn in turns.messages[1:3]] == [
         "Is it cold in Oslo?",
@@ -149,7 +153,7 @@ async def test_inputs_are_asked_for_under_the_schema_of_the_chosen_tool(small: R
     ],
 )
 async def test_inputs_that_do_not_fit_are_the_rules_business(
-    small: Routed, inputs: str, why: str
+    small: Agent, inputs: str, why: str
 ) -> None:
     model = small.model
     assert isinstance(model, Small)
@@ -162,7 +166,7 @@ async def test_inputs_that_do_not_fit_are_the_rules_business(
     assert run.path[-1] == "text_response"
 
 
-async def test_without_probabilities_the_rules_decide(small: Routed) -> None:
+async def test_without_probabilities_the_rules_decide(small: Agent) -> None:
     model = small.model
     assert isinstance(model, Small)
     model.silent = True
@@ -172,7 +176,7 @@ async def test_without_probabilities_the_rules_decide(small: Routed) -> None:
     assert run.decisions[0].rejected == "The provider returns no log-probabilities."
 
 
-async def test_what_is_liked_anyway_is_asked_once_for_the_same_tools(small: Routed) -> None:
+async def test_what_is_liked_anyway_is_asked_once_for_the_same_tools(small: Agent) -> None:
     for _ in range(3):
         await small.run(PROMPT, "library", "weather", router="label")
 
@@ -181,7 +185,7 @@ async def test_what_is_liked_anyway_is_asked_once_for_the_same_tools(small: Rout
 
 
 async def test_dspy_that_is_not_installed_is_said_and_the_rules_decide(
-    agent: Routed, monkeypatch: pytest.MonkeyPatch
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("heddle_orchestrator.agent.routers.dspy._PACKAGE", "no_such_package")
 
@@ -233,14 +237,14 @@ def test_a_tool_without_examples_is_shown_by_what_it_does() -> None:
 
 def test_tokens_count_for_the_one_label_that_they_begin() -> None:
     top = [("Cl", 0.4), (" clock", 0.2), ("m", 0.1), ("c", 0.1), ("", 0.1)]
-    told = [{"token": token, "logprob": math.log(p)} for token, p in top]
-    found = label_logprobs(
-        json.dumps({"content": [{"top_logprobs": told}]}), {"a": "clock", "b": "calendar"}
+    probabilities = [{"token": token, "logprob": math.log(p)} for token, p in top]
+    logprobs = label_logprobs(
+        json.dumps({"content": [{"top_logprobs": probabilities}]}), {"a": "clock", "b": "calendar"}
     )
 
-    assert found is not None
-    assert found["a"] == pytest.approx(math.log(0.6))
-    assert found["b"] < -10
+    assert logprobs is not None
+    assert logprobs["a"] == pytest.approx(math.log(0.6))
+    assert logprobs["b"] < -10
     assert label_logprobs("", {"a": "clock"}) is None
 
 
@@ -256,10 +260,10 @@ async def test_a_compiled_program_is_loaded_with_what_it_learned_of_the_tools_th
     ]
     program.signature = program.signature.with_instructions("OPTIMISED")
     program.save(str(tmp_path / "program.json"))
-    asked: list[Question] = []
+    questions: list[Question] = []
 
     async def answers(question: Question) -> Answer:
-        asked.append(question)
+        questions.append(question)
         return Answer("[[ ## tool ## ]]\nmail\n\n[[ ## completed ## ]]")
 
     bound = BoundTool("1", assistant_pb2.ToolBinding(), 1.0)
@@ -272,6 +276,6 @@ async def test_a_compiled_program_is_loaded_with_what_it_learned_of_the_tools_th
     decision = await DspyRouter(tmp_path / "program.json").decide(answers, state, tools)
 
     assert [choice.tool for choice in decision.choices] == ["mail"]
-    prompt = "\n".join(turn.parts[0].text for turn in asked[0].messages)
+    prompt = "\n".join(turn.parts[0].text for turn in questions[0].messages)
     assert all(word in prompt for word in ("OPTIMISED", "LEARNED", "clock: Tells the time."))
     assert "FORGOTTEN" not in prompt

@@ -8,7 +8,7 @@ from heddle.tool.v1 import tool_pb2
 from heddle_orchestrator.agent.policy import is_greeting
 from heddle_orchestrator.agent.routers.selection_matrix import Kind, kind_of
 from heddle_runtime.errors import UnavailableError
-from orchestrator.agent.scripted import Routed
+from orchestrator.agent.scripted_services import Agent
 
 PAGE = {"page": 7, "manual": "S-130", "text": "The bit code table, the voltage and the diagram"}
 OIL = {"text": "The oil pressure is 3 bar"}
@@ -47,7 +47,7 @@ def test_words_of_a_request_tell_its_kind(request_: str, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "greeting"),
+    ("message", "greeting"),
     [
         ("Hello", True),
         ("hi there!", True),
@@ -60,8 +60,8 @@ def test_words_of_a_request_tell_its_kind(request_: str, kind: Kind) -> None:
         ("Why?", False),
     ],
 )
-def test_what_asks_for_nothing_is_a_greeting(said: str, greeting: bool) -> None:
-    assert is_greeting(said) is greeting
+def test_what_asks_for_nothing_is_a_greeting(message: str, greeting: bool) -> None:
+    assert is_greeting(message) is greeting
 
 
 ROWS = [
@@ -82,16 +82,16 @@ ROWS = [
 
 
 def nothing_to_look_at(tool: str, tree: tool_pb2.TreeData) -> str:
-    found = any(each.objects_json for each in tree.environment.found)
-    return "" if tool != LOOK or found else "No page was found."
+    has_objects = any(each.objects_json for each in tree.environment.found)
+    return "" if tool != LOOK or has_objects else "No page was found."
 
 
 @pytest.mark.parametrize(("prompt", "finds", "path"), ROWS)
 async def test_every_path_of_the_matrix_goes_its_way_and_ends_in_a_response(
-    agent: Routed, prompt: str, finds: Mapping[str, Any], path: Sequence[str]
+    agent: Agent, prompt: str, finds: Mapping[str, Any], path: Sequence[str]
 ) -> None:
-    agent.shelf.finds = finds
-    agent.shelf.hindrance = nothing_to_look_at
+    agent.tools.finds = finds
+    agent.tools.hindrance = nothing_to_look_at
 
     run = await agent.run(prompt)
 
@@ -101,21 +101,21 @@ async def test_every_path_of_the_matrix_goes_its_way_and_ends_in_a_response(
 
 
 async def test_a_fast_search_that_does_not_suffice_falls_back_to_a_hybrid_one(
-    agent: Routed,
+    agent: Agent,
 ) -> None:
-    agent.shelf.finds = {FAST: [], HYBRID: [OIL], "web_search": [OIL]}
+    agent.tools.finds = {FAST: [], HYBRID: [OIL], "web_search": [OIL]}
 
     run = await agent.run("What is the oil pressure?", FAST, HYBRID, "web_search")
 
     query = {"query": "What is the oil pressure?"}
-    assert agent.shelf.ran == [(FAST, query), (HYBRID, query)]
+    assert agent.tools.ran == [(FAST, query), (HYBRID, query)]
     assert run.path == [FAST, HYBRID, "text_response"]
 
 
-async def test_another_search_uses_other_words_and_happens_once(agent: Routed) -> None:
+async def test_another_search_uses_other_words_and_happens_once(agent: Agent) -> None:
     await agent.run("Which menu changes the oil pressure?")
 
-    assert agent.shelf.ran == [
+    assert agent.tools.ran == [
         (HYBRID, {"query": "Which menu changes the oil pressure?"}),
         (HYBRID, {"query": "menu changes oil pressure"}),
     ]
@@ -130,10 +130,10 @@ async def test_another_search_uses_other_words_and_happens_once(agent: Routed) -
     ],
 )
 async def test_an_assistant_without_the_search_of_the_matrix_uses_what_it_has(
-    agent: Routed, bound: Sequence[str], path: Sequence[str]
+    agent: Agent, bound: Sequence[str], path: Sequence[str]
 ) -> None:
     passage = {"text": "The door stops halfway to let people out."}
-    agent.shelf.finds = {FAST: [passage], "retrieve_documents": [passage], "web_search": [passage]}
+    agent.tools.finds = {FAST: [passage], "retrieve_documents": [passage], "web_search": [passage]}
 
     run = await agent.run("Why does the door stop halfway?", *bound)
 
@@ -141,9 +141,9 @@ async def test_an_assistant_without_the_search_of_the_matrix_uses_what_it_has(
 
 
 async def test_tools_that_the_matrix_does_not_know_are_chosen_by_their_words(
-    agent: Routed,
+    agent: Agent,
 ) -> None:
-    agent.shelf.finds = {"weather": [{"text": "12 °C"}]}
+    agent.tools.finds = {"weather": [{"text": "12 °C"}]}
 
     run = await agent.run("Tell me the weather report", "library", "weather", "calendar")
 

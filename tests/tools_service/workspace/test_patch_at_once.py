@@ -11,7 +11,7 @@ from threading import Barrier
 
 import pytest
 from heddle_tools_service.workspace import locks
-from heddle_tools_service.workspace.engine import Wanted, Workspace
+from heddle_tools_service.workspace.engine import IsWaitedFor, Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.shapes import Edit, FileEdits
 from tools_service.workspace.areas import left_over, waiting, workspace_in
@@ -19,7 +19,7 @@ from tools_service.workspace.areas import left_over, waiting, workspace_in
 TESTS = Path(__file__).parents[2]
 
 
-def kind_of(workspace: Workspace, *files: FileEdits, wanted: Wanted = waiting) -> str:
+def kind_of(workspace: Workspace, *files: FileEdits, wanted: IsWaitedFor = waiting) -> str:
     try:
         workspace.patch(files, wanted)
     except WorkspaceError as error:
@@ -30,7 +30,7 @@ def kind_of(workspace: Workspace, *files: FileEdits, wanted: Wanted = waiting) -
 def test_a_patch_that_is_given_up_takes_no_folder_away_from_another(workspace: Workspace) -> None:
     together = Barrier(2)
 
-    def make(number: int, name: str, wanted: Wanted) -> str:
+    def make(number: int, name: str, wanted: IsWaitedFor) -> str:
         together.wait()
         file = FileEdits(f"made_{number}/deep/{name}", (Edit("x", ""),), create=True)
         return kind_of(workspace, file, wanted=wanted)

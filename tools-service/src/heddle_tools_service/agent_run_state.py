@@ -8,22 +8,22 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.struct_codec import from_struct
 
-from heddle_tools_service.routing import Environment, FailedTool, Found, PastRun, TreeData
+from heddle_tools_service.routing import Environment, FailedTool, PastRun, ToolObjects, TreeData
 from heddle_tools_service.sdk import Tool
 
 
-def tree_of(told: pb.TreeData) -> TreeData:
+def tree_of(message: pb.TreeData) -> TreeData:
     """Return the state of a run as tools see it.
 
     Raises:
         InvalidRequestError: What should be the text of a JSON object is not.
     """
-    environment = told.environment
+    environment = message.environment
     return TreeData(
-        told.user_prompt,
-        told.iterations,
+        message.user_prompt,
+        message.iterations,
         Environment(
-            tuple(map(_found, environment.found)),
+            tuple(map(_tool_objects, environment.found)),
             tuple(
                 FailedTool(each.tool, each.message, each.recoverable, each.suggestion)
                 for each in environment.errors
@@ -37,7 +37,7 @@ def tree_of(told: pb.TreeData) -> TreeData:
                 each.new_objects,
                 each.failed,
             )
-            for each in told.history
+            for each in message.history
         ),
     )
 
@@ -53,10 +53,14 @@ def examples_of(tool: Tool) -> Iterable[pb.ToolExample]:
     ]
 
 
-def _found(told: pb.FoundObjects) -> Found:
-    objects = tuple(_object(text, "environment.found.objects_json") for text in told.objects_json)
-    metadata = from_struct(told.metadata)
-    return Found(told.tool, told.name or told.tool, objects, metadata, told.message)
+def _tool_objects(message: pb.FoundObjects) -> ToolObjects:
+    objects = tuple(
+        _object(text, "environment.found.objects_json") for text in message.objects_json
+    )
+    metadata = from_struct(message.metadata)
+    return ToolObjects(
+        message.tool, message.name or message.tool, objects, metadata, message.message
+    )
 
 
 def _object(text: str, path: str) -> dict[str, Any]:

@@ -9,16 +9,17 @@ from heddle_tools_service.agent_run_state import examples_of
 from heddle_tools_service.function_calls import declaration
 from heddle_tools_service.registry import Installed
 from heddle_tools_service.result_mapping import phrase
-from heddle_tools_service.sdk import ToolCall, ToolError
+from heddle_tools_service.sdk import Function, Tool, ToolCall, ToolError
 
 _DISABLED = "It is switched off here."
 _NOT_AVAILABLE = "It is of no use now."
+_NO_FUNCTIONS = "It offers no function: its author has accepted none."
 
 
 async def assess(
     identifier: str, installed: Installed, call: ToolCall[Any], *, enabled: bool
-) -> pb.Assessment:
-    """Return the description, availability and trigger of a tool.
+) -> list[pb.Assessment]:
+    """Return the description, availability and trigger of a tool, or of each function it offers.
 
     Args:
         identifier: The id of the invocation.
@@ -26,21 +27,38 @@ async def assess(
         call: The call that its callbacks receive.
         enabled: Whether the tool is enabled for the assistant.
     """
-    tool = installed.tool
-    assessment = pb.Assessment(
+    reason = await _obstacle(installed, call) if enabled else _DISABLED
+    if installed.offer is None:
+        assessment = _assessment(identifier, installed.tool, installed.tool.function, reason)
+        await _set_trigger(assessment, installed, call)
+        return [assessment]
+    functions = [] if reason else (await installed.offer(call)).functions
+    if not functions:
+        return [_assessment(identifier, installed.tool, None, reason or _NO_FUNCTIONS)]
+    return [_assessment(identifier, installed.tool, each, "") for each in functions]
+
+
+def _assessment(
+    identifier: str, tool: Tool, function: Function | None, reason: str
+) -> pb.Assessment:
+    return pb.Assessment(
         id=identifier,
-        function=declaration(tool.function) if tool.function else None,
+        available=not reason,
+        reason=reason,
+        function=declaration(function) if function else None,
         examples=examples_of(tool),
         end=tool.end,
     )
-    assessment.reason = await _obstacle(installed, call) if enabled else _DISABLED
-    assessment.available = not assessment.reason
+
+
+async def _set_trigger(
+    assessment: pb.Assessment, installed: Installed, call: ToolCall[Any]
+) -> None:
     if assessment.available and installed.trigger is not None:
         trigger = await installed.trigger(call)
         if trigger is not None:
             inputs = json.dumps(dict(trigger.inputs), ensure_ascii=False) if trigger.inputs else ""
             assessment.trigger.CopyFrom(pb.Trigger(inputs_json=inputs, cause=phrase(trigger.cause)))
-    return assessment
 
 
 async def _obstacle(installed: Installed, call: ToolCall[Any]) -> str:

@@ -138,15 +138,15 @@ def _ignore_status(_: str, __: FileChange | None = None, /) -> None:
 
 
 def _message(message: chat_pb2.Message, path: str) -> dict[str, Any]:
-    made = _members(message.extra_json, f"{path}.extra_json")
-    made["role"] = _ROLES.get(message.role, "user")
-    made["content"] = _content(message, path)
+    members = _members(message.extra_json, f"{path}.extra_json")
+    members["role"] = _ROLES.get(message.role, "user")
+    members["content"] = _content(message, path)
     if message.participant:
-        made["name"] = message.participant
+        members["name"] = message.participant
     if message.tool_call_id:
-        made["tool_call_id"] = message.tool_call_id
+        members["tool_call_id"] = message.tool_call_id
     if message.tool_calls:
-        made["tool_calls"] = [
+        members["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
@@ -154,7 +154,7 @@ def _message(message: chat_pb2.Message, path: str) -> dict[str, Any]:
             }
             for call in message.tool_calls
         ]
-    return made
+    return members
 
 
 def _content(message: chat_pb2.Message, path: str) -> str | list[dict[str, Any]] | None:
@@ -164,9 +164,9 @@ def _content(message: chat_pb2.Message, path: str) -> str | list[dict[str, Any]]
     if len(parts) == 1 and parts[0].HasField("text"):
         return parts[0].text
     return [
-        made
+        member
         for index, part in enumerate(parts)
-        for made in _part(part, f"{path}.parts[{index}].foreign.json")
+        for member in _part(part, f"{path}.parts[{index}].foreign.json")
     ]
 
 

@@ -94,8 +94,8 @@ def _mode_problems(tool: Tool) -> Iterator[str]:
         yield "it can be bound in no mode, name one"
     if bool(CALLED & set(tool.modes)) != (tool.function is not None or tool.offer is not None):
         yield "the modes function and agent go with a function, take both or none"
-    if "agent" in tool.modes and tool.offer is not None:
-        yield "the routing agent needs to know its function beforehand, leave offer out"
+    if tool.trigger is not None and tool.offer is not None:
+        yield "a trigger cannot name one of the functions of offer, leave one of the two out"
     if tool.function and not _FUNCTION.fullmatch(tool.function.name):
         yield f"its function cannot be {tool.function.name[:80]!r}: {_FUNCTION_RULE}"
     if "agent" not in tool.modes:

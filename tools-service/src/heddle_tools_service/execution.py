@@ -85,7 +85,7 @@ class Run:
         """Whether it was told how the run ended."""
         self._id = id_
         self._outbox = outbox
-        self._said = 0
+        self._statuses = 0
         self._loop = asyncio.get_running_loop()
         self._timer = self._loop.call_later(seconds, self._time_is_up)
         self.task = self._loop.create_task(work(self))
@@ -94,8 +94,8 @@ class Run:
     def status(self, message: str, change: FileChange | None = None) -> None:
         """Tell what the tool is doing, or has changed. Only from the event loop's thread."""
         # Nobody reads hundreds of them, and they must not fill the memory of a slow reader's call.
-        if not self.over and self._said < _MOST_STATUSES:
-            self._said += 1
+        if not self.over and self._statuses < _MOST_STATUSES:
+            self._statuses += 1
             self._outbox.put(Event(self._id, progress(message, change)))
 
     def status_from_thread(self, message: str, change: FileChange | None = None) -> None:

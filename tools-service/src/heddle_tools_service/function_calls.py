@@ -54,16 +54,16 @@ def members_of(call: pb.FunctionCall) -> dict[str, Any]:
     if len(call.arguments_json) > _LONGEST:
         raise _wrong(call, f"must have at most {_LONGEST:,} characters")
     try:
-        found = json.loads(call.arguments_json, parse_constant=_refuse)
+        members = json.loads(call.arguments_json, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise _wrong(call, f"are not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:
         raise _wrong(call, "are nested too deep") from None
     except ValueError:
         raise _wrong(call, "hold a number that JSON does not know, or a far too long one") from None
-    if not isinstance(found, dict):
+    if not isinstance(members, dict):
         raise _wrong(call, "must be a JSON object")
-    return found
+    return members
 
 
 def _refuse(constant: str) -> NoReturn:

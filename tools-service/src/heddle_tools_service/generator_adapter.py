@@ -46,12 +46,12 @@ async def as_result(tool: str, output: object, call: ToolCall[Any]) -> ToolResul
 
 
 async def _outputs(
-    tool: str, given: AsyncGenerator[object], call: ToolCall[Any]
+    tool: str, generator: AsyncGenerator[object], call: ToolCall[Any]
 ) -> list[Result | Error | Response]:
     """Return what a tool yields, but for its statuses, which are told as they come."""
     outputs: list[Result | Error | Response] = []
-    async with aclosing(given):
-        async for each in given:
+    async with aclosing(generator):
+        async for each in generator:
             match each:
                 case Status():
                     call.status(each.message)
@@ -86,9 +86,9 @@ def _joined(tool: str, outputs: Sequence[ToolOutput], call: ToolCall[Any]) -> To
     name = _name(tool, results)
     metadata = {key: each for result in results for key, each in result.metadata.items()}
     message = " ".join(filter(None, (each.llm_message for each in results)))
-    told = {"name": name, "objects": objects, "metadata": metadata, "llm_message": message}
+    content = {"name": name, "objects": objects, "metadata": metadata, "llm_message": message}
     return ToolResult(
-        answer or (_text(told, call) if objects else ""),
+        answer or (_text(content, call) if objects else ""),
         list(_sources([*cited, *objects])),
         metadata,
         [each.message for each in errors],
@@ -108,26 +108,26 @@ def _name(tool: str, results: Sequence[Result]) -> str:
     return names[0] if names else ""
 
 
-def _text(told: Mapping[str, Any], call: ToolCall[Any]) -> str:
+def _text(content: Mapping[str, Any], call: ToolCall[Any]) -> str:
     """Return what was found, as JSON for a model that called the tool, else as paragraphs."""
     if call.mode == "function":
-        return _json(told)
-    return "\n\n".join(map(_paragraph, told["objects"]))
+        return _json(content)
+    return "\n\n".join(map(_paragraph, content["objects"]))
 
 
-def _paragraph(found: object) -> str:
-    text = found.get("text") if isinstance(found, Mapping) else None
-    return text if isinstance(text, str) else _json(found)
+def _paragraph(item: object) -> str:
+    text = item.get("text") if isinstance(item, Mapping) else None
+    return text if isinstance(text, str) else _json(item)
 
 
 def _json(value: object) -> str:
     return json.dumps(shortened(value, LONGEST_TEXT), ensure_ascii=False)
 
 
-def _sources(found: Sequence[object]) -> Iterator[Source]:
+def _sources(items: Sequence[object]) -> Iterator[Source]:
     """Return what people read of pages and passages that say where they stand."""
     known: dict[tuple[str, str], Source] = {}
-    for each in found:
+    for each in items:
         if not isinstance(each, Mapping):
             continue
         title = next((each[name] for name in _TITLES if isinstance(each.get(name), str)), "")

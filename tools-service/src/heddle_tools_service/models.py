@@ -17,10 +17,10 @@ class _PlainSchema(GenerateJsonSchema):
         return False
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        made = super().model_schema(schema)
+        json_schema = super().model_schema(schema)
         if schema["cls"].model_config.get("title") is None:
-            made.pop("title", None)
-        return made
+            json_schema.pop("title", None)
+        return json_schema
 
 
 class ToolConfig(BaseModel):
@@ -67,6 +67,6 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
 
 def arguments_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON Schema of arguments, as providers take it."""
-    made = model.model_json_schema(schema_generator=_PlainSchema)
-    made.pop("description", None)  # the docstring, which is not for models
-    return made
+    schema = model.model_json_schema(schema_generator=_PlainSchema)
+    schema.pop("description", None)  # the docstring, which is not for models
+    return schema

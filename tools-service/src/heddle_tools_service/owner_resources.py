@@ -12,7 +12,7 @@ from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.moodle.sites import OwnerSites, SiteOf, configured
 from heddle_tools_service.providers.owner_servers import OwnerServers
 from heddle_tools_service.providers.registered_collections import RegisteredCollections
-from heddle_tools_service.providers.rubric_client import KeptRubrics, RubricLibrary
+from heddle_tools_service.providers.rubric_client import RubricClient, RubricLibrary
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.sdk import Assistant, Caller
 
@@ -54,7 +54,7 @@ def known_to(
         OwnerServers(settings, operators, shared),
         RegisteredCollections(accounts, acting, operators.url if operators else ""),
         settings.number,
-        RubricLibrary(KeptRubrics(accounts, acting), rubrics),
+        RubricLibrary(RubricClient(accounts, acting), rubrics),
         OwnerSites(settings, moodle),
         settings,
     )

@@ -50,14 +50,14 @@ def progress(message: str, change: FileChange | None = None) -> pb.ToolStatus:
     """Return a status on the wire."""
     if change is None:
         return pb.ToolStatus(message=phrase(message))
-    made = pb.FileChange(
+    message_change = pb.FileChange(
         path=_cut(change.path),
         reason=_cut(redact(change.reason)),
         line_start=change.first,
         line_end=change.last,
         diff=_plain(lines_within(change.diff, _LONGEST_DIFF)),
     )
-    return pb.ToolStatus(message=phrase(message), change=made)
+    return pb.ToolStatus(message=phrase(message), change=message_change)
 
 
 def lines_within(text: str, most: int) -> str:
@@ -79,34 +79,36 @@ def failure(tool: str, raised: BaseException) -> HeddleError:
         case HeddleError():
             return raised
         case ToolUnavailableError():
-            told: HeddleError = UnavailableError(_safe(raised), tool=tool)
-            told.metadata |= _more(raised)
+            error: HeddleError = UnavailableError(_safe(raised), tool=tool)
+            error.metadata |= _more(raised)
         case ToolError():
-            told = ToolFailedError(_safe(raised), tool=tool)
-            told.metadata |= _more(raised)
+            error = ToolFailedError(_safe(raised), tool=tool)
+            error.metadata |= _more(raised)
         case httpx.HTTPError():
-            told = UnavailableError(f"What is behind the tool {tool!r} does not answer.", tool=tool)
+            error = UnavailableError(
+                f"What is behind the tool {tool!r} does not answer.", tool=tool
+            )
         case TimeoutError():
-            told = DeadlineError(f"The tool {tool!r} waited too long.", tool=tool)
+            error = DeadlineError(f"The tool {tool!r} waited too long.", tool=tool)
         case _:
             log.error("tool failed", tool=tool, exc_info=raised)
             message = f"The tool {tool!r} failed. The cause is in the log, under the request id."
-            told = HeddleError(message, tool=tool)
-    return told
+            error = HeddleError(message, tool=tool)
+    return error
 
 
-def result(found: ToolResult, slot: str, own_slot: str, elapsed: float) -> pb.ToolResult:
+def result(tool_result: ToolResult, slot: str, own_slot: str, elapsed: float) -> pb.ToolResult:
     """Return a tool's result on the wire, cut to a size that others can bear."""
-    warnings = [_cut(redact(warning)) for warning in found.warnings]
-    if found.slot and not is_slot(found.slot):
+    warnings = [_cut(redact(warning)) for warning in tool_result.warnings]
+    if tool_result.slot and not is_slot(tool_result.slot):
         warnings.append("The slot that the tool named cannot be one; its own was filled.")
-        found = replace(found, slot="")
-    text = found.text
+        tool_result = replace(tool_result, slot="")
+    text = tool_result.text
     if len(text) > LONGEST_TEXT:
         warnings.append(f"The output was cut from {len(text):,} to {LONGEST_TEXT:,} characters.")
         text = text[:LONGEST_TEXT]
-    metadata = _metadata(found, warnings)
-    sources = _sources(found.sources[:_MOST_SOURCES], warnings)
+    metadata = _metadata(tool_result, warnings)
+    sources = _sources(tool_result.sources[:_MOST_SOURCES], warnings)
     duration = duration_pb2.Duration()
     duration.FromTimedelta(timedelta(seconds=elapsed))
     return pb.ToolResult(
@@ -115,9 +117,9 @@ def result(found: ToolResult, slot: str, own_slot: str, elapsed: float) -> pb.To
         metadata=metadata,
         elapsed=duration,
         warnings=warnings[-_MOST_WARNINGS:],
-        slot=slot or found.slot or own_slot,
-        name=_cut(found.name),
-        message=phrase(found.message),
+        slot=slot or tool_result.slot or own_slot,
+        name=_cut(tool_result.name),
+        message=phrase(tool_result.message),
     )
 
 
@@ -139,11 +141,11 @@ def with_objects(message: pb.ToolResult, tool_result: ToolResult, tool: str) -> 
     return message
 
 
-def _objects(found: Iterable[object], warnings: list[str]) -> list[str]:
+def _objects(objects: Iterable[object], warnings: list[str]) -> list[str]:
     """Return objects as JSON text; what is too much or no JSON is left out with a warning."""
     texts: list[str] = []
     size = wrong = more = 0
-    for each in found:
+    for each in objects:
         try:
             text = _plain(json.dumps(each, ensure_ascii=False, allow_nan=False))
         except (ValueError, TypeError, RecursionError):
@@ -162,9 +164,9 @@ def _objects(found: Iterable[object], warnings: list[str]) -> list[str]:
     return texts
 
 
-def _metadata(found: ToolResult, warnings: list[str]) -> Struct:
+def _metadata(tool_result: ToolResult, warnings: list[str]) -> Struct:
     try:
-        metadata = to_struct(found.metadata)
+        metadata = to_struct(tool_result.metadata)
     except (ValueError, TypeError, ParseError, RecursionError):
         warnings.append("The tool's metadata is not plain JSON and was left out.")
         return Struct()
@@ -175,19 +177,19 @@ def _metadata(found: ToolResult, warnings: list[str]) -> Struct:
     return metadata
 
 
-def _sources(found: Sequence[Source], warnings: list[str]) -> list[pb.Source]:
+def _sources(sources: Sequence[Source], warnings: list[str]) -> list[pb.Source]:
     """Return sources on the wire, the first of them, as far as there is room."""
-    told: list[pb.Source] = []
+    messages: list[pb.Source] = []
     size = 0
-    for source in found:
-        made = _source(source)
-        size += made.ByteSize()
+    for source in sources:
+        message = _source(source)
+        size += message.ByteSize()
         if size > _LARGEST_SOURCES:
-            left_out = len(found) - len(told)
+            left_out = len(sources) - len(messages)
             warnings.append(f"{left_out} of the tool's sources were left out: they are too large.")
             break
-        told.append(made)
-    return told
+        messages.append(message)
+    return messages
 
 
 def _source(source: Source) -> pb.Source:

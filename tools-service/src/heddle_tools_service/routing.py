@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ToolObjects:
     """What one run of one tool found."""
 
     tool: str
@@ -31,7 +31,7 @@ class FailedTool:
 class Environment:
     """What the tools of this run have found so far. A copy: changing it changes nothing."""
 
-    found: tuple[Found, ...] = ()
+    results: tuple[ToolObjects, ...] = ()
     errors: tuple[FailedTool, ...] = ()
     """Of the tools whose last run failed."""
     tokens: int = 0
@@ -40,14 +40,14 @@ class Environment:
         """Return the objects that a tool found, under one name or under all. Empty if none."""
         return tuple(
             each
-            for found in self.found
-            if found.tool == tool and name in ("", found.name)
-            for each in found.objects
+            for results in self.results
+            if results.tool == tool and name in ("", results.name)
+            for each in results.objects
         )
 
     def is_empty(self) -> bool:
         """Whether no tool has found anything."""
-        return not any(found.objects for found in self.found)
+        return not any(results.objects for results in self.results)
 
     def estimate_tokens(self) -> int:
         """Return about how many tokens a model would read if it read all objects."""

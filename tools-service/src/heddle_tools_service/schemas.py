@@ -47,18 +47,18 @@ class CompiledSchema:
         self._schema = schema
         self._parse = parse
 
-    def check(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Violation]]:
-        """Return `given` with defaults filled in, and everything that is wrong with it."""
-        effective, _, violations = self._checked(given)
+    def check(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Violation]]:
+        """Return `values` with defaults filled in, and everything that is wrong with it."""
+        effective, _, violations = self._checked(values)
         return effective, violations
 
-    def read(self, given: Mapping[str, Any]) -> tuple[Any, list[Violation]]:
-        """Return what the tool gets of `given`, and everything that is wrong with it."""
-        _, parsed, violations = self._checked(given)
+    def read(self, values: Mapping[str, Any]) -> tuple[Any, list[Violation]]:
+        """Return what the tool gets of `values`, and everything that is wrong with it."""
+        _, parsed, violations = self._checked(values)
         return parsed, violations
 
-    def _checked(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], Any, list[Violation]]:
-        effective = copy.deepcopy(dict(given))
+    def _checked(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], Any, list[Violation]]:
+        effective = copy.deepcopy(dict(values))
         _fill(effective, self._schema, self._schema, 0)
         try:
             violations = validation_errors(self._validator.errors(effective), self._noun)

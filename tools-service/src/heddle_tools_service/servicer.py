@@ -86,7 +86,7 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
             self._runner.assess(invocation, request.context, seconds)
             for invocation in request.invocations
         ]
-        assessments = await asyncio.gather(*pending)
+        assessments = [each for some in await asyncio.gather(*pending) for each in some]
         if request.compare:
             await self._runner.compare(assessments, request.context, remaining(context))
         return pb.AssessToolsResponse(assessments=assessments)

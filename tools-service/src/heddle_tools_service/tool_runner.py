@@ -65,8 +65,10 @@ class ToolRunner:
 
     async def assess(
         self, invocation: pb.ToolInvocation, context: pb.RunContext, remaining: float
-    ) -> pb.Assessment:
+    ) -> list[pb.Assessment]:
         """Return whether the routing agent may choose a tool now, and whether it must.
+
+        A tool with `offer` has an assessment for each function that it offers.
 
         Args:
             invocation: The tool and its configuration.
@@ -75,9 +77,10 @@ class ToolRunner:
         """
         seconds = min(self.default_timeout, remaining * _USABLE_FRACTION)
         try:
-            return await result_of(self._assessment(invocation, context, seconds), seconds)
+            return await result_of(self._assessments(invocation, context, seconds), seconds)
         except Exception as error:  # noqa: BLE001 - one tool's failure must not affect the others
-            return pb.Assessment(id=invocation.id, error=to_status(failure(invocation.name, error)))
+            status = to_status(failure(invocation.name, error))
+            return [pb.Assessment(id=invocation.id, error=status)]
 
     async def compare(
         self, assessments: Iterable[pb.Assessment], context: pb.RunContext, remaining: float
@@ -107,9 +110,9 @@ class ToolRunner:
             return pb.ToolFunctions(id=invocation.id, functions=installed.functions())
         return offered_functions(invocation.id, await installed.offer(call))
 
-    async def _assessment(
+    async def _assessments(
         self, invocation: pb.ToolInvocation, context: pb.RunContext, seconds: float
-    ) -> pb.Assessment:
+    ) -> list[pb.Assessment]:
         installed = self.registry.get(invocation.name)
         installed.require_agent()
         config = installed.configure(invocation.config)

@@ -49,8 +49,8 @@ _RULES: Mapping[str, Callable[[Any], str]] = {
 
 def validation_errors(errors: Iterable[ValidationError], noun: Noun) -> list[Violation]:
     """Return everything that a schema finds wrong, in the order of the paths."""
-    found = {violation: None for error in errors for violation in _of(error, noun)}
-    return sorted(found, key=lambda violation: violation.field)
+    violations = {violation: None for error in errors for violation in _of(error, noun)}
+    return sorted(violations, key=lambda violation: violation.field)
 
 
 def model_complaints(error: ModelError, noun: Noun) -> list[Violation]:

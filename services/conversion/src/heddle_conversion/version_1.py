@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from heddle_runtime.limits import MAX_TOOLS
+
 from heddle_conversion.bindings import normal, numbered
 from heddle_conversion.columns import LegacyColumns, Notes
 from heddle_conversion.processors import (
@@ -13,8 +15,6 @@ from heddle_conversion.processors import (
     unsaid,
 )
 from heddle_conversion.unmapped_fields import set_aside
-
-_MOST_TOOLS = 64
 
 
 def to_version_2(
@@ -56,6 +56,6 @@ def _crowded(bindings: list[dict[str, Any]]) -> Notes:
     )
     shared = [slot for slot, tools in slots.items() if tools > 1]
     notes = tuple(f"Several tools fill {{{slot}}}; their texts are joined." for slot in shared)
-    if len(bindings) > _MOST_TOOLS:
-        notes += (f"The assistant has more than {_MOST_TOOLS} tools; it cannot answer.",)
+    if len(bindings) > MAX_TOOLS:
+        notes += (f"The assistant has more than {MAX_TOOLS} tools; it cannot answer.",)
     return notes

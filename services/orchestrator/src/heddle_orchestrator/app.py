@@ -48,7 +48,7 @@ class OrchestratorSettings(ServiceSettings):
     tools_address: addresses.ToolsAddress = addresses.TOOLS
     connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
     assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
-    tool_timeout: float = Field(
+    tool_timeout_seconds: float = Field(
         default=20.0, gt=0, description="Seconds for a tool whose binding sets no timeout."
     )
     assistant_cache_seconds: float = Field(
@@ -137,7 +137,7 @@ async def app(
         tools=clients.tools,
         connectors=clients.connectors,
         assistants=CachedAssistants(clients.assistants, settings.assistant_cache_seconds, meter),
-        tool_timeout=settings.tool_timeout,
+        tool_timeout=settings.tool_timeout_seconds,
         functions=Functions(ToolCatalog(clients.tools), _limits(settings)),
         agents=Agents(
             Routers(settings.dspy_program), _limits(settings), settings.agent_context_tokens

@@ -1,17 +1,21 @@
-"""Finding plugins: in a package of ours, in installed distributions, in a mounted folder.
+"""Loads plugins of a package of Heddle, of installed distributions, and of a mounted folder.
 
-A plugin that does not load is a problem that is reported; it never keeps the others from loading.
-Of two plugins with one name the first stays: ours before installed ones, those before mounted ones.
-Nobody sees a plugin that the environment switches off, as in LAMB: `PLUGIN_<NAME>=DISABLE`.
+A plugin that does not load is reported as a problem, and the others are loaded. If two plugins
+have the same name, the first one is used: Heddle's before installed ones, those before mounted
+ones. `PLUGIN_<NAME>=DISABLE` in the environment switches a plugin off, as in LAMB.
+
+In a mounted folder each `*.py` file is a plugin, except files whose name begins with `_`: these are
+helpers. A plugin imports a helper relatively: `from ._helper import x`. An absolute import does not
+find it, so that two folders can have helpers of the same name.
 """
 
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from importlib import import_module
+from hashlib import sha256
+from importlib import import_module, invalidate_caches
 from importlib.metadata import entry_points
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
@@ -80,8 +84,8 @@ def discover(
     Args:
         package: The package whose modules are ours.
         group: The entry-point group of installed distributions.
-        folder: The mounted folder, if there is one. Files that begin with `_` are skipped.
-        read: Returns the plugins of a module, or raises with a message that says what to mend.
+        folder: The mounted folder, if there is one.
+        read: Returns the plugins of a module, or raises an error whose message has the remedy.
     """
     plugins: Plugins[PluginT] = Plugins()
     for origin, load in _sources(package, group, folder):
@@ -90,7 +94,7 @@ def discover(
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a plugin may even call sys.exit
-            plugins.report(origin, f"{type(error).__name__}: {error}")
+            plugins.report(origin, _message(error, folder))
             continue
         if not found and origin != "builtin":
             plugins.report(origin, "The file defines no plugin.")
@@ -108,21 +112,37 @@ def _sources(package: ModuleType, group: str, folder: Path | None) -> Iterator[t
         origin = f"package:{point.dist.name if point.dist else point.value}"
         yield origin, point.load
     if folder is not None:
+        package_name = _package(folder, group)
         for path in sorted(folder.glob("[!_]*.py")):
-            yield f"folder:{path.name}", lambda path=path: _load(path, group)  # type: ignore[misc] # as above
+            name = f"{package_name}.{path.stem}"
+            yield f"folder:{path.name}", lambda name=name: import_module(name)  # type: ignore[misc] # as above
 
 
-def _load(path: Path, group: str) -> ModuleType:
-    # Files of two kinds of plugins may have one name.
-    name = f"{group}.mounted.{path.stem}"
-    spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path.name} cannot be imported")
-    module = module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pydantic look their module up
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+def _package(folder: Path, group: str) -> str:
+    """Register a mounted folder as a package, so that its files can import each other.
+
+    Each folder and each kind of plugin has its own package: helpers of the same name do not
+    collide. Modules of an earlier discovery are dropped.
+
+    Returns:
+        The name of the package.
+    """
+    digest = sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+    name = f"{group}.mounted_{digest}"
+    for loaded in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
+        del sys.modules[loaded]
+    package = ModuleType(name, f"The plugins and helpers of {folder}.")
+    package.__path__ = [str(folder)]
+    sys.modules[name] = package
+    invalidate_caches()
+    return name
+
+
+def _message(error: BaseException, folder: Path | None) -> str:
+    """Return why a plugin did not load, with the remedy where an import misses the package."""
+    message = f"{type(error).__name__}: {error}"
+    if isinstance(error, ModuleNotFoundError) and folder and error.name:
+        name = error.name.partition(".")[0]
+        if (folder / f"{name}.py").is_file() or (folder / name).is_dir():
+            return f"{message}. Import a file beside the plugin with `from .{name} import ...`."
+    return message

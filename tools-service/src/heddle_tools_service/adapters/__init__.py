@@ -25,8 +25,8 @@ def tools_in(module: ModuleType | Tool) -> list[Tool]:
     if isinstance(module, Tool):
         return [module]
     for read in _READERS:
-        if found := list(read(module)):
-            return found
+        if tools := list(read(module)):
+            return tools
     return []
 
 

@@ -45,11 +45,11 @@ def read(module: ModuleType) -> Iterator[Tool]:
                 yield _tool(value)
 
 
-def _tool(made: type) -> Tool:
+def _tool(tool_class: type) -> Tool:
     try:
-        example = made()
+        example = tool_class()
     except Exception as error:
-        message = f"The class {made.__name__} cannot be made without arguments: {error}"
+        message = f"The class {tool_class.__name__} cannot be made without arguments: {error}"
         raise DefinitionError(message) from error
     arguments = _arguments(example)
     name = str(getattr(example, "name", ""))
@@ -61,10 +61,10 @@ def _tool(made: type) -> Tool:
         slot="context",
         schema={},
         parse=dict,
-        run=_calling(made),
+        run=_calling(tool_class),
         category="legacy",
         modes=("function",),
-        module=made.__module__,
+        module=tool_class.__module__,
         function=Function(name, description, arguments_schema(arguments), _taken(arguments)),
     )
 
@@ -89,8 +89,8 @@ def _arguments(tool: Any) -> type[BaseModel]:  # noqa: ANN401 - whatever the aut
 
 
 def _taken(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    def taken(given: dict[str, Any]) -> dict[str, Any]:
-        read = model.model_validate(given)
+    def taken(arguments: dict[str, Any]) -> dict[str, Any]:
+        read = model.model_validate(arguments)
         return {
             name: getattr(read, name)
             for name in (*type(read).model_fields, *(read.model_extra or ()))
@@ -99,9 +99,9 @@ def _taken(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]]
     return taken
 
 
-def _calling(made: type) -> Run:
+def _calling(tool_class: type) -> Run:
     async def run(call: ToolCall[dict[str, Any], dict[str, Any]]) -> ToolResult:
-        tool = made()  # one for each call: it is told whom to tell
+        tool = tool_class()  # one for each call: it is told whom to tell
         if callable(listen := getattr(tool, "set_sse_callback", None)):
             listen(_callback(call.status))
         return _result(await tool._arun(**call.arguments))  # noqa: SLF001 - as above
@@ -113,15 +113,15 @@ def _callback(status: ReportStatus) -> Callback:
     async def tell(event: Mapping[str, Any]) -> None:
         file, reason = str(event.get("file") or ""), str(event.get("reason") or "")
         change = FileChange(file, reason, diff=str(event.get("diff") or "")) if file else None
-        said = event.get("message") or event.get("content") or f"{event.get('type', '')} {file}"
-        status(str(said), change)
+        message = event.get("message") or event.get("content") or f"{event.get('type', '')} {file}"
+        status(str(message), change)
 
     return tell
 
 
-def _result(given: object) -> ToolResult:
-    if isinstance(given, ToolResult):
-        return given
-    if given is None or isinstance(given, str):
-        return ToolResult(given or "")
-    return ToolResult(json.dumps(given, ensure_ascii=False, default=str))
+def _result(output: object) -> ToolResult:
+    if isinstance(output, ToolResult):
+        return output
+    if output is None or isinstance(output, str):
+        return ToolResult(output or "")
+    return ToolResult(json.dumps(output, ensure_ascii=False, default=str))

@@ -76,31 +76,31 @@ def calling(process: Callable[..., Any], arguments: Arguments, to_result: ToResu
     return run_in_thread
 
 
-def to_result(given: object) -> ToolResult:
+def to_result(output: object) -> ToolResult:
     """Return what an older tool gave: a dict or an object, its members as in LAMB.
 
     Raises:
         ToolError: It tells an error and has no content.
         TypeError: It is something else.
     """
-    if isinstance(given, ToolResult):
-        return given
-    content = _member(given, "content")
+    if isinstance(output, ToolResult):
+        return output
+    content = _member(output, "content")
     if content is None:
-        content = _member(given, "context")
-    error = _member(given, "error")
+        content = _member(output, "context")
+    error = _member(output, "error")
     if content is None and error is None:
-        message = f"the tool returned a {type(given).__name__} without content"
+        message = f"the tool returned a {type(output).__name__} without content"
         raise TypeError(message)
     if error and not content:
         raise ToolError(str(error))
-    metadata = _member(given, "metadata")
+    metadata = _member(output, "metadata")
     return ToolResult(
         str(content or ""),
-        [_source(source) for source in _member(given, "sources") or ()],
+        [_source(source) for source in _member(output, "sources") or ()],
         dict(metadata) if isinstance(metadata, Mapping) else {},
         [str(error)] if error else [],
-        str(_member(given, "placeholder") or ""),
+        str(_member(output, "placeholder") or ""),
     )
 
 
@@ -114,24 +114,24 @@ def title_of(name: object) -> str:
     return str(name).replace("_", " ").title()
 
 
-def _member(given: object, name: str) -> Any:  # noqa: ANN401 - whatever the tool put there
-    return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
+def _member(output: object, name: str) -> Any:  # noqa: ANN401 - whatever the tool put there
+    return output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
 
 
-def _source(given: object) -> Source:
-    if not isinstance(given, Mapping):
-        return Source(str(given))
-    score = given.get("similarity", given.get("score"))
+def _source(source: object) -> Source:
+    if not isinstance(source, Mapping):
+        return Source(str(source))
+    score = source.get("similarity", source.get("score"))
     return Source(
-        title=str(given.get("title") or given.get("name") or given.get("filename") or "Unknown"),
-        uri=str(given.get("url") or given.get("path") or ""),
+        title=str(source.get("title") or source.get("name") or source.get("filename") or "Unknown"),
+        uri=str(source.get("url") or source.get("path") or ""),
         score=float(score) if isinstance(score, int | float) else None,
-        kind=str(given.get("type") or "passage"),
-        attributes=dict(_attributes(given)),
+        kind=str(source.get("type") or "passage"),
+        attributes=dict(_attributes(source)),
     )
 
 
-def _attributes(given: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
-    for name, value in given.items():
+def _attributes(source: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in source.items():
         if name not in _OURS and isinstance(value, str | int | float):
             yield str(name), str(value)

@@ -26,22 +26,22 @@ def retrieving(call: ToolCall[dict[str, Any]], passages: Passages) -> RetrieveFn
 
     async def retrieve(query: str, **wishes: object) -> list[dict[str, Any]]:
         try:
-            asked = RetrieveDocumentsArguments.model_validate({"query": query, **wishes})
+            arguments = RetrieveDocumentsArguments.model_validate({"query": query, **wishes})
         except ValidationError as error:
             wrong = sorted({str(each["loc"][0]) for each in error.errors()})
             raise ToolError(
                 f"The documents cannot be searched by this {', '.join(wrong)}."
             ) from None
         config = call.config
-        found = await passages.search(
-            config["collections"], query, top_k=config["top_k"], options=options_of(asked)
+        results = await passages.search(
+            config["collections"], query, top_k=config["top_k"], options=options_of(arguments)
         )
-        if found.failures and not found.passages:
-            first = found.failures[0]
+        if results.failures and not results.passages:
+            first = results.failures[0]
             raise (ToolUnavailableError if first.unavailable else ToolError)(first.message)
-        if found.warnings:  # such a plugin has no way to tell what was not heeded
-            raise ToolError(found.warnings[0])
-        return [_chunk(passage, number) for number, passage in enumerate(found.passages)]
+        if results.warnings:  # such a plugin has no way to tell what was not heeded
+            raise ToolError(results.warnings[0])
+        return [_chunk(passage, number) for number, passage in enumerate(results.passages)]
 
     return retrieve
 

@@ -91,11 +91,11 @@ def read(module: ModuleType) -> Iterator[Tool]:
         raise DefinitionError("The handler is not async. Make it one: async def handler(...).")
     if inspect.iscoroutinefunction(plugin.enabled):  # what it returns would count as true
         raise DefinitionError("enabled is async. Make it an ordinary function: def enabled(...).")
-    told = plugin.definition.get("function")
-    if not isinstance(told, Mapping) or not isinstance(told.get("name"), str):
+    function = plugin.definition.get("function")
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise DefinitionError("The definition names no function. Add function.name to it.")
-    name = told["name"]
-    description = str(told.get("description", ""))
+    name = function["name"]
+    description = str(function.get("description", ""))
     yield Tool(
         name=name,
         title=title_of(name),
@@ -107,7 +107,7 @@ def read(module: ModuleType) -> Iterator[Tool]:
         category="legacy",
         modes=("function",),
         module=module.__name__,
-        function=Function(name, description, dict(told.get("parameters") or {}), dict),
+        function=Function(name, description, dict(function.get("parameters") or {}), dict),
         enabled=lambda offer: plugin.enabled(_context(offer, later)),
     )
 
@@ -133,11 +133,13 @@ def _context(offer: OfferContext[dict[str, Any]], retrieve: RetrieveFn) -> ToolC
     )
 
 
-def _result(found: object) -> ToolResult:
-    if isinstance(found, ToolEvent):
-        found = found.data
-    if isinstance(found, str):
-        return ToolResult(found)
-    if isinstance(found, Mapping) and isinstance(found.get("formatted_text"), str):
-        return ToolResult(found["formatted_text"], sources_of(found.get("citation_sources") or ()))
-    return ToolResult.json(found)
+def _result(output: object) -> ToolResult:
+    if isinstance(output, ToolEvent):
+        output = output.data
+    if isinstance(output, str):
+        return ToolResult(output)
+    if isinstance(output, Mapping) and isinstance(output.get("formatted_text"), str):
+        return ToolResult(
+            output["formatted_text"], sources_of(output.get("citation_sources") or ())
+        )
+    return ToolResult.json(output)

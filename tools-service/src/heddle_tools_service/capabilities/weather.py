@@ -1,4 +1,4 @@
-"""The weather as tools see it."""
+"""Capability: the current weather."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class CurrentWeather:
-    """How it is in a place now."""
+    """The current weather of a place."""
 
     place: str
     """The place with its region and country, for example `Paris, Île-de-France, France`."""
@@ -14,20 +14,23 @@ class CurrentWeather:
     conditions: str
     """In words, for example `light rain`."""
     attribution: str
-    """Whom to name for the data."""
+    """The attribution that the provider of the data requires."""
     address: str
-    """Where the provider of the data is found."""
+    """The address of the provider of the data."""
 
 
 class Weather(Protocol):
     """A weather service."""
 
     async def now(self, city: str) -> CurrentWeather | None:
-        """Return the weather of `city`, which may go on with its region or country.
+        """Return the weather of `city`; `place` of the result is the place that was used.
 
-        None if there is no such place: a place of another name is never taken for it.
+        None if the geocoder knows no place of this name. A place with another name is never used.
+
+        Args:
+            city: The name, alone or followed by a comma and its region or country.
 
         Raises:
-            ToolError: The service answers nonsense.
-            ToolUnavailableError: It does not answer.
+            ToolError: The service's answer is invalid.
+            ToolUnavailableError: The service does not answer.
         """

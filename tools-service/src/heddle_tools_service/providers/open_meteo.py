@@ -1,7 +1,9 @@
-"""The weather of Open-Meteo, which needs no key."""
+"""Current weather from Open-Meteo, which needs no key."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -10,16 +12,18 @@ import httpx
 from heddle_runtime.redaction import redact
 
 from heddle_tools_service.capabilities.weather import CurrentWeather
-from heddle_tools_service.providers.place_names import PlaceName
 from heddle_tools_service.providers.remote import fetch
 from heddle_tools_service.sdk import ToolError
 
 _WHO = "Open-Meteo"
 _LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "ru", "tr", "hi")
-"""Those that the geocoder translates names into: it tells the name of a place in one at a time."""
-_MOST_PLACES = 100
-_LONGEST_REASON = 200
-_HOTTEST = 100
+"""The languages of the geocoder's place names. Each search returns names in one of them."""
+_AREAS = ("country", "country_code", "admin1", "admin2", "admin3", "admin4")
+_CITY_CODES = ("PPL", "ADM")
+"""The prefixes of GeoNames' codes of populated places and of administrative areas."""
+_MAX_PLACES = 100
+_MAX_REASON_CHARS = 200
+_MAX_CELSIUS = 100
 _CONDITIONS = {
     0: "clear sky",
     1: "mainly clear",
@@ -60,17 +64,16 @@ class OpenMeteo:
 
     http: httpx.AsyncClient
     forecasts: str
-    """Where the forecast service is, without a slash at the end."""
+    """The address of the forecast service, without a slash at the end."""
     geocoder: str
-    """Where the geocoder is, likewise."""
+    """The address of the geocoder, likewise."""
 
     async def now(self, city: str) -> CurrentWeather | None:
-        """Return the weather of a city; see `heddle_tools_service.weather.Weather`."""
-        wanted = PlaceName.read(city)
-        place = await self._find(wanted) if wanted.is_one() else None
+        """Return the weather of a city; see the capability `Weather`."""
+        place = await self._find(city)
         if place is None:
             return None
-        found = await self._get(
+        forecast = await self._get(
             f"{self.forecasts}/v1/forecast",
             {
                 "latitude": place.get("latitude"),
@@ -80,7 +83,7 @@ class OpenMeteo:
                 "timezone": "auto",
             },
         )
-        current = found.get("current")
+        current = forecast.get("current")
         if not isinstance(current, Mapping) or not _is_temperature(current.get("temperature_2m")):
             raise ToolError(f"{_WHO} tells no temperature for {_label(place)}.")
         return CurrentWeather(
@@ -91,50 +94,69 @@ class OpenMeteo:
             "https://open-meteo.com/",
         )
 
-    async def _find(self, wanted: PlaceName) -> Place | None:
-        """Return the most important place of the name. Usually English has it."""
+    async def _find(self, city: str) -> Place | None:
+        """Return the geocoder's first place of this name, in the areas after the commas."""
+        name, *areas = map(_plain, city.split(","))
+        if not name:
+            return None
         first, *others = _LANGUAGES
-        if (place := await self._find_in(first, wanted)) is not None:
-            return place
-        found = await asyncio.gather(*(self._find_in(each, wanted) for each in others))
-        return next(filter(None, found), None)
+        places = await self._places(city, first)
+        if not any(_plain(str(place.get("name"))) == name for place in places):
+            results = await asyncio.gather(*(self._places(city, each) for each in others))
+            places = [place for result in results for place in result]
+        return next((place for place in places if _matches(place, name, set(areas))), None)
 
-    async def _find_in(self, language: str, wanted: PlaceName) -> Place | None:
-        # The bare name: not every version of the geocoder understands what follows a comma.
-        asked = {"name": wanted.name, "count": _MOST_PLACES, "language": language}
-        found = await self._get(f"{self.geocoder}/v1/search", {**asked, "format": "json"})
-        places = found.get("results", [])  # left out if there are none
+    async def _places(self, city: str, language: str) -> Sequence[Place]:
+        # Without the areas: not every version of the geocoder supports them.
+        name = city.partition(",")[0].strip()
+        query = {"name": name, "count": _MAX_PLACES, "language": language, "format": "json"}
+        answer = await self._get(f"{self.geocoder}/v1/search", query)
+        places = answer.get("results", [])  # left out if there are none
         if not isinstance(places, list):
             raise ToolError(f"The answer of {_WHO} cannot be read: its results are no list.")
-        return next(_of_name(wanted, places), None)
+        return [place for place in places if isinstance(place, Mapping)]
 
     async def _get(self, url: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         request = self.http.build_request("GET", url, params=dict(parameters))
-        status, found = await fetch(self.http, request, _WHO)
-        if not isinstance(found, Mapping):
+        status, answer = await fetch(self.http, request, _WHO)
+        if not isinstance(answer, Mapping):
             raise ToolError(f"The answer of {_WHO} cannot be read: it is no object.")
-        if status >= HTTPStatus.BAD_REQUEST or found.get("error"):
-            reason = redact(str(found.get("reason", "")))[:_LONGEST_REASON]
+        if status >= HTTPStatus.BAD_REQUEST or answer.get("error"):
+            reason = redact(str(answer.get("reason", "")))[:_MAX_REASON_CHARS]
             raise ToolError(f"{_WHO} refuses the request ({status}): {reason or 'no reason told'}")
-        return found
+        return answer
 
 
 def _is_temperature(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return abs(value) < _HOTTEST
+    return abs(value) < _MAX_CELSIUS
 
 
 def _conditions(code: object) -> str:
-    known = _CONDITIONS.get(code) if isinstance(code, int) else None
-    return known or "unknown conditions"
+    conditions = _CONDITIONS.get(code) if isinstance(code, int) else None
+    return conditions or "unknown conditions"
 
 
-def _of_name(wanted: PlaceName, places: Iterable[Any]) -> Iterator[Place]:
-    return (place for place in places if isinstance(place, Mapping) and wanted.is_of(place))
+def _matches(place: Place, name: str, areas: set[str]) -> bool:
+    """Return whether the geocoder's place has this name and lies in these areas.
+
+    Geocoders return similar names if there is none that is equal, and countries.
+    """
+    if not str(place.get("feature_code", "")).startswith(_CITY_CODES):
+        return False
+    known = {_plain(str(place[key])) for key in _AREAS if place.get(key)}
+    return _plain(str(place.get("name"))) == name and areas - {""} <= known
+
+
+def _plain(text: str) -> str:
+    """Return the words of `text` without case, accents and punctuation."""
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return " ".join(re.findall(r"\w+", bare))
 
 
 def _label(place: Place) -> str:
-    """Return a place with its region and country, so that nobody takes it for its namesake."""
+    """Return the name of a place with its region and country."""
     parts = (str(place[key]) for key in ("name", "admin1", "country") if place.get(key))
     return ", ".join(dict.fromkeys(parts))

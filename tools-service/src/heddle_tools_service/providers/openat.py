@@ -92,15 +92,15 @@ def _by_kernel(folder: int, components: list[str], flags: int) -> int:
     how = _OpenHow(flags & ~os.O_NOFOLLOW, 0, _BENEATH | _NO_MAGICLINKS | _NO_SYMLINKS)
     call = _libc().syscall
     for _ in range(_TRIES):
-        found: int = call(
+        descriptor: int = call(
             ctypes.c_long(_OPENAT2),
             ctypes.c_int(folder),
             ctypes.c_char_p(path),
             ctypes.byref(how),
             ctypes.c_size_t(ctypes.sizeof(how)),
         )
-        if found >= 0:
-            return found
+        if descriptor >= 0:
+            return descriptor
         number = ctypes.get_errno()
         if number not in (errno.EAGAIN, errno.EINTR):  # something was renamed on the way: again
             raise OSError(number, os.strerror(number))

@@ -62,16 +62,16 @@ class OwnerServers:
             ToolError: What the organisation has set up is of no use.
             ToolUnavailableError: It cannot be had.
         """
-        found = await settings_of(self.settings, assistant, CONFIGURATION_ERROR)
-        if found.HasField("knowledge"):
+        settings = await settings_of(self.settings, assistant, CONFIGURATION_ERROR)
+        if settings.HasField("knowledge"):
             try:
                 return KnowledgeServer(
-                    server_address(found.knowledge.url),
-                    found.knowledge.token,
-                    guarded=not found.system,
+                    server_address(settings.knowledge.url),
+                    settings.knowledge.token,
+                    guarded=not settings.system,
                 )
             except ValueError as error:
                 raise ToolError(
                     f"{CONFIGURATION_ERROR} the server in the organisation's settings {error}"
                 ) from None
-        return self.operators if found.system or self.shared else None
+        return self.operators if settings.system or self.shared else None

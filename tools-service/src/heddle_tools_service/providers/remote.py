@@ -107,18 +107,18 @@ def refuse_packed(response: httpx.Response, who: str) -> None:
         raise ToolError(f"{who} compresses its answers though told not to.")
 
 
-def reason_in(found: object, secret: str) -> str:
+def reason_in(content: object, secret: str) -> str:
     """Return the sentence in the JSON value of an error, wherever a server puts it.
 
     Args:
-        found: The value.
+        content: The value.
         secret: What was sent, in case the server repeats it; may be empty.
     """
-    while isinstance(found, Mapping):
-        found = next((found[name] for name in _REASONS if name in found), "")
-    told = " ".join(found.split()) if isinstance(found, str) else ""
-    told = told.replace(secret, REDACTED) if secret else told
-    return redact(told)[:_LONGEST_REASON].rstrip(".")
+    while isinstance(content, Mapping):
+        content = next((content[name] for name in _REASONS if name in content), "")
+    reason = " ".join(content.split()) if isinstance(content, str) else ""
+    reason = reason.replace(secret, REDACTED) if secret else reason
+    return redact(reason)[:_LONGEST_REASON].rstrip(".")
 
 
 async def _limited(response: httpx.Response, who: str, largest: int) -> bytes:

@@ -25,7 +25,7 @@ REMEMBERED = 2.0
 _MOST = 256  # each may hold a quarter of a million characters
 
 
-class KeptRubrics:
+class RubricClient:
     """Asks the service that keeps rubrics, in the tool service's own name."""
 
     def __init__(self, rubrics: Channel, acting: ServiceCredentials) -> None:
@@ -42,11 +42,11 @@ class KeptRubrics:
         whose = pb.AssistantOwner(owner=assistant.owner, organization=assistant.organization)
         request = pb.GetRubricRequest(id=rubric_id, on_behalf_of=whose)
         try:
-            found = await self._known.get(request.SerializeToString(), lambda: self._ask(request))
+            rubric = await self._known.get(request.SerializeToString(), lambda: self._ask(request))
         except HeddleError as error:
             log.error("rubric cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
             raise ToolUnavailableError("the rubrics cannot be had at the moment") from None
-        return Rubric(found.id, found.title, found.content_json) if found else None
+        return Rubric(rubric.id, rubric.title, rubric.content_json) if rubric else None
 
     async def _ask(self, request: pb.GetRubricRequest) -> pb.Rubric | None:
         try:
@@ -59,7 +59,7 @@ class KeptRubrics:
 class RubricLibrary:
     """All rubrics."""
 
-    kept: KeptRubrics
+    client: RubricClient
     folder: RubricFolder
 
     def of(self, assistant: Assistant) -> "AssistantLibrary":
@@ -76,5 +76,5 @@ class AssistantLibrary:
 
     async def get(self, rubric_id: str) -> Rubric | None:
         """Return a rubric; None alike if there is none and if it may not be read."""
-        found = await self.rubrics.kept.find(rubric_id, self.assistant)
-        return found or await self.rubrics.folder.of(self.assistant).get(rubric_id)
+        rubric = await self.rubrics.client.find(rubric_id, self.assistant)
+        return rubric or await self.rubrics.folder.of(self.assistant).get(rubric_id)

@@ -28,7 +28,7 @@ from heddle_tools_service.capabilities.workspace import (
 )
 from heddle_tools_service.sdk import Caller, ToolError, ToolUnavailableError
 from heddle_tools_service.threads import Threads
-from heddle_tools_service.workspace.engine import Wanted, Workspace
+from heddle_tools_service.workspace.engine import IsWaitedFor, Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.jail import Jail
 from heddle_tools_service.workspace.paths import components, folder_components
@@ -82,25 +82,25 @@ class CallersWorkspace:
     ) -> Patched:
         """Change all `files`, or none."""
 
-        def work(engine: Workspace, wanted: Wanted) -> Patched:
+        def work(engine: Workspace, is_waited_for: IsWaitedFor) -> Patched:
             self._check(*(file.path for file in files))
-            return engine.patch(files, wanted, dry_run=dry_run, relocate=relocate)
+            return engine.patch(files, is_waited_for, dry_run=dry_run, relocate=relocate)
 
         return await self._run(work)
 
     async def restore(self, identifier: str, *, path: str = "", force: bool = False) -> Patched:
         """Put back what a patch replaced."""
 
-        def work(engine: Workspace, wanted: Wanted) -> Patched:
+        def work(engine: Workspace, is_waited_for: IsWaitedFor) -> Patched:
             self._check(*([path] if path else engine.touched(identifier)))
-            return engine.restore(identifier, wanted, path=path, force=force)
+            return engine.restore(identifier, is_waited_for, path=path, force=force)
 
         return await self._run(work)
 
     async def page(self, path: str, first: int = 1, last: int | None = None) -> Page:
         """Return some lines of a file."""
 
-        def work(engine: Workspace, _: Wanted) -> Page:
+        def work(engine: Workspace, _: IsWaitedFor) -> Page:
             self._check(path)
             return engine.page(path, first, last)
 
@@ -109,7 +109,7 @@ class CallersWorkspace:
     async def entries(self, folder: str, pattern: str, *, depth: int, most: int) -> Listing:
         """Return what is in a folder."""
 
-        def work(engine: Workspace, _: Wanted) -> Listing:
+        def work(engine: Workspace, _: IsWaitedFor) -> Listing:
             return engine.list(self._below(folder), pattern, depth, most)
 
         return await self._run(work)
@@ -117,21 +117,21 @@ class CallersWorkspace:
     async def find(self, query: FileQuery) -> Matches:
         """Return the lines of files that match."""
 
-        def work(engine: Workspace, _: Wanted) -> Matches:
+        def work(engine: Workspace, _: IsWaitedFor) -> Matches:
             return engine.search(replace(query, folder=self._below(query.folder)))
 
         return await self._run(work)
 
-    async def _run(self, work: Callable[[Workspace, Wanted], ResultT]) -> ResultT:
+    async def _run(self, work: Callable[[Workspace, IsWaitedFor], ResultT]) -> ResultT:
         """Do work in a thread. If nobody waits any more, a patch is not begun to be written."""
-        given_up = threading.Event()
+        cancelled = threading.Event()
         engine = self.workspaces.engine(self._names())
         try:
-            found = await self.workspaces.threads.run(
-                self._queue(), lambda: work(engine, lambda: not given_up.is_set())
+            result = await self.workspaces.threads.run(
+                self._queue(), lambda: work(engine, lambda: not cancelled.is_set())
             )
         except asyncio.CancelledError:
-            given_up.set()
+            cancelled.set()
             raise
         except WorkspaceError as error:
             raise _as_tool_error(error) from None
@@ -139,7 +139,7 @@ class CallersWorkspace:
             log.exception("workspace failed")
             message = f"The workspace cannot be used: {os.strerror(error.errno or 0)}."
             raise ToolUnavailableError(message) from error
-        return cast("ResultT", found)
+        return cast("ResultT", result)
 
     def _queue(self) -> str:
         """Return in which of some queues to wait, so that most people do not wait for others."""
@@ -160,11 +160,11 @@ class CallersWorkspace:
 
     def _below(self, folder: str) -> str:
         """Return a folder to look into: without one that is asked for, all that is open."""
-        asked = tuple(folder_components(folder))
-        if not asked:
+        names = tuple(folder_components(folder))
+        if not names:
             return "/".join(self.folder)
-        self._check("/".join(asked))
-        return "/".join(asked)
+        self._check("/".join(names))
+        return "/".join(names)
 
 
 def folder_name(name: str) -> str:
@@ -175,10 +175,10 @@ def folder_name(name: str) -> str:
     signs = [sign if sign in _PLAIN else _written_out(sign) for sign in name]
     if signs and signs[0] == ".":
         signs[0] = _written_out(".")
-    made = "".join(signs)
+    written = "".join(signs)
     return (
-        made
-        if len(made) <= _LONGEST
+        written
+        if len(written) <= _LONGEST
         else f"~{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
     )
 

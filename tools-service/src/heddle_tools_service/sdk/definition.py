@@ -166,7 +166,7 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
     return decorate
 
 
-def _require(base: type, given: object, what: str) -> None:
-    if not (isinstance(given, type) and issubclass(given, base)):
+def _require(base: type, value: object, what: str) -> None:
+    if not (isinstance(value, type) and issubclass(value, base)):
         message = f"The {what} must be a class that derives from {base.__name__}"
         raise TypeError(message)

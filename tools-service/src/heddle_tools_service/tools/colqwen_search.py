@@ -11,17 +11,17 @@ from heddle_tools_service.tools.fast_vector_search import failed
 from heddle_tools_service.tools.pages_seen import PAGE_KIND
 from heddle_tools_service.tools.retrieved import (
     ManualConfig,
-    WantedText,
+    SearchText,
     page_object,
     page_source,
     result,
-    wanted,
+    search_text,
 )
 
 _MOST = 20
 
 
-class ColqwenSearchArguments(WantedText):
+class ColqwenSearchArguments(SearchText):
     """What to look for, and how much to bring."""
 
     top_k: int = Field(default=3, ge=1, le=_MOST, description="Maximum pages")
@@ -47,33 +47,33 @@ async def colqwen_search(
 ) -> ToolResult:
     """Search pages with figures, best for diagrams, drawings, tables and screenshots."""
     started = time.perf_counter()
-    query = wanted(call)
+    query = search_text(call)
     if not query:
         raise ToolError("No user message found for query")
     call.status(f"Searching pages of {', '.join(call.config.collections)}...")
-    found = await pages.search(call.config.collections, query, top_k=call.arguments.top_k)
-    if found.failures and not found.pages:
-        raise failed(found.failures[0])
+    results = await pages.search(call.config.collections, query, top_k=call.arguments.top_k)
+    if results.failures and not results.pages:
+        raise failed(results.failures[0])
     metadata = {
         "query": query,
-        "count": len(found.pages),
+        "count": len(results.pages),
         "time_ms": round((time.perf_counter() - started) * 1000, 1),
-        "model": found.model,
-        "visual": found.visual,
+        "model": results.model,
+        "visual": results.visual,
     }
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "name": "colqwen_search",
-        "objects": [{**page_object(each), "figures": each.figures} for each in found.pages],
+        "objects": [{**page_object(each), "figures": each.figures} for each in results.pages],
         "metadata": metadata,
-        "llm_message": f"Found {len(found.pages)} pages for '{query}'",
+        "llm_message": f"Found {len(results.pages)} pages for '{query}'",
     }
     return result(
         call,
-        told,
-        "\n\n".join(map(_shown, found.pages)),
-        [page_source(each) for each in found.pages],
-        objects=[{**each, "kind": PAGE_KIND} for each in told["objects"]],
-        warnings=[failure.message for failure in found.failures],
+        content,
+        "\n\n".join(map(_shown, results.pages)),
+        [page_source(each) for each in results.pages],
+        objects=[{**each, "kind": PAGE_KIND} for each in content["objects"]],
+        warnings=[failure.message for failure in results.failures],
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from heddle_tools_service.capabilities.passages import Passages
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import Query, ToolCall, ToolError, ToolResult, tool
-from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig, check, look_up, told
+from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig, check, look_up, rag_result
 
 _MESSAGES = 10
 _LONGEST_MESSAGE = 1_000
@@ -37,7 +37,7 @@ async def context_aware_rag(
     query = await rewritten(call, model)
     findings = await look_up(call, passages, query)
     texts = (passage.text for passage in findings.passages)
-    return told(call, findings, texts, query_rewritten=query != call.query)
+    return rag_result(call, findings, texts, query_rewritten=query != call.query)
 
 
 async def rewritten(call: ToolCall[Any], model: SmallModel) -> str:

@@ -9,7 +9,7 @@ from pydantic import Field
 from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.sdk import ToolCall, ToolError, ToolResult, tool
 from heddle_tools_service.tools.workspace_options import WorkspaceConfig, open_workspace
-from heddle_tools_service.tools.workspace_pages import found, shown
+from heddle_tools_service.tools.workspace_pages import page_result, shown
 
 _FILE, _LINES = "current_file", "current_lines"
 _RANGE = re.compile(r"([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", re.ASCII)
@@ -64,7 +64,7 @@ async def current_file(call: ToolCall[CurrentFileConfig], workspace: Workspace) 
     rest = (
         "" if seen.last >= page.total else f"\n(the file has {page.total - seen.last} lines more)"
     )
-    return found(page, seen, seen.text + rest + looks)
+    return page_result(page, seen, seen.text + rest + looks)
 
 
 def _opened(metadata: object) -> _Open | None:
@@ -73,8 +73,8 @@ def _opened(metadata: object) -> _Open | None:
     Raises:
         ToolError: They tell something else than a path, or lines.
     """
-    told: dict[Any, Any] = metadata if isinstance(metadata, dict) else {}
-    path, lines = told.get(_FILE), told.get(_LINES)
+    members: dict[Any, Any] = metadata if isinstance(metadata, dict) else {}
+    path, lines = members.get(_FILE), members.get(_LINES)
     if path is None or path == "":
         return None
     if not isinstance(path, str):

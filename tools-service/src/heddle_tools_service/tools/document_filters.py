@@ -49,13 +49,13 @@ def _tokens(text: str) -> list[tuple[str, bool]]:
     tokens, at = [], 0
     text = text.strip().rstrip("?.")
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             raise NotAFilterError(f"unreadable from {text[at : at + 20]!r} on")
-        single, double, operator, word = found.groups()
+        single, double, operator, word = match.groups()
         quoted = single if single is not None else double
         tokens.append((quoted, True) if quoted is not None else (operator or word, False))
-        at = found.end()
+        at = match.end()
     if not tokens:
         raise NotAFilterError("it is empty")
     return tokens

@@ -22,10 +22,10 @@ from heddle_tools_service.sdk import (
 from heddle_tools_service.tools.retrieved import (
     ASSET_MANUAL,
     ManualConfig,
-    WantedText,
+    SearchText,
     passage_object,
     result,
-    wanted,
+    search_text,
 )
 from heddle_tools_service.tools.simple_rag import source_of
 
@@ -41,7 +41,7 @@ class FastVectorSearchConfig(ManualConfig):
     )
 
 
-class FastVectorSearchArguments(WantedText):
+class FastVectorSearchArguments(SearchText):
     """What to look for, and where."""
 
     limit: int = Field(default=5, ge=1, le=_MOST, description="Maximum results")
@@ -68,7 +68,7 @@ async def fast_vector_search(
 ) -> ToolResult:
     """Search a collection fast, best for definitions, specifications and simple facts."""
     started = time.perf_counter()
-    query, collection = wanted(call), _collection(call)
+    query, collection = search_text(call), _collection(call)
     if not query:
         raise ToolError("No user message found for query")
     limit = call.arguments.limit if call.called else call.config.limit
@@ -82,7 +82,7 @@ async def fast_vector_search(
         "count": len(findings.passages),
         "time_ms": round((time.perf_counter() - started) * 1000, 1),
     }
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "name": collection,
         "objects": [passage_object(each) for each in findings.passages],
         "metadata": metadata,
@@ -90,10 +90,10 @@ async def fast_vector_search(
     }
     return result(
         call,
-        told,
+        content,
         _text(findings.passages),
         [source_of(each) for each in findings.passages],
-        objects=told["objects"],
+        objects=content["objects"],
         warnings=findings.warnings,
     )
 

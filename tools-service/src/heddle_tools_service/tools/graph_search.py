@@ -99,42 +99,44 @@ async def graph_search(
 ) -> ToolResult:
     """Finds the themes of documents, or how two names in them hang together."""
     collections = required(call.config)
-    asked = call.arguments
-    if asked.mode == "global":
+    arguments = call.arguments
+    if arguments.mode == "global":
         call.status("looking for themes")
-        found = await graph.themes(collections, max_results=call.config.themes, query=asked.query)
-        _check(found, collections)
-        return await _themes(call, model, found)
-    start, end = asked.entity_a.strip(), asked.entity_b.strip()
+        results = await graph.themes(
+            collections, max_results=call.config.themes, query=arguments.query
+        )
+        _check(results, collections)
+        return await _themes(call, model, results)
+    start, end = arguments.entity_a.strip(), arguments.entity_b.strip()
     if not start or not end:
         raise ToolError("relationship mode requires both entity_a and entity_b.")
     call.status(f"looking for what links {start} and {end}")
-    found = await graph.paths(collections, start, end, max_results=call.config.paths)
-    _check(found, collections)
-    return _paths(start, end, found)
+    results = await graph.paths(collections, start, end, max_results=call.config.paths)
+    _check(results, collections)
+    return _paths(start, end, results)
 
 
-def _check(found: GraphResults, collections: Sequence[str]) -> None:
-    if len(found.failures) == len(collections):
-        raise ToolError(found.failures[0].message)
+def _check(results: GraphResults, collections: Sequence[str]) -> None:
+    if len(results.failures) == len(collections):
+        raise ToolError(results.failures[0].message)
 
 
 async def _themes(
-    call: ToolCall[GraphConfig, GraphQuestion], model: SmallModel, found: GraphResults
+    call: ToolCall[GraphConfig, GraphQuestion], model: SmallModel, results: GraphResults
 ) -> ToolResult:
-    if not found.themes:
-        return _result("The graph has no themes: no two names stand in one passage.", found)
-    summaries = await _summaries(call, model, found.themes)
-    lines = [_caption(found)]
-    for number, theme in enumerate(found.themes, 1):
+    if not results.themes:
+        return _result("The graph has no themes: no two names stand in one passage.", results)
+    summaries = await _summaries(call, model, results.themes)
+    lines = [_caption(results)]
+    for number, theme in enumerate(results.themes, 1):
         lines += ["", f"{number}. {', '.join(theme.names[:_NAMES])}"]
         if number in summaries:
             lines.append(f"   {summaries[number]} (summed up by a model)")
         lines.append(f"   {theme.size} names in {_passages(theme.mentions.passages)}")
         lines += [f"   within it: {', '.join(names)}" for names in theme.within]
         lines += [f"   - {_cited(each)}" for each in theme.mentions.shown[:1]]
-    sources = _sources(each for theme in found.themes for each in theme.mentions.shown)
-    return _result("\n".join(lines), found, sources, summarised=bool(summaries))
+    sources = _sources(each for theme in results.themes for each in theme.mentions.shown)
+    return _result("\n".join(lines), results, sources, summarised=bool(summaries))
 
 
 async def _summaries(
@@ -162,26 +164,26 @@ async def _summaries(
     }
 
 
-def _paths(start: str, end: str, found: GraphResults) -> ToolResult:
-    if found.unknown:
-        lines = [_unknown(name, similar) for name, similar in found.unknown]
-        return _result("\n".join(lines), found)
-    if not found.paths:
-        return _result(f"Nothing links {start} and {end} in the graph.", found)
-    lines = [_caption(found), _CAUTION]
-    for number, path in enumerate(found.paths, 1):
+def _paths(start: str, end: str, results: GraphResults) -> ToolResult:
+    if results.unknown:
+        lines = [_unknown(name, similar) for name, similar in results.unknown]
+        return _result("\n".join(lines), results)
+    if not results.paths:
+        return _result(f"Nothing links {start} and {end} in the graph.", results)
+    lines = [_caption(results), _CAUTION]
+    for number, path in enumerate(results.paths, 1):
         names = [path[0].start, *(link.end for link in path)]
         lines += ["", f"{number}. {' - '.join(names)}"]
         lines += [f"   {_linked(link)}" for link in path]
     sources = _sources(
-        each for path in found.paths for link in path for each in link.mentions.shown
+        each for path in results.paths for link in path for each in link.mentions.shown
     )
-    return _result("\n".join(lines), found, sources)
+    return _result("\n".join(lines), results, sources)
 
 
 def _linked(link: Link) -> str:
-    told = f"{link.start} and {link.end}, in {_passages(link.mentions.passages)}"
-    return "; ".join([told, *map(_cited, link.mentions.shown[:1])])
+    text = f"{link.start} and {link.end}, in {_passages(link.mentions.passages)}"
+    return "; ".join([text, *map(_cited, link.mentions.shown[:1])])
 
 
 def _unknown(name: str, similar: Sequence[str]) -> str:
@@ -189,8 +191,9 @@ def _unknown(name: str, similar: Sequence[str]) -> str:
     return f"The graph has no name {name!r}.{others}"
 
 
-def _caption(found: GraphResults) -> str:
-    return f"A graph of {found.names} names and {found.links} links, of {found.documents} documents"
+def _caption(results: GraphResults) -> str:
+    size = f"{results.names} names and {results.links} links"
+    return f"A graph of {size}, of {results.documents} documents"
 
 
 def _passages(count: int) -> str:
@@ -203,30 +206,30 @@ def _cited(passage: Passage) -> str:
 
 def _sources(passages: Iterable[Passage]) -> list[Source]:
     """Return each passage once."""
-    made: dict[tuple[str, str], Source] = {}
+    sources: dict[tuple[str, str], Source] = {}
     for each in passages:
-        made.setdefault(
+        sources.setdefault(
             (each.attributes.get("document", ""), each.text),
             Source(
                 each.title, each.uri, each.text[:_LONGEST_EXCERPT], None, "passage", each.attributes
             ),
         )
-    return list(made.values())
+    return list(sources.values())
 
 
 def _result(
-    text: str, found: GraphResults, sources: Sequence[Source] = (), **more: bool
+    text: str, results: GraphResults, sources: Sequence[Source] = (), **more: bool
 ) -> ToolResult:
     return ToolResult(
         text,
         sources,
         {
-            "names": found.names,
-            "links": found.links,
-            "documents": found.documents,
-            "themes": len(found.themes),
-            "paths": len(found.paths),
+            "names": results.names,
+            "links": results.links,
+            "documents": results.documents,
+            "themes": len(results.themes),
+            "paths": len(results.paths),
             **more,
         },
-        [*(failure.message for failure in found.failures), *found.warnings],
+        [*(failure.message for failure in results.failures), *results.warnings],
     )

@@ -4,7 +4,7 @@ from heddle_tools_service.capabilities.passages import Passages
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import ToolCall, ToolResult, tool
 from heddle_tools_service.tools.context_aware_rag import rewritten
-from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig, check, look_up, told
+from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig, check, look_up, rag_result
 
 
 @tool(
@@ -24,4 +24,4 @@ async def hierarchical_rag(
     findings = await look_up(call, passages, query, sections=True)
     # Several passages of one section bring it once.
     sections = dict.fromkeys(passage.section or passage.text for passage in findings.passages)
-    return told(call, findings, sections, query_rewritten=query != call.query)
+    return rag_result(call, findings, sections, query_rewritten=query != call.query)

@@ -21,13 +21,13 @@ from heddle_tools_service.tools.pages_seen import PAGE_KIND
 from heddle_tools_service.tools.passes import in_turn
 from heddle_tools_service.tools.retrieved import (
     ManualConfig,
-    WantedText,
+    SearchText,
     distinct,
     page_object,
     page_source,
     passage_object,
     result,
-    wanted,
+    search_text,
 )
 from heddle_tools_service.tools.simple_rag import source_of
 
@@ -35,7 +35,7 @@ _MOST = 20
 _BALANCED = SearchOptions(vector_weight=0.5)
 
 
-class HybridSearchArguments(WantedText):
+class HybridSearchArguments(SearchText):
     """What to look for, and how much to bring."""
 
     text_limit: int = Field(default=3, ge=1, le=_MOST, description="Maximum text results")
@@ -62,7 +62,7 @@ async def hybrid_search(
 ) -> ToolResult:
     """Search text and pages at once, best for tables, menus and questions that are not simple."""
     started = time.perf_counter()
-    query = wanted(call)
+    query = search_text(call)
     if not query:
         raise ToolError("No user message found for query")
     call.status(f"Searching {', '.join(call.config.collections)}...")

@@ -95,8 +95,8 @@ class Investigation:
         self._limits = limits
         self._ends = time.monotonic() + limits.seconds
         self._tokens = limits.tokens
-        self._made: list[Search] = []
-        self._found: list[Sequence[Passage]] = []
+        self._searches: list[Search] = []
+        self._results: list[Sequence[Passage]] = []
         self._refused = 0
         self._rounds = 0
         self._planned = 0
@@ -111,7 +111,7 @@ class Investigation:
         """
         first = self._call.config.tools[0]
         failures = await self.make([Search(first, query) for query in queries])
-        if failures and not any(self._found):
+        if failures and not any(self._results):
             kind = ToolUnavailableError if failures[0].unavailable else ToolError
             raise kind(failures[0].message)
         if not self._model.configured:
@@ -123,13 +123,13 @@ class Investigation:
     async def make(self, searches: Sequence[Search]) -> list[FailedSearch]:
         """Make searches at once, as many as may still be made; return what of them failed."""
         self._rounds += 1
-        some = searches[: self._limits.passes - len(self._made)]
-        for number, each in enumerate(some, len(self._made) + 1):
+        some = searches[: self._limits.passes - len(self._searches)]
+        for number, each in enumerate(some, len(self._searches) + 1):
             self._call.status(f"pass {number}: {each.query}")
-        self._made += some
+        self._searches += some
         failures: list[FailedSearch] = []
         for findings in await asyncio.gather(*map(self._search, some)):
-            self._found.append(in_turn(findings.passages))
+            self._results.append(in_turn(findings.passages))
             failures += findings.failures
             self.warnings += findings.warnings
         self.warnings += [failure.message for failure in failures]
@@ -137,20 +137,20 @@ class Investigation:
 
     async def plan(self) -> list[Search]:
         """Return the searches that the model finds missing; none if no more may be made."""
-        if len(self._made) >= self._limits.passes:
+        if len(self._searches) >= self._limits.passes:
             return []
         tools = self._call.config.tools
-        prompt = plan_prompt(self._task, self._made, self.best(), tools)
+        prompt = plan_prompt(self._task, self._searches, self.best(), tools)
         wished, refused = planned(await self._ask(prompt, _PLAN_TOKENS, "planning searches"), tools)
         self._refused += len(refused)
-        known = {each.key for each in self._made}
+        known = {each.key for each in self._searches}
         fresh = {each.key: each for each in wished if each.key not in known}
         self._planned += len(fresh)
         return list(fresh.values())
 
     def best(self) -> list[Passage]:
         """Return all that was found, each passage once, the best first."""
-        return fused(self._found, self._call.config.fusion)
+        return fused(self._results, self._call.config.fusion)
 
     async def write(self, passages: str) -> str:
         """Return the model's analysis of the `passages`; empty if it cannot write one any more."""
@@ -159,12 +159,12 @@ class Investigation:
     def summary(self) -> str:
         """Return in one sentence what was done, so that nobody takes it for more."""
         how = "planned by a model" if self._planned else "for the question and its focus areas"
-        return f"Searches made, {how}: {len(self._made)}."
+        return f"Searches made, {how}: {len(self._searches)}."
 
     def facts(self) -> dict[str, Any]:
         """Return figures for traces."""
         return {
-            "passes": len(self._made),
+            "passes": len(self._searches),
             "rounds": self._rounds,
             "planned_passes": self._planned,
             "refused_tools": self._refused,
@@ -192,10 +192,10 @@ class Investigation:
         if search.tool != "hybrid_search":
             return await texts
         pages = self._pages.search(collections, search.query, top_k=config.top_k)
-        findings, found = await asyncio.gather(texts, pages)
+        findings, page_results = await asyncio.gather(texts, pages)
         return PassageResults(
-            (*findings.passages, *map(as_passage, found.pages)),
-            (*findings.failures, *found.failures),
+            (*findings.passages, *map(as_passage, page_results.pages)),
+            (*findings.failures, *page_results.failures),
             findings.warnings,
         )
 

@@ -37,10 +37,10 @@ async def list_files(
     call: ToolCall[WorkspaceConfig, ListFiles], workspace: Workspace
 ) -> ToolResult:
     """Lists the files and folders of the workspace with their sizes."""
-    wanted = call.arguments
-    call.status(f"listing {wanted.folder or 'files'}")
+    arguments = call.arguments
+    call.status(f"listing {arguments.folder or 'files'}")
     listing = await open_workspace(workspace, call.config).entries(
-        wanted.folder, wanted.pattern, depth=wanted.depth, most=wanted.max_results
+        arguments.folder, arguments.pattern, depth=arguments.depth, most=arguments.max_results
     )
     lines = [_line(entry) for entry in listing.entries] or ["(no files)"]
     if listing.cut:

@@ -26,15 +26,15 @@ from heddle_tools_service.tools.mcp_options import McpConfig
 async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> FunctionOffer:
     """Return what the server has, sorted into what a model may call and what is held back."""
     config = call.config
-    found = await servers.use(config.server(call.seconds), _tools)
+    tools = await servers.use(config.server(call.seconds), _tools)
     named = names(config.tools)
     functions: list[Function] = []
     held_back = [
         HeldBackFunction(name, "", {}, "", f"The MCP server has no tool {name[:80]!r}.")
         for name in config.tools
-        if name not in {each.name for each in found}
+        if name not in {each.name for each in tools}
     ]
-    for each in found:
+    for each in tools:
         if config.tools and each.name not in named:
             continue
         form, reason = judged(each, config)
@@ -55,7 +55,7 @@ async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> Function
     offer=offered,
     slot="mcp",
     category="custom",
-    modes=("function",),
+    modes=("function", "agent"),
 )
 async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers) -> ToolResult:
     """Offers the tools of an MCP server that the assistant's author has accepted."""
@@ -82,7 +82,7 @@ async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers)
     text = "\n".join(filter(None, (answer.text, left_out)))
     if answer.failed:
         raise ToolError(text or f"{name} failed and did not say why.", kind="mcp_tool_error")
-    return ToolResult(text)
+    return ToolResult(text, name=called.name)
 
 
 async def _tools(session: RemoteSession) -> Sequence[RemoteTool]:

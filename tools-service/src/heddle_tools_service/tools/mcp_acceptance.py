@@ -14,29 +14,33 @@ _LARGEST_SCHEMA = 64_000
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def pin(found: RemoteTool) -> str:
+def pin(remote_tool: RemoteTool) -> str:
     """Return what tells one form of a tool from every other one.
 
     Raises:
         ValueError: It is no JSON.
     """
-    form = {"name": found.name, "description": found.description, "input_schema": found.schema}
+    form = {
+        "name": remote_tool.name,
+        "description": remote_tool.description,
+        "input_schema": remote_tool.schema,
+    }
     text = json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def judged(found: RemoteTool, config: McpConfig) -> tuple[str, str]:
+def judged(remote_tool: RemoteTool, config: McpConfig) -> tuple[str, str]:
     """Return a tool's pin, and why a model is not told of it; nothing if it is."""
-    name = found.name[:80]
+    name = remote_tool.name[:80]
     try:
-        form, size = pin(found), len(json.dumps(found.schema))
+        form, size = pin(remote_tool), len(json.dumps(remote_tool.schema))
     except (ValueError, RecursionError):
         return "", f"The tool {name!r} has a schema that is no JSON. Its server must mend it."
-    accepted = config.pins.get(found.name)
+    accepted = config.pins.get(remote_tool.name)
     accept = f"Look at what it says now (`heddle mcp pins`), then set pins.{name} to {form}."
-    if size > _LARGEST_SCHEMA or len(found.description) > _LONGEST_DESCRIPTION:
+    if size > _LARGEST_SCHEMA or len(remote_tool.description) > _LONGEST_DESCRIPTION:
         return "", f"The tool {name!r} is described at such length that no model is told of it."
-    if found.name not in config.tools:
+    if remote_tool.name not in config.tools:
         return form, f"The tool {name!r} is not among `tools`. Add it there. {accept}"
     if accepted is None:
         return form, f"The tool {name!r} is held back: nobody has accepted it. {accept}"
@@ -50,11 +54,11 @@ def names(tools: Sequence[str]) -> dict[str, str]:
     """Return by the server's names what models call the tools: fewer letters are allowed there."""
     named: dict[str, str] = {}
     for name in tools:
-        wanted = _FOREIGN.sub("_", name)[:_LONGEST_NAME] or "_"
-        free, number = wanted, 1
+        preferred = _FOREIGN.sub("_", name)[:_LONGEST_NAME] or "_"
+        free, number = preferred, 1
         while free in named.values():
             number += 1
             ending = f"_{number}"
-            free = wanted[: _LONGEST_NAME - len(ending)] + ending
+            free = preferred[: _LONGEST_NAME - len(ending)] + ending
         named.setdefault(name, free)
     return named

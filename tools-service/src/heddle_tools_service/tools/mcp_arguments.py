@@ -25,8 +25,8 @@ def check(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
     """
     properties = schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}
-    wanted = schema.get("required")
-    required = wanted if isinstance(wanted, list) else []
+    names = schema.get("required")
+    required = names if isinstance(names, list) else []
     wrong = [f"{each} is required" for each in required if each not in arguments]
     for name, value in arguments.items():
         of_type = known[name].get("type") if isinstance(known.get(name), Mapping) else None

@@ -1,4 +1,4 @@
-"""Finds nothing, on purpose: for assistants that were told to use no tool."""
+"""A tool without effect, for assistants whose configuration must name a tool."""
 
 from heddle_tools_service.sdk import NoOptions, ToolCall, ToolResult, tool
 

@@ -25,8 +25,8 @@ class SeenPage:
 
 def pages_seen(earlier: Iterable[EarlierResult]) -> list[SeenPage]:
     """Return the pages that were found, the best first; with none there is nothing to look at."""
-    found = [page for each in earlier if each.tool in FINDERS for page in _pages(each.text)]
-    return sorted(found, key=lambda page: -page.score)
+    pages = [page for each in earlier if each.tool in FINDERS for page in _pages(each.text)]
+    return sorted(pages, key=lambda page: -page.score)
 
 
 def pages_in(environment: Environment) -> list[SeenPage]:
@@ -39,22 +39,22 @@ def pages_in(environment: Environment) -> list[SeenPage]:
 def _pages(text: str) -> Iterator[SeenPage]:
     """Read a result as models read it, or as it fills a slot, where the best comes first."""
     try:
-        told = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, Mapping):
+        content = None
+    if not isinstance(content, Mapping):
         for place, uri in enumerate(_URI.findall(text)):
             yield SeenPage(uri, -float(place))
         return
     for name in _LISTS:
-        listed = told.get(name)
+        listed = content.get(name)
         for each in listed if isinstance(listed, list) else ():
             yield from _page(each)
 
 
-def _page(told: Any) -> Iterator[SeenPage]:  # noqa: ANN401 - any JSON value
-    if not isinstance(told, Mapping):
+def _page(item: Any) -> Iterator[SeenPage]:  # noqa: ANN401 - any JSON value
+    if not isinstance(item, Mapping):
         return
-    uri, score = told.get("preview_url"), told.get("score")
+    uri, score = item.get("preview_url"), item.get("score")
     if isinstance(uri, str) and uri:
         yield SeenPage(uri, float(score) if isinstance(score, int | float) else 0.0)

@@ -10,18 +10,18 @@ Fusion = Literal["reciprocal_rank", "convex"]
 _RANKS = 60  # as in the paper that introduced reciprocal rank fusion
 
 
-def fused(found: Iterable[Sequence[Passage]], fusion: Fusion) -> list[Passage]:
+def fused(rankings: Iterable[Sequence[Passage]], fusion: Fusion) -> list[Passage]:
     """Return the passages of all searches, each once, the best first.
 
     Args:
-        found: What each search found, its best first.
+        rankings: What each search found, its best first.
         fusion: `reciprocal_rank` by places alone; `convex` by what each search ordered its
             passages by, brought to 0..1 and averaged over all searches.
     """
     weigh = _by_place if fusion == "reciprocal_rank" else _by_relevance
     passages: dict[str, Passage] = {}
     weights: dict[str, float] = {}
-    for each in found:
+    for each in rankings:
         seen: set[str] = set()
         for passage, weight in zip(each, weigh(each), strict=True):
             key = passage.chunk_id or f"{passage.title}\0{passage.text}"
@@ -45,12 +45,12 @@ def in_turn(passages: Iterable[Passage]) -> list[Passage]:
     return [each for turn in turns for each in turn if each is not None]
 
 
-def _by_place(found: Sequence[Passage]) -> list[float]:
-    return [1 / (_RANKS + place) for place in range(1, len(found) + 1)]
+def _by_place(ranking: Sequence[Passage]) -> list[float]:
+    return [1 / (_RANKS + place) for place in range(1, len(ranking) + 1)]
 
 
-def _by_relevance(found: Sequence[Passage]) -> list[float]:
-    scores = [each.score if each.relevance is None else each.relevance for each in found]
+def _by_relevance(ranking: Sequence[Passage]) -> list[float]:
+    scores = [each.score if each.relevance is None else each.relevance for each in ranking]
     if not scores:
         return []
     low, width = min(scores), max(scores) - min(scores)

@@ -9,8 +9,8 @@ from heddle_tools_service.tools.workspace_options import (
     WorkspaceConfig,
     facts,
     open_workspace,
+    report_changes,
     summary,
-    tell_changes,
 )
 
 
@@ -104,17 +104,17 @@ async def patch_file(
     call: ToolCall[WorkspaceConfig, PatchFile], workspace: Workspace
 ) -> ToolResult:
     """Changes lines of text files in the workspace, all of them or none."""
-    wanted = call.arguments
-    files = [_edits(file) for file in (wanted, *wanted.other_files)]
+    arguments = call.arguments
+    files = [_edits(file) for file in (arguments, *arguments.other_files)]
     paths = ", ".join(file.path for file in files)
-    call.status(f"checking changes of {paths}" if wanted.dry_run else f"changing {paths}")
-    found = await open_workspace(workspace, call.config).patch(
-        files, dry_run=wanted.dry_run, relocate=wanted.relocate
+    call.status(f"checking changes of {paths}" if arguments.dry_run else f"changing {paths}")
+    patched = await open_workspace(workspace, call.config).patch(
+        files, dry_run=arguments.dry_run, relocate=arguments.relocate
     )
-    if wanted.dry_run:
-        return ToolResult.json({"dry_run": True, **summary(found)}, metadata=facts(found))
-    tell_changes(call, found)
-    return ToolResult.json(summary(found), metadata=facts(found))
+    if arguments.dry_run:
+        return ToolResult.json({"dry_run": True, **summary(patched)}, metadata=facts(patched))
+    report_changes(call, patched)
+    return ToolResult.json(summary(patched), metadata=facts(patched))
 
 
 def _edits(file: File) -> FileEdits:

@@ -50,14 +50,14 @@ class Search:
 
 
 def plan_prompt(
-    task: str, made: Iterable[Search], found: Sequence[Passage], tools: Sequence[str]
+    task: str, searches: Iterable[Search], passages: Sequence[Passage], tools: Sequence[str]
 ) -> str:
     """Return what asks a model for further searches."""
     return _filled(
         _PLAN,
         task=task,
-        searches="\n".join(f"- {each.tool}: {each.query}" for each in made),
-        passages=_excerpts(found) or "(nothing was found)",
+        searches="\n".join(f"- {each.tool}: {each.query}" for each in searches),
+        passages=_excerpts(passages) or "(nothing was found)",
         most=str(MOST_SEARCHES),
         tools=", ".join(tools),
         tool=tools[0],
@@ -88,27 +88,27 @@ def planned(answer: str, allowed: Collection[str]) -> tuple[list[Search], list[s
     return searches[:MOST_SEARCHES], refused
 
 
-def _excerpts(found: Sequence[Passage]) -> str:
+def _excerpts(passages: Sequence[Passage]) -> str:
     return "\n".join(
         f"- {each.title}: {' '.join(each.text.split())[:_LONGEST_EXCERPT]}"
-        for each in found[:_SHOWN]
+        for each in passages[:_SHOWN]
     )
 
 
 def _object(line: str) -> Mapping[str, Any]:
     """Return the JSON object in a line, wherever it begins; an empty one if there is none."""
     try:
-        found = json.loads(line[line.index("{") : line.rindex("}") + 1])
+        value = json.loads(line[line.index("{") : line.rindex("}") + 1])
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _filled(template: str, **texts: str) -> str:
     """Put texts into a template, in one pass. Not `format`: both hold braces."""
     pieces = template.split("{")
-    made = [pieces[0]]
+    parts = [pieces[0]]
     for piece in pieces[1:]:
         name, closed, rest = piece.partition("}")
-        made.append(texts[name] + rest if closed and name in texts else "{" + piece)
-    return "".join(made)
+        parts.append(texts[name] + rest if closed and name in texts else "{" + piece)
+    return "".join(parts)

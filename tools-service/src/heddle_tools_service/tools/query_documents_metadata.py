@@ -243,10 +243,10 @@ def _sql_in(answer: str) -> str:
 
 def _counted(rows: Rows, tables: DocumentTables) -> str:
     count = len(rows.rows)
-    said = f"{count} {'row' if count == 1 else 'rows'}"
+    text = f"{count} {'row' if count == 1 else 'rows'}"
     if rows.truncated:
-        said = f"The first {said}, cut short"
-    return f"{said}, of {tables.documents} documents"
+        text = f"The first {text}, cut short"
+    return f"{text}, of {tables.documents} documents"
 
 
 def _table(rows: Rows) -> str:

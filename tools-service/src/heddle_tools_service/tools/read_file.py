@@ -5,7 +5,7 @@ from pydantic import Field
 from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolError, ToolResult, tool
 from heddle_tools_service.tools.workspace_options import PATH, WorkspaceConfig, open_workspace
-from heddle_tools_service.tools.workspace_pages import found, shown
+from heddle_tools_service.tools.workspace_pages import page_result, shown
 
 
 class ReadFileConfig(WorkspaceConfig):
@@ -52,7 +52,7 @@ async def read_file(
     )
     seen = shown(page)
     tail = f"\n(cut here; read on with line_start {seen.last + 1})" if seen.cut else ""
-    return found(page, seen, seen.text + tail)
+    return page_result(page, seen, seen.text + tail)
 
 
 def _configured(config: ReadFileConfig) -> ReadFile:

@@ -8,8 +8,8 @@ from heddle_tools_service.tools.workspace_options import (
     WorkspaceConfig,
     facts,
     open_workspace,
+    report_changes,
     summary,
-    tell_changes,
 )
 
 
@@ -46,10 +46,10 @@ async def restore_file(
     call: ToolCall[WorkspaceConfig, RestoreFile], workspace: Workspace
 ) -> ToolResult:
     """Puts files of the workspace back to what they were before a call of patch_file."""
-    wanted = call.arguments
-    call.status(f"restoring {wanted.file_path or 'files'}")
-    found = await open_workspace(workspace, call.config).restore(
-        wanted.restore_id, path=wanted.file_path, force=wanted.force
+    arguments = call.arguments
+    call.status(f"restoring {arguments.file_path or 'files'}")
+    patched = await open_workspace(workspace, call.config).restore(
+        arguments.restore_id, path=arguments.file_path, force=arguments.force
     )
-    tell_changes(call, found)
-    return ToolResult.json(summary(found), metadata=facts(found))
+    report_changes(call, patched)
+    return ToolResult.json(summary(patched), metadata=facts(patched))

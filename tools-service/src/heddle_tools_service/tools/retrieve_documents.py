@@ -13,13 +13,13 @@ from heddle_tools_service.tools.simple_rag import (
     KnowledgeBaseConfig,
     check,
     look_up,
-    told,
+    rag_result,
 )
 
 _LONGEST_PREVIEW = 200
 _UNTITLED = "Untitled"
 # Some models write an empty text for what they leave out.
-Day = Annotated[date | None, BeforeValidator(lambda given: given or None)]
+Day = Annotated[date | None, BeforeValidator(lambda value: value or None)]
 
 
 class RetrieveDocumentsArguments(Query):
@@ -67,33 +67,33 @@ async def retrieve_documents(
     check(call)
     findings = await look_up(call, passages, call.query, options=options_of(call.arguments))
     formatted = format_passages(findings.passages)
-    made = told(call, findings, [formatted])
+    result = rag_result(call, findings, [formatted])
     if not call.called:
-        return made
+        return result
     answer = {
         "formatted_text": formatted,
         "citation_sources": [citation(each) for each in findings.passages],
     }
     return ToolResult.json(
         answer,
-        sources=made.sources,
-        metadata=made.metadata,
-        warnings=made.warnings,
+        sources=result.sources,
+        metadata=result.metadata,
+        warnings=result.warnings,
         objects=[passage_object(each) for each in findings.passages],
         name=", ".join(call.config.collections),
         message=f"Found {len(findings.passages)} passages for '{call.query}'",
     )
 
 
-def options_of(asked: RetrieveDocumentsArguments | None) -> SearchOptions:
+def options_of(arguments: RetrieveDocumentsArguments | None) -> SearchOptions:
     """Return what a call chooses and orders by; only what it says."""
-    if asked is None:
+    if arguments is None:
         return NO_OPTIONS
     return SearchOptions(
-        time_from=_midnight(asked.date_from) if asked.date_from else None,
+        time_from=_midnight(arguments.date_from) if arguments.date_from else None,
         # Documents of the last day count; the store's end is exclusive.
-        time_to=_midnight(asked.date_to + timedelta(days=1)) if asked.date_to else None,
-        recency_weight=asked.recency_weight or 0.0,
+        time_to=_midnight(arguments.date_to + timedelta(days=1)) if arguments.date_to else None,
+        recency_weight=arguments.recency_weight or 0.0,
     )
 
 

@@ -26,7 +26,7 @@ class ManualConfig(ToolConfig):
     )
 
 
-class WantedText(ToolArguments):
+class SearchText(ToolArguments):
     """What to look for; nothing means what the user asked."""
 
     query: str = Field(
@@ -36,15 +36,15 @@ class WantedText(ToolArguments):
     )
 
 
-def wanted(call: ToolCall[Any, Any]) -> str:
+def search_text(call: ToolCall[Any, Any]) -> str:
     """Return what to look for: what the model says, else what the user asked."""
-    asked: WantedText = call.arguments
-    return asked.query.strip() or call.query.strip()
+    arguments: SearchText = call.arguments
+    return arguments.query.strip() or call.query.strip()
 
 
 def result(
     call: ToolCall[Any, Any],
-    told: Mapping[str, Any],
+    content: Mapping[str, Any],
     text: str,
     sources: Sequence[Source],
     *,
@@ -55,34 +55,34 @@ def result(
 
     Args:
         call: Says which of them asks.
-        told: What models read: `name`, `metadata`, `llm_message`, and what was found.
+        content: What models read: `name`, `metadata`, `llm_message`, and what was found.
         text: What fills a slot.
         sources: What it rests on.
         objects: What was found, piece by piece, for the agent.
         warnings: What failed while the rest succeeded.
     """
     return ToolResult(
-        json.dumps(told, ensure_ascii=False) if call.called else text,
+        json.dumps(content, ensure_ascii=False) if call.called else text,
         sources,
-        told["metadata"],
+        content["metadata"],
         warnings,
         objects=objects,
-        name=told["name"],
-        message=told["llm_message"],
+        name=content["name"],
+        message=content["llm_message"],
     )
 
 
 def distinct(passages: Iterable[Passage]) -> list[Passage]:
     """Return passages without those that say what an earlier one says."""
-    found: dict[object, Passage] = {}
+    unique: dict[object, Passage] = {}
     for passage in passages:
-        found.setdefault(" ".join(passage.text.split()), passage)
-    return list(found.values())
+        unique.setdefault(" ".join(passage.text.split()), passage)
+    return list(unique.values())
 
 
 def passage_object(passage: Passage) -> dict[str, Any]:
     """Return a passage as models read it, without what is not known."""
-    told = {
+    members = {
         "text": passage.text,
         "title": passage.title,
         "document": passage.document,
@@ -92,7 +92,7 @@ def passage_object(passage: Passage) -> dict[str, Any]:
         "uri": passage.uri,
         "preview_url": passage.picture_uri,
     }
-    known = {name: value for name, value in told.items() if value}
+    known = {name: value for name, value in members.items() if value}
     if passage.chunk_index is not None:
         known["chunk_index"] = passage.chunk_index
     return {**known, "score": passage.score}

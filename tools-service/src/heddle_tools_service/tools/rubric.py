@@ -46,15 +46,15 @@ async def rubric(call: ToolCall[RubricConfig], rubrics: Rubrics) -> ToolResult:
     if not rubric_id:
         raise ToolError("No rubric_id configured")
     call.status(f"generating rubric {rubric_id}")
-    found = await _load(rubrics, rubric_id)
-    if found is None:
+    rubric_ = await _load(rubrics, rubric_id)
+    if rubric_ is None:
         raise ToolError(f"Rubric {rubric_id} not found or not accessible")
-    content = _content(found)
+    content = _content(rubric_)
     data = _read(content)
     as_json = call.config.format == "json"
     text = evaluation_json(data, content) if as_json else evaluation_markdown(data)
     attributes = {"rubric_id": rubric_id, "format": call.config.format}
-    source = Source(found.title or data.title, kind="rubric", attributes=attributes)
+    source = Source(rubric_.title or data.title, kind="rubric", attributes=attributes)
     return ToolResult(text, [source])
 
 
@@ -68,11 +68,11 @@ async def _load(rubrics: Rubrics, rubric_id: str) -> Rubric | None:
         raise ToolError("Failed to load rubric: the rubrics cannot be read") from error
 
 
-def _content(found: Rubric) -> object:
-    if not isinstance(found.data, str):
-        return found.data
+def _content(rubric_: Rubric) -> object:
+    if not isinstance(rubric_.data, str):
+        return rubric_.data
     try:
-        return json.loads(found.data)
+        return json.loads(rubric_.data)
     except (ValueError, RecursionError) as error:
         raise ToolError("Failed to load rubric: its content is not JSON") from error
 

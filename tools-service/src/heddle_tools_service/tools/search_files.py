@@ -48,26 +48,26 @@ async def search_files(
     call: ToolCall[WorkspaceConfig, SearchFiles], workspace: Workspace
 ) -> ToolResult:
     """Finds the lines of the workspace's text files that contain a text or match a pattern."""
-    wanted = call.arguments
+    arguments = call.arguments
     call.status("searching files")
-    found = await open_workspace(workspace, call.config).find(
+    results = await open_workspace(workspace, call.config).find(
         FileQuery(
-            wanted.query,
-            wanted.regex,
-            wanted.case_sensitive,
-            wanted.folder,
-            wanted.pattern,
-            wanted.max_results,
+            arguments.query,
+            arguments.regex,
+            arguments.case_sensitive,
+            arguments.folder,
+            arguments.pattern,
+            arguments.max_results,
         )
     )
-    lines = [f"{match.path}:{match.line}: {match.text}" for match in found.matches]
+    lines = [f"{match.path}:{match.line}: {match.text}" for match in results.matches]
     count = len(lines)
-    end = f"({count} {'line' if count == 1 else 'lines'} in {found.files} searched files"
-    if found.skipped:
-        end += f"; {found.skipped} not searched: no text, too large, or not to be read"
-    if found.cut:
-        end += f"; there may be more: {found.cut}"
+    end = f"({count} {'line' if count == 1 else 'lines'} in {results.files} searched files"
+    if results.skipped:
+        end += f"; {results.skipped} not searched: no text, too large, or not to be read"
+    if results.cut:
+        end += f"; there may be more: {results.cut}"
     return ToolResult(
         "\n".join([*lines, f"{end})"]),
-        metadata={"matches": count, "files": found.files, "truncated": bool(found.cut)},
+        metadata={"matches": count, "files": results.files, "truncated": bool(results.cut)},
     )

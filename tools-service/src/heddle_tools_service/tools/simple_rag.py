@@ -55,7 +55,7 @@ async def simple_rag(call: ToolCall[KnowledgeBaseConfig], passages: Passages) ->
     """Retrieves relevant context from knowledge base collections."""
     check(call)
     findings = await look_up(call, passages, call.query)
-    return told(call, findings, (passage.text for passage in findings.passages))
+    return rag_result(call, findings, (passage.text for passage in findings.passages))
 
 
 def check(call: ToolCall[Any, Any]) -> None:
@@ -101,7 +101,7 @@ def refuse_failure(findings: PassageResults, collections: Collection[str]) -> No
         raise (ToolUnavailableError if first.unavailable else ToolError)(first.message)
 
 
-def told(
+def rag_result(
     call: ToolCall[KnowledgeBaseConfig],
     findings: PassageResults,
     texts: Iterable[str],

@@ -68,7 +68,7 @@ async def visual_interpretation(
         "model": seen.model,
         "visual": seen.visual,
     }
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "name": "visual_interpretation",
         "objects": [
             {"interpretation": seen.text, "page": page.page, "image_path": page.picture_uri}
@@ -78,8 +78,8 @@ async def visual_interpretation(
         if seen.visual
         else f"Read page {page.page} of {page.title}; nobody has looked at its picture",
     }
-    cited = [{**each, "title": page.title} for each in told["objects"]]
-    return result(call, told, seen.text, [page_source(page)], objects=cited)
+    cited = [{**each, "title": page.title} for each in content["objects"]]
+    return result(call, content, seen.text, [page_source(page)], objects=cited)
 
 
 async def _page(

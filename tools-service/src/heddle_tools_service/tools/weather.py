@@ -1,4 +1,4 @@
-"""Tells models what the weather is like."""
+"""Tells models the current weather of a city."""
 
 from pydantic import Field
 
@@ -16,7 +16,7 @@ from heddle_tools_service.tools.marking import marked
 
 
 class WeatherArguments(ToolArguments):
-    """Where."""
+    """The arguments of the function."""
 
     city: str = Field(
         min_length=1,

@@ -52,45 +52,45 @@ async def web_search(call: ToolCall[WebSearchConfig], web: WebSearch) -> ToolRes
     if not query:
         raise ToolError("No user message found for query")
     call.status("searching the web")
-    found = await web.search(query, max_results=call.config.limit, provider=call.config.provider)
+    answer = await web.search(query, max_results=call.config.limit, provider=call.config.provider)
     sources = [
         Source(each.title, each.url, each.snippet, kind="web", attributes=_attributes(each))
-        for each in found.results
+        for each in answer.results
     ]
-    metadata = {"provider": found.provider, "count": len(found.results)}
+    metadata = {"provider": answer.provider, "count": len(answer.results)}
     if call.called:
-        told = _told(found)
-        answered = [{"answer": found.answer}] if found.answer else []
+        content = _content(answer)
+        answered = [{"answer": answer.answer}] if answer.answer else []
         return ToolResult.json(
-            told,
+            content,
             sources=sources,
             metadata=metadata,
-            objects=[*answered, *told["results"]],
+            objects=[*answered, *content["results"]],
             name="web",
-            message=f"Found {len(found.results)} web pages for '{query}'",
+            message=f"Found {len(answer.results)} web pages for '{query}'",
         )
-    return ToolResult(_page(found), sources, metadata)
+    return ToolResult(_page(answer), sources, metadata)
 
 
 def _attributes(each: WebResult) -> dict[str, str]:
     return {"published": each.published} if each.published else {}
 
 
-def _told(found: WebAnswer) -> dict[str, Any]:
+def _content(answer: WebAnswer) -> dict[str, Any]:
     return {
-        "answer": found.answer,
+        "answer": answer.answer,
         "results": [
             {"title": each.title, "url": each.url, "snippet": each.snippet, **_attributes(each)}
-            for each in found.results
+            for each in answer.results
         ],
-        "citations": list(found.citations),
+        "citations": list(answer.citations),
     }
 
 
-def _page(found: WebAnswer) -> str:
+def _page(answer: WebAnswer) -> str:
     """Return what was found as text for a prompt."""
     listed = [
         f"[{number}] {each.title}\n{each.url}\n{each.snippet}".rstrip()
-        for number, each in enumerate(found.results, 1)
+        for number, each in enumerate(answer.results, 1)
     ]
-    return "\n\n".join(filter(None, (found.answer, *listed)))
+    return "\n\n".join(filter(None, (answer.answer, *listed)))

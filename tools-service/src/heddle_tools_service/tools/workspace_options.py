@@ -31,13 +31,13 @@ def open_workspace(workspace: Workspace, config: WorkspaceConfig) -> Workspace:
     return workspace.inside(config.folder, shared=config.shared)
 
 
-def tell_changes(call: ToolCall[Any, Any], found: Patched) -> None:
+def report_changes(call: ToolCall[Any, Any], patched: Patched) -> None:
     """Report each change of a file to the waiting user."""
-    for file in found.files:
+    for file in patched.files:
         if not file.changes and file.status != "unchanged":
             call.status(f"{file.status} {file.path}", FileChange(file.path))
-        made = [change for change in file.changes if not change.unchanged]
-        for index, change in enumerate(made):
+        changes = [change for change in file.changes if not change.unchanged]
+        for index, change in enumerate(changes):
             where = f"{file.status} {file.path}{_lines(file.status, change.first, change.last)}"
             call.status(
                 f"{where}: {change.reason}" if change.reason else where,
@@ -60,30 +60,30 @@ def _lines(status: str, first: int, last: int) -> str:
     return f", line {first}" if last == first else f", lines {first}-{last}"
 
 
-def summary(found: Patched) -> dict[str, Any]:
+def summary(patched: Patched) -> dict[str, Any]:
     """Return what a model reads of a patch."""
     return {
-        **({"restore_id": found.restore_id} if found.restore_id else {}),
-        "files": [_file(file, _LONGEST_DIFF // len(found.files)) for file in found.files],
+        **({"restore_id": patched.restore_id} if patched.restore_id else {}),
+        "files": [_file(file, _LONGEST_DIFF // len(patched.files)) for file in patched.files],
     }
 
 
-def facts(found: Patched) -> dict[str, Any]:
+def facts(patched: Patched) -> dict[str, Any]:
     """Return what a trace keeps of a patch: no contents."""
     files = [
         {"path": file.path, "status": file.status, "added": file.added, "removed": file.removed}
-        for file in found.files
+        for file in patched.files
     ]
-    return {"restore_id": found.restore_id, "files": files}
+    return {"restore_id": patched.restore_id, "files": files}
 
 
 def _file(file: ChangedFile, longest_diff: int) -> dict[str, Any]:
-    told: dict[str, Any] = {"file_path": file.path, "status": file.status}
+    shown: dict[str, Any] = {"file_path": file.path, "status": file.status}
     if file.sha256:
-        told["sha256"] = file.sha256
+        shown["sha256"] = file.sha256
     if file.changes:
-        told |= {"lines_added": file.added, "lines_removed": file.removed}
-        told["changes"] = [
+        shown |= {"lines_added": file.added, "lines_removed": file.removed}
+        shown["changes"] = [
             {
                 "index": change.index,
                 "status": "unchanged" if change.unchanged else "applied",
@@ -96,7 +96,7 @@ def _file(file: ChangedFile, longest_diff: int) -> dict[str, Any]:
             for change in file.changes
         ]
     if len(file.diff) > longest_diff:
-        told["diff_cut"] = True
+        shown["diff_cut"] = True
     if file.diff:
-        told["diff"] = file.diff[: file.diff.rfind("\n", 0, longest_diff) + 1]
-    return told
+        shown["diff"] = file.diff[: file.diff.rfind("\n", 0, longest_diff) + 1]
+    return shown

@@ -33,7 +33,7 @@ def shown(page: Page) -> Shown:
     return Shown(head + "\n".join(lines), last, len(lines) < len(page.lines))
 
 
-def found(page: Page, seen: Shown, text: str) -> ToolResult:
+def page_result(page: Page, seen: Shown, text: str) -> ToolResult:
     """Return what a tool tells that shows a page as `text`."""
     facts: dict[str, Any] = {"path": page.path, "sha256": page.sha256, "first": page.first}
     facts |= {"last": seen.last, "total": page.total, "truncated": seen.cut}
@@ -53,5 +53,5 @@ def _numbered(page: Page) -> list[str]:
 
 
 def _peculiarities(page: Page) -> str:
-    told = _ENDS.get(page.line_end, "")
-    return told if page.final_newline else f"{told}, no line end after the last line"
+    line_ends = _ENDS.get(page.line_end, "")
+    return line_ends if page.final_newline else f"{line_ends}, no line end after the last line"

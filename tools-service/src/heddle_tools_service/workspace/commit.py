@@ -50,7 +50,9 @@ class _Staged:
     temporary: str
 
 
-def commit(area: Jail, state: State, writes: Sequence[Write], wanted: Callable[[], bool]) -> str:
+def commit(
+    area: Jail, state: State, writes: Sequence[Write], is_waited_for: Callable[[], bool]
+) -> str:
     """Write all files and return the id of the backup.
 
     The caller holds the locks of all paths.
@@ -59,7 +61,7 @@ def commit(area: Jail, state: State, writes: Sequence[Write], wanted: Callable[[
         area: Where the files are.
         state: Where the journal and the backup are.
         writes: What to write; no two of the same path.
-        wanted: Whether somebody still waits; asked last thing before the first file is replaced.
+        is_waited_for: Whether the caller still waits. Called before the first file is replaced.
 
     Raises:
         WorkspaceError: Nothing was changed.
@@ -76,7 +78,7 @@ def commit(area: Jail, state: State, writes: Sequence[Write], wanted: Callable[[
             _prepare(area, state, record, writes)
             for index, write in enumerate(writes):
                 staged.append(_stage(area, write, _temporary(record, index), parents))
-            _swap_all(area, staged, wanted)
+            _swap_all(area, staged, is_waited_for)
         except BaseException:
             # By the same descriptors: the path of a folder may lead elsewhere by now. If even this
             # fails the note stays, and the next one who comes tries again.
@@ -123,8 +125,8 @@ def _prepare(area: Jail, state: State, record: Record, writes: Sequence[Write]) 
             area.make_folder(folder.split("/"))
 
 
-def _swap_all(area: Jail, staged: Sequence[_Staged], wanted: Callable[[], bool]) -> None:
-    if not wanted():
+def _swap_all(area: Jail, staged: Sequence[_Staged], is_waited_for: Callable[[], bool]) -> None:
+    if not is_waited_for():
         raise WorkspaceError("conflict", "Nobody waits for this patch any more.")
     for one in staged:
         _check_still(area, one)

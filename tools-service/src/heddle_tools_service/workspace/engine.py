@@ -29,7 +29,7 @@ from heddle_tools_service.workspace.texts import decode, shown
 from heddle_tools_service.workspace.walking import listed
 
 _IDENTIFIER = re.compile(r"[0-9a-f]{24}")
-Wanted = Callable[[], bool]
+IsWaitedFor = Callable[[], bool]
 """Whether somebody still waits for what is being done."""
 
 
@@ -43,7 +43,7 @@ class Workspace:
     def patch(
         self,
         files: Sequence[FileEdits],
-        wanted: Wanted,
+        is_waited_for: IsWaitedFor,
         *,
         dry_run: bool = False,
         relocate: bool = False,
@@ -52,26 +52,28 @@ class Workspace:
 
         Args:
             files: What to change.
-            wanted: See `Wanted`.
+            is_waited_for: See `IsWaitedFor`.
             dry_run: Only tell what would become of them.
             relocate: Follow an old text that stands at one other place.
         """
         if dry_run:
             self._settle()
             planned = plan(self.area, files, relocate=relocate)
-            return Patched(tuple(one.told for one in planned))
-        with self._writing([path for file in files for path in _held(file.path, made=file.create)]):
+            return Patched(tuple(one.changed_file for one in planned))
+        with self._writing(
+            [path for file in files for path in _held(file.path, created=file.create)]
+        ):
             planned = plan(self.area, files, relocate=relocate)
-            return self._write(planned, wanted)
+            return self._write(planned, is_waited_for)
 
     def restore(
-        self, identifier: str, wanted: Wanted, *, path: str = "", force: bool = False
+        self, identifier: str, is_waited_for: IsWaitedFor, *, path: str = "", force: bool = False
     ) -> Patched:
         """Put back what a patch replaced: all of its files, or the one at `path`.
 
         Args:
             identifier: The `restore_id` of the patch.
-            wanted: See `Wanted`.
+            is_waited_for: See `IsWaitedFor`.
             path: The only file to put back.
             force: Whether to lose what was changed since.
         """
@@ -81,9 +83,9 @@ class Workspace:
         if not chosen:
             raise WorkspaceError("not_found", f"The change did not touch {path!r}.")
         paths = [record.files[index].path for index in chosen]
-        with self._writing([each for path in paths for each in _held(path, made=True)]):
+        with self._writing([each for path in paths for each in _held(path, created=True)]):
             planned = [self._restored(record, index, force=force) for index in chosen]
-            return self._write(planned, wanted)
+            return self._write(planned, is_waited_for)
 
     def touched(self, identifier: str) -> tuple[str, ...]:
         """Return the paths of the files that a patch changed."""
@@ -112,15 +114,15 @@ class Workspace:
         self._settle()
         return searched(self.area, query)
 
-    def _write(self, planned: Sequence[Planned], wanted: Wanted) -> Patched:
-        writes = [one.write for one in planned if one.told.status != "unchanged"]
-        told = tuple(one.told for one in planned)
+    def _write(self, planned: Sequence[Planned], is_waited_for: IsWaitedFor) -> Patched:
+        writes = [one.write for one in planned if one.changed_file.status != "unchanged"]
+        changed_files = tuple(one.changed_file for one in planned)
         if not writes:
-            return Patched(told)
-        identifier = commit(self.area, self.state, writes, wanted)
+            return Patched(changed_files)
+        identifier = commit(self.area, self.state, writes, is_waited_for)
         with suppress(OSError):  # the patch is written: what is left over waits for the next one
             self.state.prune()
-        return Patched(told, identifier)
+        return Patched(changed_files, identifier)
 
     def _record(self, identifier: str) -> Record:
         record = self.state.complete(identifier) if _IDENTIFIER.fullmatch(identifier) else None
@@ -186,14 +188,14 @@ class Workspace:
                 undo(self.area, self.state, record)
 
 
-def _held(path: str, *, made: bool) -> list[str]:
+def _held(path: str, *, created: bool) -> list[str]:
     """Return what is kept from others while a file is written.
 
     If it is made anew these are also the folders on the way to it: who makes one takes it away
     again when the patch fails.
     """
     names = components(path)
-    first = 1 if made else len(names)
+    first = 1 if created else len(names)
     return ["/".join(names[:end]) for end in range(first, len(names) + 1)]
 
 

@@ -22,9 +22,9 @@ def matcher(pattern: str) -> Callable[[str], bool]:
         return lambda _: True
     if len(pattern) > _LONGEST:
         raise WorkspaceError("invalid_arguments", f"A glob has at most {_LONGEST} characters.")
-    wanted = pattern.removeprefix("./")
-    compiled = re2.compile("".join(_translated(wanted)))
-    if "/" in wanted:
+    glob = pattern.removeprefix("./")
+    compiled = re2.compile("".join(_translated(glob)))
+    if "/" in glob:
         return lambda path: compiled.fullmatch(path) is not None
     return lambda path: compiled.fullmatch(path.rpartition("/")[2]) is not None
 

@@ -16,71 +16,71 @@ _ALIKE = 0.6
 
 def numbered(lines: Sequence[str], start: int, stop: int) -> list[str]:
     """Return lines `start` to `stop` with their numbers, the middle of many left out."""
-    told = [_line(lines, index) for index in range(start, min(stop, start + _MOST_SHOWN))]
+    numbered_lines = [_line(lines, index) for index in range(start, min(stop, start + _MOST_SHOWN))]
     if stop - start > _MOST_SHOWN:
-        told.append(f"   … {stop - start - _MOST_SHOWN} more lines, to line {stop}")
-    return told
+        numbered_lines.append(f"   … {stop - start - _MOST_SHOWN} more lines, to line {stop}")
+    return numbered_lines
 
 
 def remedies(lines: Sequence[str], old: list[str], new: list[str], near: int) -> list[str]:
     """Return what to do about `old` not being at line `near`, counted from 0."""
-    told = []
+    remedies_ = []
     if new and _shown(lines[near : near + len(new)]) == new:
-        told.append("The new text is already there: this change needs nothing more.")
+        remedies_.append("The new text is already there: this change needs nothing more.")
     elif new and places(lines, new):
         at = places(lines, new)[0] + 1
-        told.append(f"The new text is already in the file, at line {at}.")
-    found = places(lines, old)
-    if len(found) == 1:
-        first, last = found[0] + 1, found[0] + len(old)
-        told.append(f"old_content is exactly lines {first}-{last}: use these numbers.")
-    elif found:
-        where = ", ".join(str(index + 1) for index in found)
-        told.append(f"old_content begins at each of the lines {where}: choose one.")
+        remedies_.append(f"The new text is already in the file, at line {at}.")
+    positions = places(lines, old)
+    if len(positions) == 1:
+        first, last = positions[0] + 1, positions[0] + len(old)
+        remedies_.append(f"old_content is exactly lines {first}-{last}: use these numbers.")
+    elif positions:
+        where = ", ".join(str(index + 1) for index in positions)
+        remedies_.append(f"old_content begins at each of the lines {where}: choose one.")
     elif (region := nearest(lines, old, near)) is not None:
         start, stop = region, min(region + len(old), len(lines))
-        told.append(
+        remedies_.append(
             f"Nearest to old_content are lines {start + 1}-{stop}{_nuance(lines, old, start)}:"
         )
-        told += numbered(lines, start, stop)
-    return [*told, "Copy old_content from the file as it is, or read the file again."]
+        remedies_ += numbered(lines, start, stop)
+    return [*remedies_, "Copy old_content from the file as it is, or read the file again."]
 
 
-def places(lines: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """Return where `wanted` begins among `lines`, from 0; at most 10 places."""
-    if not any(line.strip() for line in wanted):  # blank lines are everywhere
+def places(lines: Sequence[str], block: Sequence[str]) -> list[int]:
+    """Return where `block` begins among `lines`, from 0; at most 10 places."""
+    if not any(line.strip() for line in block):  # blank lines are everywhere
         return []
     whole = "\n".join(["", *map(shown, lines), ""])
-    sought = "\n".join(["", *wanted, ""])
-    found: list[int] = []
+    sought = "\n".join(["", *block, ""])
+    positions: list[int] = []
     at = whole.find(sought)
-    while at >= 0 and len(found) < MOST_PLACES:
-        found.append(whole.count("\n", 0, at))
+    while at >= 0 and len(positions) < MOST_PLACES:
+        positions.append(whole.count("\n", 0, at))
         at = whole.find(sought, at + 1)
-    return found
+    return positions
 
 
-def lines_of(text: str, wanted: str) -> list[int]:
-    """Return the lines, from 1, in which `wanted` begins; at most 11."""
-    found: list[int] = []
-    at = text.find(wanted)
-    while at >= 0 and len(found) <= MOST_PLACES:
-        found.append(text.count("\n", 0, at) + 1)
-        at = text.find(wanted, at + 1)
-    return found
+def lines_of(text: str, needle: str) -> list[int]:
+    """Return the lines, from 1, in which `needle` begins; at most 11."""
+    positions: list[int] = []
+    at = text.find(needle)
+    while at >= 0 and len(positions) <= MOST_PLACES:
+        positions.append(text.count("\n", 0, at) + 1)
+        at = text.find(needle, at + 1)
+    return positions
 
 
-def nearest(lines: Sequence[str], wanted: Sequence[str], near: int) -> int | None:
-    """Return where the lines begin that resemble `wanted` most; of equals those next to `near`."""
-    if not any(line.strip() for line in wanted):
+def nearest(lines: Sequence[str], block: Sequence[str], near: int) -> int | None:
+    """Return where the lines begin that resemble `block` most; of equals those next to `near`."""
+    if not any(line.strip() for line in block):
         return None
-    by_lines = _by_equal_lines([shown(line).strip() for line in lines], wanted, near)
-    return _by_likeness(lines, wanted, near) if by_lines is None else by_lines
+    by_lines = _by_equal_lines([shown(line).strip() for line in lines], block, near)
+    return _by_likeness(lines, block, near) if by_lines is None else by_lines
 
 
-def _by_equal_lines(lines: Sequence[str], wanted: Sequence[str], near: int) -> int | None:
-    """Slide over the file, counting lines of `wanted` apart from their indentation: linear."""
-    missing = Counter(line.strip() for line in wanted if line.strip())
+def _by_equal_lines(lines: Sequence[str], block: Sequence[str], near: int) -> int | None:
+    """Slide over the file, counting lines of `block` apart from their indentation: linear."""
+    missing = Counter(line.strip() for line in block if line.strip())
     window: deque[str] = deque()
     score, best = 0, (0, 0, 0)
     for index, line in enumerate(lines):
@@ -88,7 +88,7 @@ def _by_equal_lines(lines: Sequence[str], wanted: Sequence[str], near: int) -> i
         if line in missing:
             score += missing[line] > 0
             missing[line] -= 1
-        if len(window) > len(wanted):
+        if len(window) > len(block):
             gone = window.popleft()
             if gone in missing:
                 missing[gone] += 1
@@ -98,19 +98,19 @@ def _by_equal_lines(lines: Sequence[str], wanted: Sequence[str], near: int) -> i
     return best[2] if best[0] else None
 
 
-def _by_likeness(lines: Sequence[str], wanted: Sequence[str], near: int) -> int | None:
+def _by_likeness(lines: Sequence[str], block: Sequence[str], near: int) -> int | None:
     """Compare the longest line with the file's lines around `near`, sign by sign: bounded."""
-    offset = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
-    probe = wanted[offset].strip()[:_COMPARED]
+    offset = max(range(len(block)), key=lambda index: len(block[index].strip()))
+    probe = block[offset].strip()[:_COMPARED]
     matcher = SequenceMatcher(None, "", probe, autojunk=False)
-    best, found = _ALIKE, None
+    best, position = _ALIKE, None
     for index in range(max(0, near - _NEIGHBOURS), min(len(lines), near + _NEIGHBOURS)):
         matcher.set_seq1(shown(lines[index]).strip()[:_COMPARED])
         if matcher.real_quick_ratio() > best < matcher.quick_ratio():
             likeness = matcher.ratio()
             if likeness > best:
-                best, found = likeness, index
-    return None if found is None else max(0, found - offset)
+                best, position = likeness, index
+    return None if position is None else max(0, position - offset)
 
 
 def _nuance(lines: Sequence[str], old: Sequence[str], start: int) -> str:

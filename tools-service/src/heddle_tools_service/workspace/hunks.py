@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from heddle_tools_service.workspace import hints
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.shapes import Edit
-from heddle_tools_service.workspace.texts import Text, given, shown
+from heddle_tools_service.workspace.texts import Text, lines_in, shown
 
 _SHOWN = "\ufffd"
 
@@ -47,9 +47,9 @@ def hunk(text: Text, index: int, edit: Edit, *, relocate: bool) -> Hunk:
         raise WorkspaceError("invalid_arguments", message)
     start, stop = edit.first - 1, edit.last
     _check_range(edit.first, edit.last, len(text.lines))
-    new = given(edit.new)
+    new = lines_in(edit.new)
     if not _equal(text.lines[start:stop], _as_many(edit.old, stop - start)):
-        old = given(edit.old)
+        old = lines_in(edit.old)
         places = hints.places(text.lines, old) if old else []
         if not (relocate and len(places) == 1):
             raise _mismatch(text, start, stop, old, new)
@@ -88,10 +88,10 @@ def _mismatch(text: Text, start: int, stop: int, old: list[str], new: list[str])
             "be before line_start."
         )
         return WorkspaceError("content_mismatch", message)
-    told = [f"Content mismatch at lines {start + 1}-{stop}. The file has there:"]
-    told += hints.numbered(text.lines, start, stop)
-    told += hints.remedies(text.lines, old, new, start)
-    return WorkspaceError("content_mismatch", "\n".join(told))
+    message_lines = [f"Content mismatch at lines {start + 1}-{stop}. The file has there:"]
+    message_lines += hints.numbered(text.lines, start, stop)
+    message_lines += hints.remedies(text.lines, old, new, start)
+    return WorkspaceError("content_mismatch", "\n".join(message_lines))
 
 
 def _searched(text: Text, index: int, edit: Edit) -> Hunk:
@@ -120,7 +120,7 @@ def _searched(text: Text, index: int, edit: Edit) -> Hunk:
         index,
         start,
         stop,
-        _mended(text.lines[start:stop], given(replacement)),
+        _mended(text.lines[start:stop], lines_in(replacement)),
         edit.reason,
         edit.new,
     )
@@ -136,9 +136,9 @@ def _not_once(text: Text, seen: str, old: str, new: str) -> WorkspaceError:
             "Add lines around it until it is unique, or give line_start and line_end."
         )
         return WorkspaceError("content_mismatch", message)
-    told = ["Content mismatch: old_content is nowhere in the file."]
-    told += hints.remedies(text.lines, given(old), given(new), 0)
-    return WorkspaceError("content_mismatch", "\n".join(told))
+    message_lines = ["Content mismatch: old_content is nowhere in the file."]
+    message_lines += hints.remedies(text.lines, lines_in(old), lines_in(new), 0)
+    return WorkspaceError("content_mismatch", "\n".join(message_lines))
 
 
 def _mended(old: list[str], new: list[str]) -> list[str]:

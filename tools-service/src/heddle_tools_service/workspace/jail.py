@@ -57,13 +57,13 @@ class Jail:
         finally:
             os.close(base)
         try:
-            found = open_folder_beneath(inner, list(components))
+            descriptor = open_folder_beneath(inner, list(components))
         finally:
             os.close(inner)
         try:
-            yield found
+            yield descriptor
         finally:
-            os.close(found)
+            os.close(descriptor)
 
     def missing(self, components: Sequence[str]) -> list[list[str]]:
         """Return the folders on the way to a file's parent that do not exist, outermost first."""
@@ -81,7 +81,7 @@ class Jail:
         here = os.open(self.root, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
         try:
             for name in self.names:
-                below = _made(here, name, 0o700)
+                below = _make_folder(here, name, 0o700)
                 os.close(here)
                 here = below
         finally:
@@ -90,7 +90,7 @@ class Jail:
     def make_folder(self, components: Sequence[str]) -> None:
         """Make one folder whose parent exists."""
         with self.folder(components[:-1]) as parent:
-            os.close(_made(parent, components[-1], 0o777))
+            os.close(_make_folder(parent, components[-1], 0o777))
 
     def remove_folder(self, components: Sequence[str]) -> None:
         """Remove a folder if it is there and empty."""
@@ -101,7 +101,7 @@ class Jail:
             return
 
 
-def _made(parent: int, name: str, mode: int) -> int:
+def _make_folder(parent: int, name: str, mode: int) -> int:
     try:
         os.mkdir(name, mode, dir_fd=parent)
         os.fsync(parent)

@@ -30,7 +30,7 @@ class Planned:
     """One file of a patch."""
 
     write: Write
-    told: ChangedFile
+    changed_file: ChangedFile
 
 
 def plan(area: Jail, files: Sequence[FileEdits], *, relocate: bool) -> list[Planned]:
@@ -100,7 +100,7 @@ def _plan_file(area: Jail, file: FileEdits, *, relocate: bool) -> Planned:
     names = components(file.path)
     path = "/".join(names)
     diff, added, removed = unified(path, applied, created=file.create)
-    told = ChangedFile(
+    changed_file = ChangedFile(
         path=path,
         status="created" if file.create else "changed" if diff else "unchanged",
         sha256=sha256(after).hexdigest(),
@@ -110,23 +110,23 @@ def _plan_file(area: Jail, file: FileEdits, *, relocate: bool) -> Planned:
         removed=removed,
     )
     mode = before.mode if before else _NEW_MODE
-    return Planned(Write(path, names, before, after, mode), told)
+    return Planned(Write(path, names, before, after, mode), changed_file)
 
 
 def _present(area: Jail, file: FileEdits) -> Image:
     try:
-        found = read(area, file.path)
+        text = read(area, file.path)
     except WorkspaceError as error:
         if error.kind != "not_found":
             raise
         message = f"{error} To make it, set create to true."
         raise WorkspaceError("not_found", message) from None
-    if not found.digest.startswith(file.sha256.lower()):
+    if not text.digest.startswith(file.sha256.lower()):
         raise WorkspaceError(
             "conflict",
-            f"{file.path!r} is not what you read: its sha256 is {found.digest}. Read it again.",
+            f"{file.path!r} is not what you read: its sha256 is {text.digest}. Read it again.",
         )
-    return found
+    return text
 
 
 def _check_absent(area: Jail, file: FileEdits) -> None:

@@ -26,16 +26,16 @@ def searched(area: Jail, query: FileQuery) -> Matches:
     Raises:
         WorkspaceError: The pattern is none, or there is no such folder.
     """
-    hits, wanted = _finder(query), matcher(query.pattern)
+    hits, matches_pattern = _finder(query), matcher(query.pattern)
     budget = _Budget()
-    found: list[Match] = []
+    matches: list[Match] = []
     files = skipped = 0
     long = False
     for entry in walk(area, query.folder):
-        asked = not entry.folder and wanted(entry.path)
-        if cut := budget.spent(entry.size if asked else 0):
-            return Matches(tuple(found), files, skipped, cut)
-        if not asked:
+        searched = not entry.folder and matches_pattern(entry.path)
+        if cut := budget.spent(entry.size if searched else 0):
+            return Matches(tuple(matches), files, skipped, cut)
+        if not searched:
             continue
         time.sleep(0)  # lets other threads, the service's loop above all, have their turn
         try:
@@ -46,11 +46,11 @@ def searched(area: Jail, query: FileQuery) -> Matches:
         files += 1
         long = long or any(len(line) > _LONGEST_LINE for line in lines)
         for match in _in_lines(entry.path, lines, hits):
-            if len(found) == query.most:
+            if len(matches) == query.most:
                 cut = f"only the first {query.most:,} are shown"
-                return Matches(tuple(found), files, skipped, cut)
-            found.append(match)
-    return Matches(tuple(found), files, skipped, _CUT_LINES if long else "")
+                return Matches(tuple(matches), files, skipped, cut)
+            matches.append(match)
+    return Matches(tuple(matches), files, skipped, _CUT_LINES if long else "")
 
 
 class _Budget:

@@ -108,8 +108,8 @@ class State:
             names = os.listdir(self.journal)  # noqa: PTH208 - asked for before every call
         except FileNotFoundError:
             return []
-        found = (self._abandoned(self.journal / name) for name in names if "." not in name)
-        return [record for record in found if record is not None]
+        records = (self._abandoned(self.journal / name) for name in names if "." not in name)
+        return [record for record in records if record is not None]
 
     def _abandoned(self, path: Path) -> Record | None:
         try:
@@ -138,7 +138,7 @@ class State:
         for note in self.journal.glob(f"*{_UNFINISHED}"):
             if _age(note) > _LONGEST_WRITING:
                 note.unlink(missing_ok=True)
-        kept, size = 0, 0
+        count, size = 0, 0
         for backup in sorted((self.folder / "backups").iterdir(), reverse=True):
             # In this order: a patch's note is there first, and then becomes the record.
             being_written = (self.journal / backup.name).exists()
@@ -146,9 +146,9 @@ class State:
                 if not being_written:  # it was not removed to the end
                     shutil.rmtree(backup, ignore_errors=True)
                 continue
-            kept += 1
+            count += 1
             size += _size(backup)
-            if kept > MOST_BACKUPS or (kept > 1 and size > LARGEST_BACKUPS):
+            if count > MOST_BACKUPS or (count > 1 and size > LARGEST_BACKUPS):
                 shutil.rmtree(backup, ignore_errors=True)
 
 

@@ -79,7 +79,7 @@ def shown(text: str) -> str:
     return text if text.isascii() else text.translate(_UNREADABLE)
 
 
-def given(text: str) -> list[str]:
+def lines_in(text: str) -> list[str]:
     """Return the lines that somebody wrote; a line end after the last one changes nothing."""
     lines = text.removeprefix(_MARK).replace("\r\n", "\n").split("\n")
     if not lines[-1]:

@@ -24,17 +24,17 @@ def listed(area: Jail, folder: str, pattern: str, depth: int, most: int) -> List
         most: The most entries.
     """
     matches = matcher(pattern)
-    found: list[Entry] = []
+    entries: list[Entry] = []
     visited = 0
     for visited, entry in enumerate(walk(area, folder, depth), 1):
         if visited > MOST_VISITED:
-            return Listing(tuple(found), CUT_VISITS)
+            return Listing(tuple(entries), CUT_VISITS)
         if pattern and (entry.folder or not matches(entry.path)):
             continue
-        if len(found) == most:
-            return Listing(tuple(found), f"only the first {most:,} are shown")
-        found.append(entry)
-    return Listing(tuple(found))
+        if len(entries) == most:
+            return Listing(tuple(entries), f"only the first {most:,} are shown")
+        entries.append(entry)
+    return Listing(tuple(entries))
 
 
 def walk(area: Jail, folder: str, depth: int = DEEPEST) -> Iterator[Entry]:
@@ -73,14 +73,14 @@ def _tried(scan: Callable[[], list[Entry]]) -> list[Entry] | None:
 
 def _scanned(area: Jail, folder: Sequence[str]) -> list[Entry]:
     prefix = "".join(f"{name}/" for name in folder)
-    found: list[Entry] = []
-    with area.folder(folder) as descriptor, os.scandir(descriptor) as entries:
-        for entry in entries:
+    entries: list[Entry] = []
+    with area.folder(folder) as descriptor, os.scandir(descriptor) as scanned:
+        for entry in scanned:
             if is_hidden(entry.name) or not entry.name.isprintable():
                 continue
             if entry.is_dir(follow_symlinks=False):
-                found.append(Entry(prefix + entry.name, folder=True))
+                entries.append(Entry(prefix + entry.name, folder=True))
             elif entry.is_file(follow_symlinks=False):
                 size = entry.stat(follow_symlinks=False).st_size
-                found.append(Entry(prefix + entry.name, folder=False, size=size))
-    return sorted(found, key=lambda entry: entry.path)
+                entries.append(Entry(prefix + entry.name, folder=False, size=size))
+    return sorted(entries, key=lambda entry: entry.path)

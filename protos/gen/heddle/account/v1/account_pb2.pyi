@@ -27,28 +27,24 @@ class _Standing:
 class _StandingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Standing.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     STANDING_UNSPECIFIED: _Standing.ValueType  # 0
-    """Not one of its users. Addresses of another organisation's users are no exception, so that
-    nobody learns who is known elsewhere.
-    """
+    """Unknown in this organisation, including users of other organisations."""
     STANDING_USER: _Standing.ValueType  # 1
     """A user."""
     STANDING_DISABLED: _Standing.ValueType  # 2
-    """A user who is let in no more. Asked for the organisation of those who run the
-    installation, also one of any other organisation.
+    """A disabled user. For the operator's organisation, also a disabled user of any other
+    organisation.
     """
 
 class Standing(_Standing, metaclass=_StandingEnumTypeWrapper):
-    """What somebody is to an organisation."""
+    """The standing of a user in an organisation."""
 
 STANDING_UNSPECIFIED: Standing.ValueType  # 0
-"""Not one of its users. Addresses of another organisation's users are no exception, so that
-nobody learns who is known elsewhere.
-"""
+"""Unknown in this organisation, including users of other organisations."""
 STANDING_USER: Standing.ValueType  # 1
 """A user."""
 STANDING_DISABLED: Standing.ValueType  # 2
-"""A user who is let in no more. Asked for the organisation of those who run the
-installation, also one of any other organisation.
+"""A disabled user. For the operator's organisation, also a disabled user of any other
+organisation.
 """
 Global___Standing: _TypeAlias = Standing  # noqa: Y015
 
@@ -70,22 +66,22 @@ class Key(_message.Message):
     id: _builtins.str
     """The identifier, also the part of the key between `hk_` and the next `_`."""
     name: _builtins.str
-    """What the key is for."""
+    """The purpose of the key."""
     organization: _builtins.str
     """The slug of the organisation that the key acts in."""
     user: _builtins.str
-    """The e-mail address of the user that the key acts as. If empty, the key is the
-    organisation's: it may use what is published there and owns nothing.
+    """The e-mail address of the user that the key acts as. If empty, the key belongs to the
+    organisation: it may use published assistants and owns nothing.
     """
     trusted: _builtins.bool
-    """Whoever calls with the key may say in whose name, by Open WebUI's identity headers."""
+    """Whether the caller may act on behalf of another user, named in Open WebUI's headers."""
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What else the key may do: `organization_admin`, `admin`. Nobody gives what he has not."""
+        """Additional scopes: `organization_admin`, `admin`. Callers can grant their own scopes only."""
 
     @_builtins.property
     def expire_time(self) -> _timestamp_pb2.Timestamp:
-        """When the key ends. If not set, never."""
+        """When the key expires. If not set, never."""
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
@@ -131,12 +127,11 @@ class Organization(_message.Message):
     name: _builtins.str
     """The name shown to people."""
     system: _builtins.bool
-    """The organisation of those who run the installation."""
+    """Whether this is the operator's organisation."""
     settings_json: _builtins.str
-    """What it has set up, the text of one JSON object in LAMB's form: `setups.default` with
-    `providers`, `knowledge_base`, `global_default_model`, `small_fast_model`; `kb_server`;
-    `features`; `moodle`. Unknown members are kept. At most 262144 characters, nested at most 32
-    levels deep.
+    """The settings, the text of one JSON object in LAMB's form: `setups.default` with `providers`,
+    `knowledge_base`, `global_default_model`, `small_fast_model`; `kb_server`; `features`;
+    `moodle`. Unknown members are kept. At most 262144 characters, nested at most 32 levels deep.
     """
     def __init__(
         self,
@@ -187,7 +182,7 @@ class ResolveKeyResponse(_message.Message):
     SCOPES_FIELD_NUMBER: _builtins.int
     TRUSTED_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
-    """Whom the key stands for: the user, or `key:<id>` for a key of an organisation."""
+    """The identity: the user, or `key:<id>` for a key of an organisation."""
     organization: _builtins.str
     """The organisation's slug."""
     trusted: _builtins.bool
@@ -248,7 +243,7 @@ class CreateKeyResponse(_message.Message):
     """The key itself: what clients send as `Authorization: Bearer`."""
     @_builtins.property
     def key(self) -> Global___Key:
-        """What is kept."""
+        """The stored object."""
 
     def __init__(
         self,
@@ -353,7 +348,7 @@ class RevokeKeyResponse(_message.Message):
     KEY_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def key(self) -> Global___Key:
-        """What is kept."""
+        """The stored object."""
 
     def __init__(
         self,
@@ -399,7 +394,7 @@ class GetOrganizationResponse(_message.Message):
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
-    """Changes whenever the organisation does."""
+    """Changes with every change of the organisation."""
     @_builtins.property
     def organization(self) -> Global___Organization:
         """The organisation."""
@@ -484,7 +479,7 @@ class PutOrganizationRequest(_message.Message):
     """The `etag` of what the caller read. If empty, the organisation must be new."""
     @_builtins.property
     def organization(self) -> Global___Organization:
-        """The organisation as it shall be."""
+        """The new organisation."""
 
     def __init__(
         self,
@@ -550,7 +545,7 @@ class PutUserRequest(_message.Message):
     `creator`.
     """
     disabled: _builtins.bool
-    """Lets the user in no more."""
+    """Disables the user."""
     def __init__(
         self,
         *,
@@ -596,7 +591,7 @@ class ResolveUserRequest(_message.Message):
     email: _builtins.str
     """The e-mail address."""
     organization: _builtins.str
-    """The slug of the organisation that is asked about."""
+    """The slug of the organisation."""
     def __init__(
         self,
         *,
@@ -619,7 +614,7 @@ class ResolveUserResponse(_message.Message):
 
     STANDING_FIELD_NUMBER: _builtins.int
     standing: Global___Standing.ValueType
-    """What the person is to the organisation."""
+    """The standing of the user."""
     def __init__(
         self,
         *,
@@ -635,14 +630,14 @@ Global___ResolveUserResponse: _TypeAlias = ResolveUserResponse  # noqa: Y015
 
 @_typing.final
 class McpServer(_message.Message):
-    """An MCP server that asks who calls."""
+    """An MCP server that requires a token."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     URL_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
     url: _builtins.str
-    """Its address, without a slash at the end. The token is sent there and nowhere else."""
+    """The address without a trailing slash. The token is sent to this address only."""
     token: _builtins.str
     """The token, sent as `Authorization: Bearer`."""
     def __init__(
@@ -755,22 +750,20 @@ class ResolveSettingsResponse(_message.Message):
     organization: _builtins.str
     """The organisation's slug."""
     default_model: _builtins.str
-    """What answers when an assistant's model is not available, as `connector/model`."""
+    """The model that replaces an unavailable model of an assistant, as `connector/model`."""
     small_model: _builtins.str
     """The model for small tasks such as titles, as `connector/model`."""
     etag: _builtins.str
-    """Changes whenever any of this does."""
+    """Changes with every change of these settings."""
     system: _builtins.bool
-    """The organisation is the one of those who run the installation: what services are given
-    in their own environment is theirs.
-    """
+    """Whether this is the operator's organisation, to which the environments of the services belong."""
     user_id: _builtins.int
-    """The number by which LAMB's data call the user, for example in the names of folders. Not
-    set if an organisation was asked for or the owner is no user.
+    """The number of the user in LAMB's data, for example in names of folders. Not set for an
+    organisation, or if the owner is no user.
     """
     assistant_defaults_json: _builtins.str
-    """What an editor of assistants starts with, in LAMB's words, as the text of one JSON
-    object: `assistant_defaults` of the settings. Empty if the organisation says nothing.
+    """The defaults of new assistants in LAMB's form, as the text of one JSON object:
+    `assistant_defaults` of the settings. Empty if the organisation says nothing.
     """
     @_builtins.property
     def providers(self) -> _containers.MessageMap[_builtins.str, Global___Provider]:
@@ -786,7 +779,7 @@ class ResolveSettingsResponse(_message.Message):
 
     @_builtins.property
     def mcp_servers(self) -> _containers.MessageMap[_builtins.str, Global___McpServer]:
-        """By the name that bindings use as `credential`, what opens an MCP server."""
+        """Credentials of MCP servers by the name that bindings use as `credential`."""
 
     def __init__(
         self,
@@ -832,16 +825,16 @@ class ResolveCollectionsRequest(_message.Message):
     OWNER_FIELD_NUMBER: _builtins.int
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     owner: _builtins.str
-    """The e-mail address of the assistant's owner. If empty, nobody's: only shared collections
-    of the organisation are for it.
+    """The e-mail address of the assistant's owner. If empty, only shared collections of the
+    organisation are usable.
     """
     organization: _builtins.str
     """The slug of the assistant's organisation. If empty, it is the one of the user `owner`, or
-    `default` if nobody knows that user.
+    `default` if the user is unknown.
     """
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What the knowledge-base server calls the collections. At most 1000."""
+        """The identifiers of the collections on the knowledge-base server. At most 1000."""
 
     def __init__(
         self,
@@ -867,8 +860,8 @@ class ResolveCollectionsResponse(_message.Message):
     WITHHELD_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def withheld(self) -> _containers.RepeatedCompositeFieldContainer[Global___WithheldCollection]:
-        """Those of `ids` that are not for the owner. What the registry does not know is not among
-        them.
+        """The members of `ids` that the owner may not use. Collections that the registry does not contain
+        are not included.
         """
 
     def __init__(

@@ -26,14 +26,13 @@ if _version_not_supported:
 
 
 class AccountServiceStub:
-    """Organisations, what they have set up, and the keys that let their people in.
+    """Organisations, their settings, users and API keys.
 
-    A caller with the scope `admin` may do everything, one with `organization_admin`
-    everything within its organisation. An organisation or key that the caller may not see is
-    answered like one that does not exist. Secrets go in and never come out, except by
-    `ResolveSettings`.
+    A caller with the scope `admin` may do everything, one with `organization_admin` everything
+    within its organisation. For callers who may not see an organisation or key, it does not exist.
+    Secrets are returned by `ResolveSettings` only.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -100,47 +99,46 @@ class AccountServiceStub:
 
 
 class AccountServiceServicer:
-    """Organisations, what they have set up, and the keys that let their people in.
+    """Organisations, their settings, users and API keys.
 
-    A caller with the scope `admin` may do everything, one with `organization_admin`
-    everything within its organisation. An organisation or key that the caller may not see is
-    answered like one that does not exist. Secrets go in and never come out, except by
-    `ResolveSettings`.
+    A caller with the scope `admin` may do everything, one with `organization_admin` everything
+    within its organisation. For callers who may not see an organisation or key, it does not exist.
+    Secrets are returned by `ResolveSettings` only.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def ResolveKey(self, request, context):
-        """Tells whom an API key stands for. Only for callers with the scope `service`. Fails with
-        `UNAUTHENTICATED` if the key is unknown, revoked or expired, always in the same words.
+        """Returns the identity of an API key. Only for callers with the scope `service`. Fails with
+        `UNAUTHENTICATED` and one message if the key is unknown, revoked or expired.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateKey(self, request, context):
-        """Makes an API key. The response holds it, and nothing ever will again.
+        """Creates an API key. Only this response contains it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListKeys(self, request, context):
-        """Lists keys, the newest first, the revoked ones too.
+        """Lists keys, newest first, including revoked ones.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RevokeKey(self, request, context):
-        """Makes a key useless, within two seconds everywhere. Revoking it again changes nothing.
+        """Revokes a key; all services reject it within two seconds. Revoking it again has no effect.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetOrganization(self, request, context):
-        """Gets an organisation. In place of secrets its settings have `"********"`.
+        """Gets an organisation. Its settings contain `"********"` instead of secrets.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -154,54 +152,51 @@ class AccountServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def PutOrganization(self, request, context):
-        """Makes or changes an organisation. A name or settings that are empty stay as they are;
-        settings that are given replace all that there are. `"********"` in them leaves the secret in
-        that place as it is.
+        """Creates or changes an organisation. An empty name or empty settings keep the current ones;
+        other settings replace all current settings. `"********"` keeps the current secret.
 
-        Fails with `ALREADY_EXISTS` if it shall be new and is not, with `ABORTED` and reason
-        `CONFLICT` if it changed since it was read, and with `INVALID_ARGUMENT` if a server is given
-        an address in a private network that the operator has not allowed (those who run the
-        installation may give any), or if a secret that is left as it is would go to another server
-        than before.
+        Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
+        `CONFLICT` if it changed since the caller read it. Fails with `INVALID_ARGUMENT` if the address
+        of a server is in a private network that the operator has not allowed (operators may use any),
+        or if an unchanged secret would be sent to a different server.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PutUser(self, request, context):
-        """Makes a user, or replaces what is known of one: a field that is not set is emptied. Only an
-        `admin` moves a user to another organisation; whoever else tries gets `ALREADY_EXISTS`. Keys
-        of the organisation that a user left are of no use any more.
+        """Creates or replaces a user; unset fields are cleared. Only an `admin` may move a user to
+        another organisation; other callers get `ALREADY_EXISTS`. Keys of the former organisation
+        become invalid.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResolveUser(self, request, context):
-        """Tells who somebody is for whom another one speaks: a user, one who is let in no more, or
-        nobody that is known. Only for callers with the scope `service`.
+        """Returns the standing of a user on whose behalf a trusted key acts: a user, a disabled user, or
+        unknown. Only for callers with the scope `service`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResolveSettings(self, request, context):
-        """Returns what an organisation has set up, secrets included, for the service that acts for
-        it. Only for callers with the scope `service`.
+        """Returns the settings of an organisation, including secrets. Only for callers with the scope
+        `service`.
 
-        What the organisation lacks is taken from the system's settings only as far as they
-        hold no secret and name no server: nobody spends the system's money by leaving a field
-        empty.
+        For missing settings, the system's settings are used only if they contain no secret and no
+        server, so that an organisation cannot spend the operator's money.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResolveCollections(self, request, context):
-        """Tells which collections of knowledge-base servers are not for the owner of an assistant,
-        by the registry that came from LAMB: those of other organisations, and those of others in
-        the own organisation who do not share them. Whoever acts for the owner answers about such
-        a collection as about one that is missing. Only for callers with the scope `service`.
+        """Returns which collections of knowledge-base servers the owner of an assistant may not use,
+        according to the registry imported from LAMB: those of other organisations, and unshared ones
+        of other users. Services treat these collections as missing. Only for callers with the scope
+        `service`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -274,14 +269,13 @@ def add_AccountServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AccountService:
-    """Organisations, what they have set up, and the keys that let their people in.
+    """Organisations, their settings, users and API keys.
 
-    A caller with the scope `admin` may do everything, one with `organization_admin`
-    everything within its organisation. An organisation or key that the caller may not see is
-    answered like one that does not exist. Secrets go in and never come out, except by
-    `ResolveSettings`.
+    A caller with the scope `admin` may do everything, one with `organization_admin` everything
+    within its organisation. For callers who may not see an organisation or key, it does not exist.
+    Secrets are returned by `ResolveSettings` only.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

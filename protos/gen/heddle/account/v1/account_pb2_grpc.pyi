@@ -27,14 +27,13 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AccountServiceStub:
-    """Organisations, what they have set up, and the keys that let their people in.
+    """Organisations, their settings, users and API keys.
 
-    A caller with the scope `admin` may do everything, one with `organization_admin`
-    everything within its organisation. An organisation or key that the caller may not see is
-    answered like one that does not exist. Secrets go in and never come out, except by
-    `ResolveSettings`.
+    A caller with the scope `admin` may do everything, one with `organization_admin` everything
+    within its organisation. For callers who may not see an organisation or key, it does not exist.
+    Secrets are returned by `ResolveSettings` only.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -42,125 +41,117 @@ class AccountServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> AccountServiceAsyncStub: ...
     ResolveKey: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveKeyRequest, _account_pb2.ResolveKeyResponse]
-    """Tells whom an API key stands for. Only for callers with the scope `service`. Fails with
-    `UNAUTHENTICATED` if the key is unknown, revoked or expired, always in the same words.
+    """Returns the identity of an API key. Only for callers with the scope `service`. Fails with
+    `UNAUTHENTICATED` and one message if the key is unknown, revoked or expired.
     """
     CreateKey: _grpc.UnaryUnaryMultiCallable[_account_pb2.CreateKeyRequest, _account_pb2.CreateKeyResponse]
-    """Makes an API key. The response holds it, and nothing ever will again."""
+    """Creates an API key. Only this response contains it."""
     ListKeys: _grpc.UnaryUnaryMultiCallable[_account_pb2.ListKeysRequest, _account_pb2.ListKeysResponse]
-    """Lists keys, the newest first, the revoked ones too."""
+    """Lists keys, newest first, including revoked ones."""
     RevokeKey: _grpc.UnaryUnaryMultiCallable[_account_pb2.RevokeKeyRequest, _account_pb2.RevokeKeyResponse]
-    """Makes a key useless, within two seconds everywhere. Revoking it again changes nothing."""
+    """Revokes a key; all services reject it within two seconds. Revoking it again has no effect."""
     GetOrganization: _grpc.UnaryUnaryMultiCallable[_account_pb2.GetOrganizationRequest, _account_pb2.GetOrganizationResponse]
-    """Gets an organisation. In place of secrets its settings have `"********"`."""
+    """Gets an organisation. Its settings contain `"********"` instead of secrets."""
     ListOrganizations: _grpc.UnaryUnaryMultiCallable[_account_pb2.ListOrganizationsRequest, _account_pb2.ListOrganizationsResponse]
     """Lists organisations, ordered by slug."""
     PutOrganization: _grpc.UnaryUnaryMultiCallable[_account_pb2.PutOrganizationRequest, _account_pb2.PutOrganizationResponse]
-    """Makes or changes an organisation. A name or settings that are empty stay as they are;
-    settings that are given replace all that there are. `"********"` in them leaves the secret in
-    that place as it is.
+    """Creates or changes an organisation. An empty name or empty settings keep the current ones;
+    other settings replace all current settings. `"********"` keeps the current secret.
 
-    Fails with `ALREADY_EXISTS` if it shall be new and is not, with `ABORTED` and reason
-    `CONFLICT` if it changed since it was read, and with `INVALID_ARGUMENT` if a server is given
-    an address in a private network that the operator has not allowed (those who run the
-    installation may give any), or if a secret that is left as it is would go to another server
-    than before.
+    Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
+    `CONFLICT` if it changed since the caller read it. Fails with `INVALID_ARGUMENT` if the address
+    of a server is in a private network that the operator has not allowed (operators may use any),
+    or if an unchanged secret would be sent to a different server.
     """
     PutUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]
-    """Makes a user, or replaces what is known of one: a field that is not set is emptied. Only an
-    `admin` moves a user to another organisation; whoever else tries gets `ALREADY_EXISTS`. Keys
-    of the organisation that a user left are of no use any more.
+    """Creates or replaces a user; unset fields are cleared. Only an `admin` may move a user to
+    another organisation; other callers get `ALREADY_EXISTS`. Keys of the former organisation
+    become invalid.
     """
     ResolveUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveUserRequest, _account_pb2.ResolveUserResponse]
-    """Tells who somebody is for whom another one speaks: a user, one who is let in no more, or
-    nobody that is known. Only for callers with the scope `service`.
+    """Returns the standing of a user on whose behalf a trusted key acts: a user, a disabled user, or
+    unknown. Only for callers with the scope `service`.
     """
     ResolveSettings: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveSettingsRequest, _account_pb2.ResolveSettingsResponse]
-    """Returns what an organisation has set up, secrets included, for the service that acts for
-    it. Only for callers with the scope `service`.
+    """Returns the settings of an organisation, including secrets. Only for callers with the scope
+    `service`.
 
-    What the organisation lacks is taken from the system's settings only as far as they
-    hold no secret and name no server: nobody spends the system's money by leaving a field
-    empty.
+    For missing settings, the system's settings are used only if they contain no secret and no
+    server, so that an organisation cannot spend the operator's money.
     """
     ResolveCollections: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveCollectionsRequest, _account_pb2.ResolveCollectionsResponse]
-    """Tells which collections of knowledge-base servers are not for the owner of an assistant,
-    by the registry that came from LAMB: those of other organisations, and those of others in
-    the own organisation who do not share them. Whoever acts for the owner answers about such
-    a collection as about one that is missing. Only for callers with the scope `service`.
+    """Returns which collections of knowledge-base servers the owner of an assistant may not use,
+    according to the registry imported from LAMB: those of other organisations, and unshared ones
+    of other users. Services treat these collections as missing. Only for callers with the scope
+    `service`.
     """
 
 @_typing.type_check_only
 class AccountServiceAsyncStub(AccountServiceStub):
-    """Organisations, what they have set up, and the keys that let their people in.
+    """Organisations, their settings, users and API keys.
 
-    A caller with the scope `admin` may do everything, one with `organization_admin`
-    everything within its organisation. An organisation or key that the caller may not see is
-    answered like one that does not exist. Secrets go in and never come out, except by
-    `ResolveSettings`.
+    A caller with the scope `admin` may do everything, one with `organization_admin` everything
+    within its organisation. For callers who may not see an organisation or key, it does not exist.
+    Secrets are returned by `ResolveSettings` only.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ResolveKey: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveKeyRequest, _account_pb2.ResolveKeyResponse]  # type: ignore[assignment]
-    """Tells whom an API key stands for. Only for callers with the scope `service`. Fails with
-    `UNAUTHENTICATED` if the key is unknown, revoked or expired, always in the same words.
+    """Returns the identity of an API key. Only for callers with the scope `service`. Fails with
+    `UNAUTHENTICATED` and one message if the key is unknown, revoked or expired.
     """
     CreateKey: _aio.UnaryUnaryMultiCallable[_account_pb2.CreateKeyRequest, _account_pb2.CreateKeyResponse]  # type: ignore[assignment]
-    """Makes an API key. The response holds it, and nothing ever will again."""
+    """Creates an API key. Only this response contains it."""
     ListKeys: _aio.UnaryUnaryMultiCallable[_account_pb2.ListKeysRequest, _account_pb2.ListKeysResponse]  # type: ignore[assignment]
-    """Lists keys, the newest first, the revoked ones too."""
+    """Lists keys, newest first, including revoked ones."""
     RevokeKey: _aio.UnaryUnaryMultiCallable[_account_pb2.RevokeKeyRequest, _account_pb2.RevokeKeyResponse]  # type: ignore[assignment]
-    """Makes a key useless, within two seconds everywhere. Revoking it again changes nothing."""
+    """Revokes a key; all services reject it within two seconds. Revoking it again has no effect."""
     GetOrganization: _aio.UnaryUnaryMultiCallable[_account_pb2.GetOrganizationRequest, _account_pb2.GetOrganizationResponse]  # type: ignore[assignment]
-    """Gets an organisation. In place of secrets its settings have `"********"`."""
+    """Gets an organisation. Its settings contain `"********"` instead of secrets."""
     ListOrganizations: _aio.UnaryUnaryMultiCallable[_account_pb2.ListOrganizationsRequest, _account_pb2.ListOrganizationsResponse]  # type: ignore[assignment]
     """Lists organisations, ordered by slug."""
     PutOrganization: _aio.UnaryUnaryMultiCallable[_account_pb2.PutOrganizationRequest, _account_pb2.PutOrganizationResponse]  # type: ignore[assignment]
-    """Makes or changes an organisation. A name or settings that are empty stay as they are;
-    settings that are given replace all that there are. `"********"` in them leaves the secret in
-    that place as it is.
+    """Creates or changes an organisation. An empty name or empty settings keep the current ones;
+    other settings replace all current settings. `"********"` keeps the current secret.
 
-    Fails with `ALREADY_EXISTS` if it shall be new and is not, with `ABORTED` and reason
-    `CONFLICT` if it changed since it was read, and with `INVALID_ARGUMENT` if a server is given
-    an address in a private network that the operator has not allowed (those who run the
-    installation may give any), or if a secret that is left as it is would go to another server
-    than before.
+    Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
+    `CONFLICT` if it changed since the caller read it. Fails with `INVALID_ARGUMENT` if the address
+    of a server is in a private network that the operator has not allowed (operators may use any),
+    or if an unchanged secret would be sent to a different server.
     """
     PutUser: _aio.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]  # type: ignore[assignment]
-    """Makes a user, or replaces what is known of one: a field that is not set is emptied. Only an
-    `admin` moves a user to another organisation; whoever else tries gets `ALREADY_EXISTS`. Keys
-    of the organisation that a user left are of no use any more.
+    """Creates or replaces a user; unset fields are cleared. Only an `admin` may move a user to
+    another organisation; other callers get `ALREADY_EXISTS`. Keys of the former organisation
+    become invalid.
     """
     ResolveUser: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveUserRequest, _account_pb2.ResolveUserResponse]  # type: ignore[assignment]
-    """Tells who somebody is for whom another one speaks: a user, one who is let in no more, or
-    nobody that is known. Only for callers with the scope `service`.
+    """Returns the standing of a user on whose behalf a trusted key acts: a user, a disabled user, or
+    unknown. Only for callers with the scope `service`.
     """
     ResolveSettings: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveSettingsRequest, _account_pb2.ResolveSettingsResponse]  # type: ignore[assignment]
-    """Returns what an organisation has set up, secrets included, for the service that acts for
-    it. Only for callers with the scope `service`.
+    """Returns the settings of an organisation, including secrets. Only for callers with the scope
+    `service`.
 
-    What the organisation lacks is taken from the system's settings only as far as they
-    hold no secret and name no server: nobody spends the system's money by leaving a field
-    empty.
+    For missing settings, the system's settings are used only if they contain no secret and no
+    server, so that an organisation cannot spend the operator's money.
     """
     ResolveCollections: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveCollectionsRequest, _account_pb2.ResolveCollectionsResponse]  # type: ignore[assignment]
-    """Tells which collections of knowledge-base servers are not for the owner of an assistant,
-    by the registry that came from LAMB: those of other organisations, and those of others in
-    the own organisation who do not share them. Whoever acts for the owner answers about such
-    a collection as about one that is missing. Only for callers with the scope `service`.
+    """Returns which collections of knowledge-base servers the owner of an assistant may not use,
+    according to the registry imported from LAMB: those of other organisations, and unshared ones
+    of other users. Services treat these collections as missing. Only for callers with the scope
+    `service`.
     """
 
 class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Organisations, what they have set up, and the keys that let their people in.
+    """Organisations, their settings, users and API keys.
 
-    A caller with the scope `admin` may do everything, one with `organization_admin`
-    everything within its organisation. An organisation or key that the caller may not see is
-    answered like one that does not exist. Secrets go in and never come out, except by
-    `ResolveSettings`.
+    A caller with the scope `admin` may do everything, one with `organization_admin` everything
+    within its organisation. For callers who may not see an organisation or key, it does not exist.
+    Secrets are returned by `ResolveSettings` only.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod
@@ -169,8 +160,8 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.ResolveKeyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.ResolveKeyResponse, _abc.Awaitable[_account_pb2.ResolveKeyResponse]]:
-        """Tells whom an API key stands for. Only for callers with the scope `service`. Fails with
-        `UNAUTHENTICATED` if the key is unknown, revoked or expired, always in the same words.
+        """Returns the identity of an API key. Only for callers with the scope `service`. Fails with
+        `UNAUTHENTICATED` and one message if the key is unknown, revoked or expired.
         """
 
     @_abc_1.abstractmethod
@@ -179,7 +170,7 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.CreateKeyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.CreateKeyResponse, _abc.Awaitable[_account_pb2.CreateKeyResponse]]:
-        """Makes an API key. The response holds it, and nothing ever will again."""
+        """Creates an API key. Only this response contains it."""
 
     @_abc_1.abstractmethod
     def ListKeys(
@@ -187,7 +178,7 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.ListKeysRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.ListKeysResponse, _abc.Awaitable[_account_pb2.ListKeysResponse]]:
-        """Lists keys, the newest first, the revoked ones too."""
+        """Lists keys, newest first, including revoked ones."""
 
     @_abc_1.abstractmethod
     def RevokeKey(
@@ -195,7 +186,7 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.RevokeKeyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.RevokeKeyResponse, _abc.Awaitable[_account_pb2.RevokeKeyResponse]]:
-        """Makes a key useless, within two seconds everywhere. Revoking it again changes nothing."""
+        """Revokes a key; all services reject it within two seconds. Revoking it again has no effect."""
 
     @_abc_1.abstractmethod
     def GetOrganization(
@@ -203,7 +194,7 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.GetOrganizationRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.GetOrganizationResponse, _abc.Awaitable[_account_pb2.GetOrganizationResponse]]:
-        """Gets an organisation. In place of secrets its settings have `"********"`."""
+        """Gets an organisation. Its settings contain `"********"` instead of secrets."""
 
     @_abc_1.abstractmethod
     def ListOrganizations(
@@ -219,15 +210,13 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.PutOrganizationRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.PutOrganizationResponse, _abc.Awaitable[_account_pb2.PutOrganizationResponse]]:
-        """Makes or changes an organisation. A name or settings that are empty stay as they are;
-        settings that are given replace all that there are. `"********"` in them leaves the secret in
-        that place as it is.
+        """Creates or changes an organisation. An empty name or empty settings keep the current ones;
+        other settings replace all current settings. `"********"` keeps the current secret.
 
-        Fails with `ALREADY_EXISTS` if it shall be new and is not, with `ABORTED` and reason
-        `CONFLICT` if it changed since it was read, and with `INVALID_ARGUMENT` if a server is given
-        an address in a private network that the operator has not allowed (those who run the
-        installation may give any), or if a secret that is left as it is would go to another server
-        than before.
+        Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
+        `CONFLICT` if it changed since the caller read it. Fails with `INVALID_ARGUMENT` if the address
+        of a server is in a private network that the operator has not allowed (operators may use any),
+        or if an unchanged secret would be sent to a different server.
         """
 
     @_abc_1.abstractmethod
@@ -236,9 +225,9 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.PutUserRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.PutUserResponse, _abc.Awaitable[_account_pb2.PutUserResponse]]:
-        """Makes a user, or replaces what is known of one: a field that is not set is emptied. Only an
-        `admin` moves a user to another organisation; whoever else tries gets `ALREADY_EXISTS`. Keys
-        of the organisation that a user left are of no use any more.
+        """Creates or replaces a user; unset fields are cleared. Only an `admin` may move a user to
+        another organisation; other callers get `ALREADY_EXISTS`. Keys of the former organisation
+        become invalid.
         """
 
     @_abc_1.abstractmethod
@@ -247,8 +236,8 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.ResolveUserRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.ResolveUserResponse, _abc.Awaitable[_account_pb2.ResolveUserResponse]]:
-        """Tells who somebody is for whom another one speaks: a user, one who is let in no more, or
-        nobody that is known. Only for callers with the scope `service`.
+        """Returns the standing of a user on whose behalf a trusted key acts: a user, a disabled user, or
+        unknown. Only for callers with the scope `service`.
         """
 
     @_abc_1.abstractmethod
@@ -257,12 +246,11 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.ResolveSettingsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.ResolveSettingsResponse, _abc.Awaitable[_account_pb2.ResolveSettingsResponse]]:
-        """Returns what an organisation has set up, secrets included, for the service that acts for
-        it. Only for callers with the scope `service`.
+        """Returns the settings of an organisation, including secrets. Only for callers with the scope
+        `service`.
 
-        What the organisation lacks is taken from the system's settings only as far as they
-        hold no secret and name no server: nobody spends the system's money by leaving a field
-        empty.
+        For missing settings, the system's settings are used only if they contain no secret and no
+        server, so that an organisation cannot spend the operator's money.
         """
 
     @_abc_1.abstractmethod
@@ -271,10 +259,10 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.ResolveCollectionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.ResolveCollectionsResponse, _abc.Awaitable[_account_pb2.ResolveCollectionsResponse]]:
-        """Tells which collections of knowledge-base servers are not for the owner of an assistant,
-        by the registry that came from LAMB: those of other organisations, and those of others in
-        the own organisation who do not share them. Whoever acts for the owner answers about such
-        a collection as about one that is missing. Only for callers with the scope `service`.
+        """Returns which collections of knowledge-base servers the owner of an assistant may not use,
+        according to the registry imported from LAMB: those of other organisations, and unshared ones
+        of other users. Services treat these collections as missing. Only for callers with the scope
+        `service`.
         """
 
 def add_AccountServiceServicer_to_server(servicer: AccountServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

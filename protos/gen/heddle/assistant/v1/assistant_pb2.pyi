@@ -59,23 +59,19 @@ class _FailurePolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Failure
     FAILURE_POLICY_UNSPECIFIED: _FailurePolicy.ValueType  # 0
     """`FAILURE_POLICY_NOTE`."""
     FAILURE_POLICY_NOTE: _FailurePolicy.ValueType  # 1
-    """One sentence in the slot tells the model that the tool failed, so that it does not
-    answer as if nothing had been found.
-    """
+    """One sentence in the slot informs the model that the tool failed."""
     FAILURE_POLICY_OMIT: _FailurePolicy.ValueType  # 2
     """The slot stays empty."""
     FAILURE_POLICY_FAIL: _FailurePolicy.ValueType  # 3
     """The call fails with the tool's error."""
 
 class FailurePolicy(_FailurePolicy, metaclass=_FailurePolicyEnumTypeWrapper):
-    """What becomes of a slot when its tool fails."""
+    """The content of a slot when its tool fails."""
 
 FAILURE_POLICY_UNSPECIFIED: FailurePolicy.ValueType  # 0
 """`FAILURE_POLICY_NOTE`."""
 FAILURE_POLICY_NOTE: FailurePolicy.ValueType  # 1
-"""One sentence in the slot tells the model that the tool failed, so that it does not
-answer as if nothing had been found.
-"""
+"""One sentence in the slot informs the model that the tool failed."""
 FAILURE_POLICY_OMIT: FailurePolicy.ValueType  # 2
 """The slot stays empty."""
 FAILURE_POLICY_FAIL: FailurePolicy.ValueType  # 3
@@ -112,8 +108,8 @@ Global___Selection: _TypeAlias = Selection  # noqa: Y015
 
 @_typing.final
 class Assistant(_message.Message):
-    """Everything needed to answer as one assistant. Sent inline with a request, or kept by
-    `AssistantService` under its id.
+    """The complete definition of an assistant. Sent in a request, or stored by `AssistantService` under
+    its id.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -141,26 +137,26 @@ class Assistant(_message.Message):
     `lamb_assistant.<id>`. May be empty for an inline assistant.
     """
     name: _builtins.str
-    """The unique short name, of a new assistant `[A-Za-z0-9][A-Za-z0-9_-]{0,127}`. One that
-    has another keeps it until it is renamed.
+    """The unique short name, of a new assistant `[A-Za-z0-9][A-Za-z0-9_-]{0,127}`. Existing
+    assistants may have other names.
     """
     title: _builtins.str
     """The name shown to people. If empty, `name` is shown."""
     description: _builtins.str
-    """What the assistant is for, shown to people."""
+    """The description, shown to users."""
     owner: _builtins.str
-    """Who owns the assistant, usually an e-mail address. Tools judge access to rubrics,
-    files and collections by the owner, not by the person who asks.
+    """The owner, usually an e-mail address. The owner's rights, not the caller's, decide which
+    rubrics, files and collections tools may read.
     """
     organization: _builtins.str
     """The owner's organisation."""
     system_prompt: _builtins.str
     """Instructions placed before the conversation."""
     prompt_template: _builtins.str
-    """The text that replaces the last user message. `{user_input}` stands for that
-    message, `{<slot>}` for the output of the tools bound to the slot. A name in braces
-    that nothing fills is removed; everything else stays byte for byte, and no text
-    that is put in is searched for names. If empty, the conversation is sent as it is.
+    """The text that replaces the last user message. `{user_input}` stands for that message,
+    `{<slot>}` for the output of the tools bound to the slot. Unknown names in braces are removed;
+    everything else is preserved byte for byte, and inserted text is not searched for names. If
+    empty, the conversation is sent unchanged.
     """
     strategy: _builtins.str
     """The name of the strategy that runs the tools, as listed by
@@ -198,7 +194,7 @@ class Assistant(_message.Message):
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When the assistant was made."""
+        """When the assistant was created."""
 
     def __init__(
         self,
@@ -265,11 +261,11 @@ class Capabilities(_message.Message):
     VISION_FIELD_NUMBER: _builtins.int
     IMAGE_GENERATION_FIELD_NUMBER: _builtins.int
     vision: _builtins.bool
-    """Pictures of the last user message reach the model. If not set they are removed when
-    a template rewrites that message.
+    """Sends images of the last user message to the model. If not set, they are removed when a
+    template replaces that message.
     """
     image_generation: _builtins.bool
-    """Answers can be pictures."""
+    """Answers can contain images."""
     def __init__(
         self,
         *,
@@ -308,14 +304,14 @@ class ToolBinding(_message.Message):
     mode: Global___Mode.ValueType
     """When the tool runs. If not set, `MODE_AUGMENT`."""
     disabled: _builtins.bool
-    """Takes the binding out of use without deleting it."""
+    """Disables the binding."""
     slot: _builtins.str
     """The template slot filled with the tool's output: at most 63 letters, digits and
     underscores, at least one of them a letter, and not `user_input`. If empty, the tool's
     own slot. Outputs of bindings that share a slot are joined in order.
     """
     on_failure: Global___FailurePolicy.ValueType
-    """What becomes of the slot when the tool fails. If not set, `FAILURE_POLICY_NOTE`."""
+    """The content of the slot when the tool fails. If not set, `FAILURE_POLICY_NOTE`."""
     extra_json: _builtins.str
     """Members of the stored binding that this contract does not model, as the text of one
     JSON object. Kept, never interpreted.
@@ -326,10 +322,9 @@ class ToolBinding(_message.Message):
 
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
-        """The most time the tool may take. If not set, the tool service's own limit, 20 s
-        unless configured; never more than half of what the call has left, so that a
-        slow tool leaves room for the model. Of an assistant that is kept it is above 0 s and
-        at most a day.
+        """The most time the tool may take. If not set, the tool service's own limit, 20 s unless
+        configured; at most half of the remaining time of the call, so that time for the model remains.
+        For stored assistants more than 0 s and at most a day.
         """
 
     def __init__(
@@ -388,7 +383,7 @@ class GetAssistantResponse(_message.Message):
     PUBLISHED_FIELD_NUMBER: _builtins.int
     QUOTA_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
-    """Changes whenever the assistant does."""
+    """Changes with every change of the assistant."""
     published: _builtins.bool
     """Whether others of the organisation may use it."""
     @_builtins.property
@@ -418,7 +413,7 @@ Global___GetAssistantResponse: _TypeAlias = GetAssistantResponse  # noqa: Y015
 @_typing.final
 class Quota(_message.Message):
     """What an assistant may spend: the member `quota` of its metadata, `{"enabled": true,
-    "cost_limit_usd": 5.0}`. Other members of it are kept and mean nothing here.
+    "cost_limit_usd": 5.0}`. Other members are stored and ignored.
 
     An amount is a number, or the text of one; below zero it counts as zero. Without one, or if
     `enabled` is absent, false, null, 0 or empty, the assistant has no quota.
@@ -437,13 +432,13 @@ class Quota(_message.Message):
     spent_micros: _builtins.int
     """What is recorded as spent so far, in millionths of a US dollar, rounded down."""
     problem: _builtins.str
-    """Why the limit cannot be read, in one sentence for the assistant's owner. The limit is 0
-    then. Empty if it can.
+    """Why the limit is invalid, in one sentence for the assistant's owner. The limit is then 0. Empty
+    if it is valid.
     """
     @_builtins.property
     def price(self) -> Global___Price:
-        """The price of the assistant's model, if there is one. What it consumes without one is not
-        counted as spent: see `heddle.usage.v1.ModelUsage.unpriced_tokens`.
+        """The price of the assistant's model, if there is one. Usage without a price is not counted as
+        spent: see `heddle.usage.v1.ModelUsage.unpriced_tokens`.
         """
 
     def __init__(
@@ -474,7 +469,7 @@ class Price(_message.Message):
     input_micros: _builtins.int
     """For prompts."""
     cached_input_micros: _builtins.int
-    """For what of a prompt comes from the provider's cache."""
+    """For prompt tokens from the provider's cache."""
     output_micros: _builtins.int
     """For answers."""
     def __init__(
@@ -558,7 +553,7 @@ Global___ListAssistantsResponse: _TypeAlias = ListAssistantsResponse  # noqa: Y0
 
 @_typing.final
 class AssistantSummary(_message.Message):
-    """What a list shows of an assistant."""
+    """The summary of an assistant in a list."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -587,16 +582,14 @@ class AssistantSummary(_message.Message):
     published: _builtins.bool
     """Whether others of the organisation may use it."""
     format_version: _builtins.int
-    """The format that is kept: 1 is LAMB's, 2 the one of this contract. 0 if what is kept
-    cannot be understood.
-    """
+    """The stored format: 1 is LAMB's, 2 that of this contract, 0 is invalid."""
     @_builtins.property
     def capabilities(self) -> Global___Capabilities:
         """What the assistant can do besides text."""
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When the assistant was made."""
+        """When the assistant was created."""
 
     def __init__(
         self,
@@ -662,7 +655,7 @@ class CreateAssistantResponse(_message.Message):
     """As of `GetAssistant`."""
     @_builtins.property
     def assistant(self) -> Global___Assistant:
-        """What is kept."""
+        """The stored assistant."""
 
     def __init__(
         self,
@@ -687,13 +680,11 @@ class UpdateAssistantRequest(_message.Message):
     ASSISTANT_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
-    """The `etag` of what the caller read. If empty, the update wins over any edit that was
-    made in between.
-    """
+    """The `etag` of what the caller read. If empty, the update overwrites concurrent edits."""
     @_builtins.property
     def assistant(self) -> Global___Assistant:
-        """The assistant as it shall be, whole: a field that is not set is emptied. Its `id` says
-        which one. `owner`, `organization` and `create_time` are not changed.
+        """The complete new assistant, identified by its `id`; unset fields are cleared. `owner`,
+        `organization` and `create_time` are not changed.
         """
 
     def __init__(
@@ -725,7 +716,7 @@ class UpdateAssistantResponse(_message.Message):
     """Whether others of the organisation may use it."""
     @_builtins.property
     def assistant(self) -> Global___Assistant:
-        """What is kept now."""
+        """The stored assistant."""
 
     def __init__(
         self,
@@ -801,7 +792,7 @@ class PublishAssistantRequest(_message.Message):
     published: _builtins.bool
     """Whether others of the organisation may use it."""
     group_id: _builtins.str
-    """LAMB's group of users, kept for its own clients and not interpreted."""
+    """LAMB's group of users, stored for LAMB's clients and not interpreted."""
     group_name: _builtins.str
     """That group's name."""
     oauth_consumer_name: _builtins.str
@@ -875,7 +866,7 @@ class ExportAssistantResponse(_message.Message):
 
     DOCUMENT_JSON_FIELD_NUMBER: _builtins.int
     document_json: _builtins.str
-    """One JSON object, which holds nothing about its owner and no secret."""
+    """One JSON object without owner and secrets."""
     def __init__(
         self,
         *,
@@ -930,7 +921,7 @@ class ImportAssistantResponse(_message.Message):
     """Whether others of the organisation may use it."""
     @_builtins.property
     def assistant(self) -> Global___Assistant:
-        """What is kept."""
+        """The stored assistant."""
 
     def __init__(
         self,

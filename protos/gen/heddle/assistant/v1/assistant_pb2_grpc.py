@@ -26,14 +26,13 @@ if _version_not_supported:
 
 
 class AssistantServiceStub:
-    """Keeps assistants. An assistant that the caller may not see is answered exactly like
-    one that does not exist.
+    """Stores assistants. For callers who may not see an assistant, it does not exist.
 
-    Who may do what: the owner and the administrators of the owner's organisation may do
-    everything with an assistant; others of the organisation may use a published one, that is,
-    `GetAssistant` and answers. The scope `admin` may do everything.
+    The owner and the administrators of the owner's organisation may read and change an assistant;
+    other members of the organisation may use a published one. Callers with the scope `admin` may do
+    everything.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -85,77 +84,75 @@ class AssistantServiceStub:
 
 
 class AssistantServiceServicer:
-    """Keeps assistants. An assistant that the caller may not see is answered exactly like
-    one that does not exist.
+    """Stores assistants. For callers who may not see an assistant, it does not exist.
 
-    Who may do what: the owner and the administrators of the owner's organisation may do
-    everything with an assistant; others of the organisation may use a published one, that is,
-    `GetAssistant` and answers. The scope `admin` may do everything.
+    The owner and the administrators of the owner's organisation may read and change an assistant;
+    other members of the organisation may use a published one. Callers with the scope `admin` may do
+    everything.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def GetAssistant(self, request, context):
-        """Gets one assistant, ready to answer as. Fails with `NOT_FOUND` if there is none
-        that the caller may use.
+        """Gets one assistant, ready for a run. Fails with `NOT_FOUND` if there is none that the caller
+        may use.
 
-        An assistant of an older format is migrated first, and stays so. Fails with
-        `FAILED_PRECONDITION` if what is kept cannot be understood or is of a newer format
-        than the service knows; it is left as it is then.
+        An assistant of an older format is migrated first. If the stored assistant is invalid or has a
+        newer format, the call fails with `FAILED_PRECONDITION` and changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListAssistants(self, request, context):
-        """Lists assistants, ordered by id. Changes and migrates nothing.
+        """Lists assistants, ordered by id. Migrates nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateAssistant(self, request, context):
-        """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name, or
-        if a file of the service holds one of that name which the caller may use.
+        """Creates an assistant. Fails with `ALREADY_EXISTS` if its owner has an assistant with this name,
+        or if the caller may use one from a file with this name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateAssistant(self, request, context):
-        """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since
-        the caller read it, and like `CreateAssistant` if its name changes; nothing is changed
-        then. One that comes from a file is changed there: `PERMISSION_DENIED`.
+        """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
+        caller read it, and like `CreateAssistant` if its name changes; nothing is changed then.
+        Assistants from files cannot be changed: `PERMISSION_DENIED`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteAssistant(self, request, context):
-        """Takes an assistant out of use. What it was is kept for the operator; its name is free
-        again. Deleting a deleted assistant fails with `NOT_FOUND`.
+        """Deletes an assistant. Its row remains for the operator; its name is free again. Deleting a
+        deleted assistant fails with `NOT_FOUND`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PublishAssistant(self, request, context):
-        """Says who of the organisation may use an assistant.
+        """Publishes an assistant to the organisation, or withdraws it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExportAssistant(self, request, context):
-        """Returns an assistant as a document that can be kept in a file and imported elsewhere.
+        """Returns an assistant as a document for a file or another installation.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ImportAssistant(self, request, context):
-        """Keeps what `ExportAssistant` returned, or an assistant that LAMB exported, as a new
-        assistant of the caller. Fails like `CreateAssistant`.
+        """Creates an assistant of the caller from what `ExportAssistant` returned, or from LAMB's export.
+        Fails like `CreateAssistant`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -213,14 +210,13 @@ def add_AssistantServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AssistantService:
-    """Keeps assistants. An assistant that the caller may not see is answered exactly like
-    one that does not exist.
+    """Stores assistants. For callers who may not see an assistant, it does not exist.
 
-    Who may do what: the owner and the administrators of the owner's organisation may do
-    everything with an assistant; others of the organisation may use a published one, that is,
-    `GetAssistant` and answers. The scope `admin` may do everything.
+    The owner and the administrators of the owner's organisation may read and change an assistant;
+    other members of the organisation may use a published one. Callers with the scope `admin` may do
+    everything.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

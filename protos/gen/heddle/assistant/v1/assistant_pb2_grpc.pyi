@@ -27,14 +27,13 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AssistantServiceStub:
-    """Keeps assistants. An assistant that the caller may not see is answered exactly like
-    one that does not exist.
+    """Stores assistants. For callers who may not see an assistant, it does not exist.
 
-    Who may do what: the owner and the administrators of the owner's organisation may do
-    everything with an assistant; others of the organisation may use a published one, that is,
-    `GetAssistant` and answers. The scope `admin` may do everything.
+    The owner and the administrators of the owner's organisation may read and change an assistant;
+    other members of the organisation may use a published one. Callers with the scope `admin` may do
+    everything.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -42,91 +41,87 @@ class AssistantServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> AssistantServiceAsyncStub: ...
     GetAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.GetAssistantRequest, _assistant_pb2.GetAssistantResponse]
-    """Gets one assistant, ready to answer as. Fails with `NOT_FOUND` if there is none
-    that the caller may use.
+    """Gets one assistant, ready for a run. Fails with `NOT_FOUND` if there is none that the caller
+    may use.
 
-    An assistant of an older format is migrated first, and stays so. Fails with
-    `FAILED_PRECONDITION` if what is kept cannot be understood or is of a newer format
-    than the service knows; it is left as it is then.
+    An assistant of an older format is migrated first. If the stored assistant is invalid or has a
+    newer format, the call fails with `FAILED_PRECONDITION` and changes nothing.
     """
     ListAssistants: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.ListAssistantsRequest, _assistant_pb2.ListAssistantsResponse]
-    """Lists assistants, ordered by id. Changes and migrates nothing."""
+    """Lists assistants, ordered by id. Migrates nothing."""
     CreateAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.CreateAssistantRequest, _assistant_pb2.CreateAssistantResponse]
-    """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name, or
-    if a file of the service holds one of that name which the caller may use.
+    """Creates an assistant. Fails with `ALREADY_EXISTS` if its owner has an assistant with this name,
+    or if the caller may use one from a file with this name.
     """
     UpdateAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.UpdateAssistantRequest, _assistant_pb2.UpdateAssistantResponse]
-    """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since
-    the caller read it, and like `CreateAssistant` if its name changes; nothing is changed
-    then. One that comes from a file is changed there: `PERMISSION_DENIED`.
+    """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
+    caller read it, and like `CreateAssistant` if its name changes; nothing is changed then.
+    Assistants from files cannot be changed: `PERMISSION_DENIED`.
     """
     DeleteAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.DeleteAssistantRequest, _assistant_pb2.DeleteAssistantResponse]
-    """Takes an assistant out of use. What it was is kept for the operator; its name is free
-    again. Deleting a deleted assistant fails with `NOT_FOUND`.
+    """Deletes an assistant. Its row remains for the operator; its name is free again. Deleting a
+    deleted assistant fails with `NOT_FOUND`.
     """
     PublishAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.PublishAssistantRequest, _assistant_pb2.PublishAssistantResponse]
-    """Says who of the organisation may use an assistant."""
+    """Publishes an assistant to the organisation, or withdraws it."""
     ExportAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.ExportAssistantRequest, _assistant_pb2.ExportAssistantResponse]
-    """Returns an assistant as a document that can be kept in a file and imported elsewhere."""
+    """Returns an assistant as a document for a file or another installation."""
     ImportAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.ImportAssistantRequest, _assistant_pb2.ImportAssistantResponse]
-    """Keeps what `ExportAssistant` returned, or an assistant that LAMB exported, as a new
-    assistant of the caller. Fails like `CreateAssistant`.
+    """Creates an assistant of the caller from what `ExportAssistant` returned, or from LAMB's export.
+    Fails like `CreateAssistant`.
     """
 
 @_typing.type_check_only
 class AssistantServiceAsyncStub(AssistantServiceStub):
-    """Keeps assistants. An assistant that the caller may not see is answered exactly like
-    one that does not exist.
+    """Stores assistants. For callers who may not see an assistant, it does not exist.
 
-    Who may do what: the owner and the administrators of the owner's organisation may do
-    everything with an assistant; others of the organisation may use a published one, that is,
-    `GetAssistant` and answers. The scope `admin` may do everything.
+    The owner and the administrators of the owner's organisation may read and change an assistant;
+    other members of the organisation may use a published one. Callers with the scope `admin` may do
+    everything.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.GetAssistantRequest, _assistant_pb2.GetAssistantResponse]  # type: ignore[assignment]
-    """Gets one assistant, ready to answer as. Fails with `NOT_FOUND` if there is none
-    that the caller may use.
+    """Gets one assistant, ready for a run. Fails with `NOT_FOUND` if there is none that the caller
+    may use.
 
-    An assistant of an older format is migrated first, and stays so. Fails with
-    `FAILED_PRECONDITION` if what is kept cannot be understood or is of a newer format
-    than the service knows; it is left as it is then.
+    An assistant of an older format is migrated first. If the stored assistant is invalid or has a
+    newer format, the call fails with `FAILED_PRECONDITION` and changes nothing.
     """
     ListAssistants: _aio.UnaryUnaryMultiCallable[_assistant_pb2.ListAssistantsRequest, _assistant_pb2.ListAssistantsResponse]  # type: ignore[assignment]
-    """Lists assistants, ordered by id. Changes and migrates nothing."""
+    """Lists assistants, ordered by id. Migrates nothing."""
     CreateAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.CreateAssistantRequest, _assistant_pb2.CreateAssistantResponse]  # type: ignore[assignment]
-    """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name, or
-    if a file of the service holds one of that name which the caller may use.
+    """Creates an assistant. Fails with `ALREADY_EXISTS` if its owner has an assistant with this name,
+    or if the caller may use one from a file with this name.
     """
     UpdateAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.UpdateAssistantRequest, _assistant_pb2.UpdateAssistantResponse]  # type: ignore[assignment]
-    """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since
-    the caller read it, and like `CreateAssistant` if its name changes; nothing is changed
-    then. One that comes from a file is changed there: `PERMISSION_DENIED`.
+    """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
+    caller read it, and like `CreateAssistant` if its name changes; nothing is changed then.
+    Assistants from files cannot be changed: `PERMISSION_DENIED`.
     """
     DeleteAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.DeleteAssistantRequest, _assistant_pb2.DeleteAssistantResponse]  # type: ignore[assignment]
-    """Takes an assistant out of use. What it was is kept for the operator; its name is free
-    again. Deleting a deleted assistant fails with `NOT_FOUND`.
+    """Deletes an assistant. Its row remains for the operator; its name is free again. Deleting a
+    deleted assistant fails with `NOT_FOUND`.
     """
     PublishAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.PublishAssistantRequest, _assistant_pb2.PublishAssistantResponse]  # type: ignore[assignment]
-    """Says who of the organisation may use an assistant."""
+    """Publishes an assistant to the organisation, or withdraws it."""
     ExportAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.ExportAssistantRequest, _assistant_pb2.ExportAssistantResponse]  # type: ignore[assignment]
-    """Returns an assistant as a document that can be kept in a file and imported elsewhere."""
+    """Returns an assistant as a document for a file or another installation."""
     ImportAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.ImportAssistantRequest, _assistant_pb2.ImportAssistantResponse]  # type: ignore[assignment]
-    """Keeps what `ExportAssistant` returned, or an assistant that LAMB exported, as a new
-    assistant of the caller. Fails like `CreateAssistant`.
+    """Creates an assistant of the caller from what `ExportAssistant` returned, or from LAMB's export.
+    Fails like `CreateAssistant`.
     """
 
 class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Keeps assistants. An assistant that the caller may not see is answered exactly like
-    one that does not exist.
+    """Stores assistants. For callers who may not see an assistant, it does not exist.
 
-    Who may do what: the owner and the administrators of the owner's organisation may do
-    everything with an assistant; others of the organisation may use a published one, that is,
-    `GetAssistant` and answers. The scope `admin` may do everything.
+    The owner and the administrators of the owner's organisation may read and change an assistant;
+    other members of the organisation may use a published one. Callers with the scope `admin` may do
+    everything.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod
@@ -135,12 +130,11 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _assistant_pb2.GetAssistantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.GetAssistantResponse, _abc.Awaitable[_assistant_pb2.GetAssistantResponse]]:
-        """Gets one assistant, ready to answer as. Fails with `NOT_FOUND` if there is none
-        that the caller may use.
+        """Gets one assistant, ready for a run. Fails with `NOT_FOUND` if there is none that the caller
+        may use.
 
-        An assistant of an older format is migrated first, and stays so. Fails with
-        `FAILED_PRECONDITION` if what is kept cannot be understood or is of a newer format
-        than the service knows; it is left as it is then.
+        An assistant of an older format is migrated first. If the stored assistant is invalid or has a
+        newer format, the call fails with `FAILED_PRECONDITION` and changes nothing.
         """
 
     @_abc_1.abstractmethod
@@ -149,7 +143,7 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _assistant_pb2.ListAssistantsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.ListAssistantsResponse, _abc.Awaitable[_assistant_pb2.ListAssistantsResponse]]:
-        """Lists assistants, ordered by id. Changes and migrates nothing."""
+        """Lists assistants, ordered by id. Migrates nothing."""
 
     @_abc_1.abstractmethod
     def CreateAssistant(
@@ -157,8 +151,8 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _assistant_pb2.CreateAssistantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.CreateAssistantResponse, _abc.Awaitable[_assistant_pb2.CreateAssistantResponse]]:
-        """Keeps a new assistant. Fails with `ALREADY_EXISTS` if its owner has one of that name, or
-        if a file of the service holds one of that name which the caller may use.
+        """Creates an assistant. Fails with `ALREADY_EXISTS` if its owner has an assistant with this name,
+        or if the caller may use one from a file with this name.
         """
 
     @_abc_1.abstractmethod
@@ -167,9 +161,9 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _assistant_pb2.UpdateAssistantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.UpdateAssistantResponse, _abc.Awaitable[_assistant_pb2.UpdateAssistantResponse]]:
-        """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since
-        the caller read it, and like `CreateAssistant` if its name changes; nothing is changed
-        then. One that comes from a file is changed there: `PERMISSION_DENIED`.
+        """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
+        caller read it, and like `CreateAssistant` if its name changes; nothing is changed then.
+        Assistants from files cannot be changed: `PERMISSION_DENIED`.
         """
 
     @_abc_1.abstractmethod
@@ -178,8 +172,8 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _assistant_pb2.DeleteAssistantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.DeleteAssistantResponse, _abc.Awaitable[_assistant_pb2.DeleteAssistantResponse]]:
-        """Takes an assistant out of use. What it was is kept for the operator; its name is free
-        again. Deleting a deleted assistant fails with `NOT_FOUND`.
+        """Deletes an assistant. Its row remains for the operator; its name is free again. Deleting a
+        deleted assistant fails with `NOT_FOUND`.
         """
 
     @_abc_1.abstractmethod
@@ -188,7 +182,7 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _assistant_pb2.PublishAssistantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.PublishAssistantResponse, _abc.Awaitable[_assistant_pb2.PublishAssistantResponse]]:
-        """Says who of the organisation may use an assistant."""
+        """Publishes an assistant to the organisation, or withdraws it."""
 
     @_abc_1.abstractmethod
     def ExportAssistant(
@@ -196,7 +190,7 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _assistant_pb2.ExportAssistantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.ExportAssistantResponse, _abc.Awaitable[_assistant_pb2.ExportAssistantResponse]]:
-        """Returns an assistant as a document that can be kept in a file and imported elsewhere."""
+        """Returns an assistant as a document for a file or another installation."""
 
     @_abc_1.abstractmethod
     def ImportAssistant(
@@ -204,8 +198,8 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _assistant_pb2.ImportAssistantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.ImportAssistantResponse, _abc.Awaitable[_assistant_pb2.ImportAssistantResponse]]:
-        """Keeps what `ExportAssistant` returned, or an assistant that LAMB exported, as a new
-        assistant of the caller. Fails like `CreateAssistant`.
+        """Creates an assistant of the caller from what `ExportAssistant` returned, or from LAMB's export.
+        Fails like `CreateAssistant`.
         """
 
 def add_AssistantServiceServicer_to_server(servicer: AssistantServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

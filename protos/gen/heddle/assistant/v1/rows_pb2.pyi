@@ -282,7 +282,7 @@ class GetRowResponse(_message.Message):
     ROW_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
-    """Changes whenever the assistant does."""
+    """Changes with every change of the assistant."""
     @_builtins.property
     def row(self) -> Global___AssistantRow:
         """The row."""
@@ -1112,7 +1112,7 @@ class ImportedRow(_message.Message):
     """The name that it has now, if it could not keep its own."""
     @_builtins.property
     def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What a person should look at."""
+        """The findings for the operator."""
 
     @_builtins.property
     def error(self) -> _status_pb2.Status:

@@ -29,7 +29,7 @@ class RowServiceStub:
     """Assistants as rows of the database, for the migration service, which knows LAMB's form of them.
     The rules of access are those of `AssistantService`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -64,7 +64,7 @@ class RowServiceServicer:
     """Assistants as rows of the database, for the migration service, which knows LAMB's form of them.
     The rules of access are those of `AssistantService`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def GetRow(self, request, context):
@@ -133,7 +133,7 @@ class RowService:
     """Assistants as rows of the database, for the migration service, which knows LAMB's form of them.
     The rules of access are those of `AssistantService`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod
@@ -249,7 +249,7 @@ class RowBatchServiceStub:
     """Batches of rows, for the migration service. Each call is one transaction. Only for services and
     for callers with the scope `admin`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -284,7 +284,7 @@ class RowBatchServiceServicer:
     """Batches of rows, for the migration service. Each call is one transaction. Only for services and
     for callers with the scope `admin`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def ReadRows(self, request, context):
@@ -354,7 +354,7 @@ class RowBatchService:
     """Batches of rows, for the migration service. Each call is one transaction. Only for services and
     for callers with the scope `admin`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

@@ -30,7 +30,7 @@ class RowServiceStub:
     """Assistants as rows of the database, for the migration service, which knows LAMB's form of them.
     The rules of access are those of `AssistantService`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -57,7 +57,7 @@ class RowServiceAsyncStub(RowServiceStub):
     """Assistants as rows of the database, for the migration service, which knows LAMB's form of them.
     The rules of access are those of `AssistantService`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -80,7 +80,7 @@ class RowServiceServicer(metaclass=_abc_1.ABCMeta):
     """Assistants as rows of the database, for the migration service, which knows LAMB's form of them.
     The rules of access are those of `AssistantService`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod
@@ -127,7 +127,7 @@ class RowBatchServiceStub:
     """Batches of rows, for the migration service. Each call is one transaction. Only for services and
     for callers with the scope `admin`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -155,7 +155,7 @@ class RowBatchServiceAsyncStub(RowBatchServiceStub):
     """Batches of rows, for the migration service. Each call is one transaction. Only for services and
     for callers with the scope `admin`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -179,7 +179,7 @@ class RowBatchServiceServicer(metaclass=_abc_1.ABCMeta):
     """Batches of rows, for the migration service. Each call is one transaction. Only for services and
     for callers with the scope `admin`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod

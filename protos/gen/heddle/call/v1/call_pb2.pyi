@@ -20,25 +20,25 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class CallMetadata(_message.Message):
-    """What every call carries beside its request. Not sent as a message: each field is an entry of
-    the call's gRPC metadata, with `-` in place of `_`. Health checks and reflection need none.
+    """The gRPC metadata of a call. Not sent as a message: each field is an entry of the metadata, with
+    `-` instead of `_`. Health checks and reflection need none.
 
-    Every service of Heddle agrees on the rest as well:
+    Rules for all services:
 
-    - The connection is without TLS; what is in front of a service may add it. A message has at
-      most 32 MiB, in either direction. Pings come every five seconds at the most.
-    - A call has a deadline. One without is refused, with `INVALID_ARGUMENT`.
-    - Fields marked `REQUIRED` must be set, and not to the default of their type; what is wrong
-      is answered with `INVALID_ARGUMENT` and all that is wrong. Other fields may be left out.
-      Members that a server does not know are ignored.
-    - A call that fails has the entry `grpc-status-details-bin` in its trailing metadata, a
-      `google.rpc.Status`, as gRPC libraries read it. See `heddle.error.v1.ErrorReason`.
-    - A call that is cancelled, or whose client goes away, stops what was begun for it, unless its
-      method says that it goes on.
-    - Methods with an `idempotency_level` may be called again after `UNAVAILABLE`. Others may have
-      done their work.
-    - Lists come in pages. A page's `next_page_token`, given back as `page_token` with the same
-      other fields, leads to the next; it is for its method alone and says nothing to clients.
+    - Services do not use TLS; a proxy in front of them may add it. A message has at most 32 MiB.
+      Clients send keepalive pings at most every five seconds.
+    - A call needs a deadline. A call without one fails with `INVALID_ARGUMENT`.
+    - Fields marked `REQUIRED` must be set to a value other than the default of their type. A
+      violation fails with `INVALID_ARGUMENT`, which lists all violations. Other fields are optional.
+      Servers ignore unknown fields.
+    - A failed call has a `google.rpc.Status` in its trailing metadata (`grpc-status-details-bin`).
+      See `heddle.error.v1.ErrorReason`.
+    - When a call is cancelled or its client disconnects, the server stops the work for it, unless
+      the method states otherwise.
+    - Clients may repeat methods with an `idempotency_level` after `UNAVAILABLE`. Other methods may
+      have completed.
+    - Lists have pages. To get the next page, send the `next_page_token` of a response as
+      `page_token` in an otherwise equal request. Tokens are opaque and valid for their method only.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -47,17 +47,17 @@ class CallMetadata(_message.Message):
     X_REQUEST_ID_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
     authorization: _builtins.str
-    """`Bearer `, and a token: a JSON Web Token in compact form, signed with HS256 and the secret
-    that the services share, whose payload is `TokenClaims`. A call without a valid one fails
-    with `UNAUTHENTICATED`. Services without a secret heed none: every caller may do everything
-    there. API keys are for the REST gateway and mean nothing here.
+    """`Bearer ` and a JSON Web Token in compact form, signed with HS256 and the secret of the
+    services. Its payload is `TokenClaims`. Without a valid token, a call fails with
+    `UNAUTHENTICATED`. Services without a secret ignore tokens, and every caller may do everything.
+    API keys are valid at the REST gateway only.
     """
     x_request_id: _builtins.str
-    """Ties together what all services log of one request. At most 128 printable ASCII characters
-    count. If empty, the first service makes one.
+    """The identifier of the request in the logs of all services: at most 128 printable ASCII
+    characters. If empty, the first service creates one.
     """
     traceparent: _builtins.str
-    """The trace that the call belongs to, as W3C Trace Context writes it. Logged, and handed on."""
+    """The trace of the call, in W3C Trace Context format. Services log and forward it."""
     def __init__(
         self,
         *,
@@ -75,8 +75,8 @@ Global___CallMetadata: _TypeAlias = CallMetadata  # noqa: Y015
 
 @_typing.final
 class TokenClaims(_message.Message):
-    """Who calls. Not sent as a message: each field is a claim of the token, a JSON member of that
-    name. Times are numbers, seconds since 1970.
+    """The identity of the caller. Not sent as a message: each field is a claim of the token. Times are
+    seconds since 1970.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -90,28 +90,28 @@ class TokenClaims(_message.Message):
     JTI_FIELD_NUMBER: _builtins.int
     CLIENT_USER_FIELD_NUMBER: _builtins.int
     sub: _builtins.str
-    """The user or application, unique in its organisation: an e-mail address for people. Owners
-    are compared with it. Not `anonymous`.
+    """The user or application, unique in its organisation; users have an e-mail address. Compared
+    with owners. Not `anonymous`.
     """
     org: _builtins.str
     """The slug of the organisation that the caller acts in. If empty, `default`."""
     aud: _builtins.str
-    """For whom the token is: `heddle`."""
+    """The audience: `heddle`."""
     iat: _builtins.int
-    """When it was made; at most five seconds after the server's own time."""
+    """The time of creation, at most five seconds later than the server's time."""
     exp: _builtins.int
-    """When it ends. Services make their own for a minute."""
+    """The time of expiry. Services issue tokens for one minute."""
     jti: _builtins.str
-    """Tells tokens apart. Not looked at."""
+    """An identifier of the token. Not checked."""
     client_user: _builtins.str
-    """Whom a trusted application means that tells no e-mail address: its own name of the person.
-    Stands in texts and proves nothing.
+    """The name that a trusted application uses for a user without an e-mail address. Used in prompts
+    only; grants nothing.
     """
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What the caller may do beyond its own, as an array that may be empty: `admin` for
-        everything, `organization_admin` for everything in its organisation, `service` for what
-        only services ask each other. Others mean nothing.
+        """The permissions of the caller beyond its own objects; may be empty: `admin` for everything,
+        `organization_admin` for everything in its organisation, `service` for calls between services.
+        Other values are ignored.
         """
 
     def __init__(

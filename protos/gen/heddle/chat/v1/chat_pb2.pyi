@@ -30,32 +30,32 @@ class _RoleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Role.ValueType],
     ROLE_SYSTEM: _Role.ValueType  # 1
     """Instructions of the operator."""
     ROLE_USER: _Role.ValueType  # 2
-    """The person."""
+    """The user."""
     ROLE_ASSISTANT: _Role.ValueType  # 3
     """The model."""
     ROLE_TOOL: _Role.ValueType  # 4
     """The result of a tool call."""
     ROLE_DEVELOPER: _Role.ValueType  # 5
-    """Instructions of the operator, for providers that tell them from `ROLE_SYSTEM`;
-    connectors send the others a system turn.
+    """Instructions of the operator, for providers that distinguish them from `ROLE_SYSTEM`; for
+    others, connectors send a system turn.
     """
 
 class Role(_Role, metaclass=_RoleEnumTypeWrapper):
-    """Who speaks a message."""
+    """The author of a message."""
 
 ROLE_UNSPECIFIED: Role.ValueType  # 0
 """Not set. Rejected with `INVALID_ARGUMENT`."""
 ROLE_SYSTEM: Role.ValueType  # 1
 """Instructions of the operator."""
 ROLE_USER: Role.ValueType  # 2
-"""The person."""
+"""The user."""
 ROLE_ASSISTANT: Role.ValueType  # 3
 """The model."""
 ROLE_TOOL: Role.ValueType  # 4
 """The result of a tool call."""
 ROLE_DEVELOPER: Role.ValueType  # 5
-"""Instructions of the operator, for providers that tell them from `ROLE_SYSTEM`;
-connectors send the others a system turn.
+"""Instructions of the operator, for providers that distinguish them from `ROLE_SYSTEM`; for
+others, connectors send a system turn.
 """
 Global___Role: _TypeAlias = Role  # noqa: Y015
 
@@ -132,14 +132,14 @@ class Message(_message.Message):
     TOOL_CALL_ID_FIELD_NUMBER: _builtins.int
     EXTRA_JSON_FIELD_NUMBER: _builtins.int
     role: Global___Role.ValueType
-    """Who speaks."""
+    """The author."""
     participant: _builtins.str
-    """Tells participants of the same role apart."""
+    """The name of a participant, if several have the same role."""
     tool_call_id: _builtins.str
     """The `ToolCall.id` that this turn answers. Set only on tool turns."""
     extra_json: _builtins.str
-    """Members of the client's message that this contract does not model, as the text of
-    one JSON object. Connectors that speak the same dialect hand them on.
+    """Members of the client's message that this contract does not model, as the text of one JSON
+    object. Connectors of the same dialect forward them.
     """
     @_builtins.property
     def parts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ContentPart]:
@@ -184,7 +184,7 @@ class ContentPart(_message.Message):
     """Plain text."""
     @_builtins.property
     def image(self) -> Global___Media:
-        """A still picture."""
+        """An image."""
 
     @_builtins.property
     def audio(self) -> Global___Media:
@@ -229,7 +229,7 @@ class Media(_message.Message):
     FILENAME_FIELD_NUMBER: _builtins.int
     IMAGE_DETAIL_FIELD_NUMBER: _builtins.int
     uri: _builtins.str
-    """An absolute `https` URL. Services never fetch it; connectors hand it on."""
+    """An absolute `https` URL. Services never fetch it; connectors forward it."""
     data: _builtins.bytes
     """The content itself. At most 20 MiB."""
     media_type: _builtins.str
@@ -304,10 +304,10 @@ class ToolCall(_message.Message):
     can write malformed JSON, so this is text and not a `Struct`.
     """
     extra_json: _builtins.str
-    """Members of the provider's call that this contract does not model, as the text of one
-    JSON object, for example `{"extra_content":{"google":{"thought_signature":"…"}}}`.
-    Some providers refuse a conversation in which a call comes back without them:
-    whoever repeats the call hands them on as they are.
+    """Members of the provider's call that this contract does not model, as the text of one JSON
+    object, for example `{"extra_content":{"google":{"thought_signature":"…"}}}`. Some providers
+    reject a conversation in which a call lacks them, so clients that repeat the call must include
+    them unchanged.
     """
     def __init__(
         self,
@@ -469,8 +469,8 @@ Global___Usage: _TypeAlias = Usage  # noqa: Y015
 
 @_typing.final
 class Picture(_message.Message):
-    """A picture that a model made. The connector service keeps it for the person who asked;
-    `heddle.connector.v1.ConnectorService.GetPicture` returns it again.
+    """An image that a model generated. The connector service stores it for the user who asked;
+    `heddle.connector.v1.ConnectorService.GetPicture` returns it.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -479,15 +479,13 @@ class Picture(_message.Message):
     MEDIA_TYPE_FIELD_NUMBER: _builtins.int
     DATA_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """The name by which it is kept: 32 hexadecimal digits that nobody can guess, a dot, and
-    `png`, `jpg`, `webp` or `gif`.
-    """
+    """The name: 32 random hexadecimal digits, a dot, and `png`, `jpg`, `webp` or `gif`."""
     media_type: _builtins.str
-    """What `data` is, found out by its first bytes: `image/png`, `image/jpeg`, `image/webp`
-    or `image/gif`.
+    """The media type of `data`, detected from its first bytes: `image/png`, `image/jpeg`,
+    `image/webp` or `image/gif`.
     """
     data: _builtins.bytes
-    """The picture itself. All pictures of an answer together have at most 20 MiB."""
+    """The image. All images of an answer have at most 20 MiB together."""
     def __init__(
         self,
         *,
@@ -517,7 +515,7 @@ class ModelReplaced(_message.Message):
     used: _builtins.str
     """The model that answers, likewise."""
     reason: _builtins.str
-    """Why the assistant's own failed, as in `heddle.error.v1.ErrorReason` without its prefix.
+    """Why the assistant's own model failed, as in `heddle.error.v1.ErrorReason` without its prefix.
     Empty if the organisation does not offer it.
     """
     def __init__(
@@ -552,23 +550,22 @@ class Done(_message.Message):
     model: _builtins.str
     """The model that answered, as the provider names it."""
     provider_metadata_json: _builtins.str
-    """What else the provider told about the answer, as the text of one JSON object, for
-    example `{"system_fingerprint":"fp_44"}`. Empty if nothing.
+    """Other metadata of the provider about the answer, as the text of one JSON object, for example
+    `{"system_fingerprint":"fp_44"}`. Empty if nothing.
     """
     substitute: _builtins.str
-    """The model that answered in place of the one that was asked for, as `connector/model`,
-    because the assistant's organisation does not offer that one. Empty if none did.
+    """The model that answered instead of the requested one, as `connector/model`, because the
+    assistant's organisation does not offer that model. Empty if none was replaced.
     """
     message_extra_json: _builtins.str
-    """Members of the provider's message beside its text and its calls, as the text of one
-    JSON object, for example `{"reasoning_content":"…","reasoning_details":[…]}`: what a
-    provider may want to read again with the calls. Whoever repeats the message in a
-    conversation puts them into its `Message.extra_json`. Empty if there are none, and
-    where no function was offered.
+    """Members of the provider's message other than text and calls, as the text of one JSON object,
+    for example `{"reasoning_content":"…","reasoning_details":[…]}`, which a provider may need in
+    the next round. Clients that repeat the message put them into its `Message.extra_json`. Empty
+    if there are none, or if no function was offered.
     """
     @_builtins.property
     def usage(self) -> Global___Usage:
-        """What the answer consumed. Absent if the provider does not tell."""
+        """What the answer consumed. Absent if the provider does not report it."""
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ class Connector(_message.Message):
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     description: _builtins.str
-    """What the connector speaks to, in one sentence."""
+    """The provider that the connector calls, in one sentence."""
     origin: _builtins.str
     """Where the connector comes from: `builtin`, `package:<distribution>` or
     `folder:<file>`.
@@ -83,16 +83,16 @@ Global___Connector: _TypeAlias = Connector  # noqa: Y015
 
 @_typing.final
 class ConnectorProblem(_message.Message):
-    """Something that keeps a connector from working."""
+    """A problem of a connector."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     CONNECTOR_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     connector: _builtins.str
-    """The connector, or the plugin that should have been one."""
+    """The connector, or the plugin that could not be installed."""
     message: _builtins.str
-    """What is wrong and how to mend it."""
+    """The problem and its remedy."""
     def __init__(
         self,
         *,
@@ -176,7 +176,7 @@ class GenerationEvent(_message.Message):
 
     @_builtins.property
     def picture(self) -> _chat_pb2.Picture:
-        """A picture, between the text before it and the text after."""
+        """An image, at its position in the text."""
 
     def __init__(
         self,
@@ -306,7 +306,7 @@ class ListModelsResponse(_message.Message):
 
     @_builtins.property
     def problems(self) -> _containers.RepeatedCompositeFieldContainer[Global___ConnectorProblem]:
-        """Connectors that could not tell their models. On every page."""
+        """Connectors that could not list their models. On every page."""
 
     def __init__(
         self,
@@ -352,9 +352,7 @@ class GenerateMessageRequest(_message.Message):
 
     @_builtins.property
     def assistant(self) -> _assistant_pb2.Assistant:
-        """The assistant that is answered as. Connectors read its settings; absent outside
-        of a run.
-        """
+        """The assistant. Connectors read its settings. Absent outside of a run."""
 
     def __init__(
         self,

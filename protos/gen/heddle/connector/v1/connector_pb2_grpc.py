@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class ConnectorServiceStub:
-    """Speaks to model providers on behalf of the other services.
+    """Calls model providers on behalf of the other services.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -65,13 +65,13 @@ class ConnectorServiceStub:
 
 
 class ConnectorServiceServicer:
-    """Speaks to model providers on behalf of the other services.
+    """Calls model providers on behalf of the other services.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def ListConnectors(self, request, context):
-        """Lists the installed connectors, ordered by name, and what could not be installed.
+        """Lists the installed connectors, ordered by name, and the plugins that could not be installed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -86,40 +86,37 @@ class ConnectorServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GenerateMessage(self, request, context):
-        """Lets a model answer. Each response carries what was ready at the same time. Over
-        the whole stream the events are at most one `model_replaced`, any number of
-        `text_delta`, `reasoning_delta`, `logprobs_json`, `picture` and `tool_call`, and then
-        exactly one `done`, unless the call fails: a stream that ends without `done` was cut.
-        Events of kinds that a client does not know are to be ignored.
+        """Generates an answer. Each response carries the events that were ready together. The events of
+        the stream are at most one `model_replaced`, any number of `text_delta`, `reasoning_delta`,
+        `logprobs_json`, `picture` and `tool_call`, and then exactly one `done`, unless the call fails:
+        a stream that ends without `done` is incomplete. Clients ignore unknown kinds of events.
 
-        Not idempotent: every call costs tokens, so clients never retry it by themselves.
-        Fails with `NOT_FOUND` for an unknown connector, and otherwise as
-        `heddle.error.v1.ErrorReason` tells: a provider's refusal keeps its HTTP status, its
-        message and its `Retry-After`. Cancelling the call closes the connection to the
-        provider.
+        Not idempotent: every call costs tokens, so clients do not retry it automatically. Fails with
+        `NOT_FOUND` for an unknown connector, and otherwise with a `heddle.error.v1.ErrorReason`: a
+        provider's error keeps its HTTP status, message and `Retry-After`. Cancelling the call closes
+        the connection to the provider.
 
-        A model that the assistant's organisation does not offer is replaced by its default
-        model. So is, once, a model that the provider does not know or that fails (404, 400 for
-        the model, 5xx, unreachable) before anything of the answer was there.
+        A model that the assistant's organisation does not offer is replaced by its default model. So
+        is, once, a model that the provider does not know or that fails (404, 400 for the model, 5xx,
+        unreachable) before the answer began.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GenerateWholeMessage(self, request, context):
-        """Lets a model answer somebody who does not watch. The response carries the events of
-        `GenerateMessage` in the same order. Cheaper than the stream: one message, and the
-        provider may be asked for the whole answer. Fails, is cancelled and is not retried
-        like `GenerateMessage`.
+        """Generates a complete answer. The response carries the events of `GenerateMessage` in the same
+        order. Cheaper than the stream: it is one message, and the connector may request a complete
+        answer from the provider. Errors, cancellation and retries are those of `GenerateMessage`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetPicture(self, request, context):
-        """Returns a picture that a model made for the caller: for the same subject of the same
-        organisation. Fails with `NOT_FOUND` for all others, whether or not there is one of
-        that name. The oldest pictures of a person make room for new ones.
+        """Returns an image that a model generated for the caller, identified by subject and organisation.
+        Fails with `NOT_FOUND` for other callers. Over the quota of a user, the oldest images are
+        deleted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -162,9 +159,9 @@ def add_ConnectorServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ConnectorService:
-    """Speaks to model providers on behalf of the other services.
+    """Calls model providers on behalf of the other services.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

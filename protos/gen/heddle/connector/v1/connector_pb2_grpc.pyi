@@ -27,9 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ConnectorServiceStub:
-    """Speaks to model providers on behalf of the other services.
+    """Calls model providers on behalf of the other services.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -37,87 +37,81 @@ class ConnectorServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ConnectorServiceAsyncStub: ...
     ListConnectors: _grpc.UnaryUnaryMultiCallable[_connector_pb2.ListConnectorsRequest, _connector_pb2.ListConnectorsResponse]
-    """Lists the installed connectors, ordered by name, and what could not be installed."""
+    """Lists the installed connectors, ordered by name, and the plugins that could not be installed."""
     ListModels: _grpc.UnaryUnaryMultiCallable[_connector_pb2.ListModelsRequest, _connector_pb2.ListModelsResponse]
     """Lists the models that are ready to answer, ordered by connector and model. A
     connector whose provider does not answer contributes no models and a problem.
     """
     GenerateMessage: _grpc.UnaryStreamMultiCallable[_connector_pb2.GenerateMessageRequest, _connector_pb2.GenerateMessageResponse]
-    """Lets a model answer. Each response carries what was ready at the same time. Over
-    the whole stream the events are at most one `model_replaced`, any number of
-    `text_delta`, `reasoning_delta`, `logprobs_json`, `picture` and `tool_call`, and then
-    exactly one `done`, unless the call fails: a stream that ends without `done` was cut.
-    Events of kinds that a client does not know are to be ignored.
+    """Generates an answer. Each response carries the events that were ready together. The events of
+    the stream are at most one `model_replaced`, any number of `text_delta`, `reasoning_delta`,
+    `logprobs_json`, `picture` and `tool_call`, and then exactly one `done`, unless the call fails:
+    a stream that ends without `done` is incomplete. Clients ignore unknown kinds of events.
 
-    Not idempotent: every call costs tokens, so clients never retry it by themselves.
-    Fails with `NOT_FOUND` for an unknown connector, and otherwise as
-    `heddle.error.v1.ErrorReason` tells: a provider's refusal keeps its HTTP status, its
-    message and its `Retry-After`. Cancelling the call closes the connection to the
-    provider.
+    Not idempotent: every call costs tokens, so clients do not retry it automatically. Fails with
+    `NOT_FOUND` for an unknown connector, and otherwise with a `heddle.error.v1.ErrorReason`: a
+    provider's error keeps its HTTP status, message and `Retry-After`. Cancelling the call closes
+    the connection to the provider.
 
-    A model that the assistant's organisation does not offer is replaced by its default
-    model. So is, once, a model that the provider does not know or that fails (404, 400 for
-    the model, 5xx, unreachable) before anything of the answer was there.
+    A model that the assistant's organisation does not offer is replaced by its default model. So
+    is, once, a model that the provider does not know or that fails (404, 400 for the model, 5xx,
+    unreachable) before the answer began.
     """
     GenerateWholeMessage: _grpc.UnaryUnaryMultiCallable[_connector_pb2.GenerateWholeMessageRequest, _connector_pb2.GenerateWholeMessageResponse]
-    """Lets a model answer somebody who does not watch. The response carries the events of
-    `GenerateMessage` in the same order. Cheaper than the stream: one message, and the
-    provider may be asked for the whole answer. Fails, is cancelled and is not retried
-    like `GenerateMessage`.
+    """Generates a complete answer. The response carries the events of `GenerateMessage` in the same
+    order. Cheaper than the stream: it is one message, and the connector may request a complete
+    answer from the provider. Errors, cancellation and retries are those of `GenerateMessage`.
     """
     GetPicture: _grpc.UnaryUnaryMultiCallable[_connector_pb2.GetPictureRequest, _connector_pb2.GetPictureResponse]
-    """Returns a picture that a model made for the caller: for the same subject of the same
-    organisation. Fails with `NOT_FOUND` for all others, whether or not there is one of
-    that name. The oldest pictures of a person make room for new ones.
+    """Returns an image that a model generated for the caller, identified by subject and organisation.
+    Fails with `NOT_FOUND` for other callers. Over the quota of a user, the oldest images are
+    deleted.
     """
 
 @_typing.type_check_only
 class ConnectorServiceAsyncStub(ConnectorServiceStub):
-    """Speaks to model providers on behalf of the other services.
+    """Calls model providers on behalf of the other services.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListConnectors: _aio.UnaryUnaryMultiCallable[_connector_pb2.ListConnectorsRequest, _connector_pb2.ListConnectorsResponse]  # type: ignore[assignment]
-    """Lists the installed connectors, ordered by name, and what could not be installed."""
+    """Lists the installed connectors, ordered by name, and the plugins that could not be installed."""
     ListModels: _aio.UnaryUnaryMultiCallable[_connector_pb2.ListModelsRequest, _connector_pb2.ListModelsResponse]  # type: ignore[assignment]
     """Lists the models that are ready to answer, ordered by connector and model. A
     connector whose provider does not answer contributes no models and a problem.
     """
     GenerateMessage: _aio.UnaryStreamMultiCallable[_connector_pb2.GenerateMessageRequest, _connector_pb2.GenerateMessageResponse]  # type: ignore[assignment]
-    """Lets a model answer. Each response carries what was ready at the same time. Over
-    the whole stream the events are at most one `model_replaced`, any number of
-    `text_delta`, `reasoning_delta`, `logprobs_json`, `picture` and `tool_call`, and then
-    exactly one `done`, unless the call fails: a stream that ends without `done` was cut.
-    Events of kinds that a client does not know are to be ignored.
+    """Generates an answer. Each response carries the events that were ready together. The events of
+    the stream are at most one `model_replaced`, any number of `text_delta`, `reasoning_delta`,
+    `logprobs_json`, `picture` and `tool_call`, and then exactly one `done`, unless the call fails:
+    a stream that ends without `done` is incomplete. Clients ignore unknown kinds of events.
 
-    Not idempotent: every call costs tokens, so clients never retry it by themselves.
-    Fails with `NOT_FOUND` for an unknown connector, and otherwise as
-    `heddle.error.v1.ErrorReason` tells: a provider's refusal keeps its HTTP status, its
-    message and its `Retry-After`. Cancelling the call closes the connection to the
-    provider.
+    Not idempotent: every call costs tokens, so clients do not retry it automatically. Fails with
+    `NOT_FOUND` for an unknown connector, and otherwise with a `heddle.error.v1.ErrorReason`: a
+    provider's error keeps its HTTP status, message and `Retry-After`. Cancelling the call closes
+    the connection to the provider.
 
-    A model that the assistant's organisation does not offer is replaced by its default
-    model. So is, once, a model that the provider does not know or that fails (404, 400 for
-    the model, 5xx, unreachable) before anything of the answer was there.
+    A model that the assistant's organisation does not offer is replaced by its default model. So
+    is, once, a model that the provider does not know or that fails (404, 400 for the model, 5xx,
+    unreachable) before the answer began.
     """
     GenerateWholeMessage: _aio.UnaryUnaryMultiCallable[_connector_pb2.GenerateWholeMessageRequest, _connector_pb2.GenerateWholeMessageResponse]  # type: ignore[assignment]
-    """Lets a model answer somebody who does not watch. The response carries the events of
-    `GenerateMessage` in the same order. Cheaper than the stream: one message, and the
-    provider may be asked for the whole answer. Fails, is cancelled and is not retried
-    like `GenerateMessage`.
+    """Generates a complete answer. The response carries the events of `GenerateMessage` in the same
+    order. Cheaper than the stream: it is one message, and the connector may request a complete
+    answer from the provider. Errors, cancellation and retries are those of `GenerateMessage`.
     """
     GetPicture: _aio.UnaryUnaryMultiCallable[_connector_pb2.GetPictureRequest, _connector_pb2.GetPictureResponse]  # type: ignore[assignment]
-    """Returns a picture that a model made for the caller: for the same subject of the same
-    organisation. Fails with `NOT_FOUND` for all others, whether or not there is one of
-    that name. The oldest pictures of a person make room for new ones.
+    """Returns an image that a model generated for the caller, identified by subject and organisation.
+    Fails with `NOT_FOUND` for other callers. Over the quota of a user, the oldest images are
+    deleted.
     """
 
 class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Speaks to model providers on behalf of the other services.
+    """Calls model providers on behalf of the other services.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod
@@ -126,7 +120,7 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _connector_pb2.ListConnectorsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_connector_pb2.ListConnectorsResponse, _abc.Awaitable[_connector_pb2.ListConnectorsResponse]]:
-        """Lists the installed connectors, ordered by name, and what could not be installed."""
+        """Lists the installed connectors, ordered by name, and the plugins that could not be installed."""
 
     @_abc_1.abstractmethod
     def ListModels(
@@ -144,21 +138,19 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _connector_pb2.GenerateMessageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_connector_pb2.GenerateMessageResponse], _abc.AsyncIterator[_connector_pb2.GenerateMessageResponse]]:
-        """Lets a model answer. Each response carries what was ready at the same time. Over
-        the whole stream the events are at most one `model_replaced`, any number of
-        `text_delta`, `reasoning_delta`, `logprobs_json`, `picture` and `tool_call`, and then
-        exactly one `done`, unless the call fails: a stream that ends without `done` was cut.
-        Events of kinds that a client does not know are to be ignored.
+        """Generates an answer. Each response carries the events that were ready together. The events of
+        the stream are at most one `model_replaced`, any number of `text_delta`, `reasoning_delta`,
+        `logprobs_json`, `picture` and `tool_call`, and then exactly one `done`, unless the call fails:
+        a stream that ends without `done` is incomplete. Clients ignore unknown kinds of events.
 
-        Not idempotent: every call costs tokens, so clients never retry it by themselves.
-        Fails with `NOT_FOUND` for an unknown connector, and otherwise as
-        `heddle.error.v1.ErrorReason` tells: a provider's refusal keeps its HTTP status, its
-        message and its `Retry-After`. Cancelling the call closes the connection to the
-        provider.
+        Not idempotent: every call costs tokens, so clients do not retry it automatically. Fails with
+        `NOT_FOUND` for an unknown connector, and otherwise with a `heddle.error.v1.ErrorReason`: a
+        provider's error keeps its HTTP status, message and `Retry-After`. Cancelling the call closes
+        the connection to the provider.
 
-        A model that the assistant's organisation does not offer is replaced by its default
-        model. So is, once, a model that the provider does not know or that fails (404, 400 for
-        the model, 5xx, unreachable) before anything of the answer was there.
+        A model that the assistant's organisation does not offer is replaced by its default model. So
+        is, once, a model that the provider does not know or that fails (404, 400 for the model, 5xx,
+        unreachable) before the answer began.
         """
 
     @_abc_1.abstractmethod
@@ -167,10 +159,9 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _connector_pb2.GenerateWholeMessageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_connector_pb2.GenerateWholeMessageResponse, _abc.Awaitable[_connector_pb2.GenerateWholeMessageResponse]]:
-        """Lets a model answer somebody who does not watch. The response carries the events of
-        `GenerateMessage` in the same order. Cheaper than the stream: one message, and the
-        provider may be asked for the whole answer. Fails, is cancelled and is not retried
-        like `GenerateMessage`.
+        """Generates a complete answer. The response carries the events of `GenerateMessage` in the same
+        order. Cheaper than the stream: it is one message, and the connector may request a complete
+        answer from the provider. Errors, cancellation and retries are those of `GenerateMessage`.
         """
 
     @_abc_1.abstractmethod
@@ -179,9 +170,9 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _connector_pb2.GetPictureRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_connector_pb2.GetPictureResponse, _abc.Awaitable[_connector_pb2.GetPictureResponse]]:
-        """Returns a picture that a model made for the caller: for the same subject of the same
-        organisation. Fails with `NOT_FOUND` for all others, whether or not there is one of
-        that name. The oldest pictures of a person make room for new ones.
+        """Returns an image that a model generated for the caller, identified by subject and organisation.
+        Fails with `NOT_FOUND` for other callers. Over the quota of a user, the oldest images are
+        deleted.
         """
 
 def add_ConnectorServiceServicer_to_server(servicer: ConnectorServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

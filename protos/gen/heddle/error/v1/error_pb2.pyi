@@ -34,57 +34,55 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     `assistant.model: is required`.
     """
     ERROR_REASON_NOT_FOUND: _ErrorReason.ValueType  # 3
-    """[NOT_FOUND] The named thing does not exist, or the caller may not know that
-    it does. For example `No assistant is named '42'.`
+    """[NOT_FOUND] The object does not exist, or the caller may not see it. For example `No assistant
+    is named '42'.`
     """
     ERROR_REASON_ALREADY_EXISTS: _ErrorReason.ValueType  # 4
-    """[ALREADY_EXISTS] A thing of that name exists. For example a collection."""
+    """[ALREADY_EXISTS] An object with this name exists, for example a collection."""
     ERROR_REASON_CONFLICT: _ErrorReason.ValueType  # 5
-    """[ABORTED] The thing changed since the caller read it. Read it again."""
+    """[ABORTED] The object changed since the caller read it. Read it again."""
     ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 6
     """[UNAUTHENTICATED] The call carries no valid identity."""
     ERROR_REASON_PERMISSION_DENIED: _ErrorReason.ValueType  # 7
     """[PERMISSION_DENIED] The caller may not do this."""
     ERROR_REASON_UPSTREAM_UNAVAILABLE: _ErrorReason.ValueType  # 8
-    """[UNAVAILABLE] Something behind the service is down or cannot be reached. Trying
-    again later may help; `google.rpc.RetryInfo` tells when, if that is known.
+    """[UNAVAILABLE] A dependency of the service is unavailable. A later retry may succeed;
+    `google.rpc.RetryInfo` states when, if known.
     """
     ERROR_REASON_RESOURCE_EXHAUSTED: _ErrorReason.ValueType  # 9
-    """[RESOURCE_EXHAUSTED] Too many calls at once, or a quota is used up. For example
-    a provider's 429; `google.rpc.RetryInfo` tells when to come back, if known.
+    """[RESOURCE_EXHAUSTED] Too many concurrent calls, or a quota is used up, for example a provider's
+    429. `google.rpc.RetryInfo` states when to retry, if known.
     """
     ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 10
-    """[DEADLINE_EXCEEDED] The time ran out. The metadata names what was slow."""
+    """[DEADLINE_EXCEEDED] The deadline passed. The metadata names the slow dependency."""
     ERROR_REASON_PROVIDER_REFUSED: _ErrorReason.ValueType  # 11
     """[FAILED_PRECONDITION] A model provider refused the request. The metadata carries
     `http_status`, and the message is the provider's own, secrets removed.
     """
     ERROR_REASON_PROVIDER_GARBLED: _ErrorReason.ValueType  # 12
-    """[DATA_LOSS] A model provider broke its protocol: an answer that is not JSON, a
-    stream that ends without its end mark, a line without an end.
+    """[DATA_LOSS] A model provider broke its protocol: an answer that is not JSON, a stream that ends
+    without its end marker, a line without an end.
     """
     ERROR_REASON_TOOL_FAILED: _ErrorReason.ValueType  # 13
-    """[UNKNOWN] A tool failed for a reason of its own. The message is the tool's. If the tool
-    tells its failures apart, `ErrorInfo.metadata` has `kind`, one of the tool's own words, for
-    example `content_mismatch`, and perhaps `details_json`, the text of a JSON object.
+    """[UNKNOWN] A tool failed. The message is the tool's. If the tool distinguishes failures,
+    `ErrorInfo.metadata` has its `kind`, for example `content_mismatch`, and optionally
+    `details_json`, a JSON object.
     """
     ERROR_REASON_MALFORMED_ASSISTANT: _ErrorReason.ValueType  # 14
-    """[FAILED_PRECONDITION] What is kept of an assistant cannot be understood, for example
-    because it is no JSON. It was left as it is; an operator has to look at it.
+    """[FAILED_PRECONDITION] A stored assistant is invalid, for example not JSON. It was not changed;
+    an operator has to repair it.
     """
     ERROR_REASON_NEWER_FORMAT: _ErrorReason.ValueType  # 15
-    """[FAILED_PRECONDITION] What is kept of an assistant is of a newer format than the service
-    knows. It was left as it is; the service has to be updated.
+    """[FAILED_PRECONDITION] A stored assistant has a newer format than the service supports. It was
+    not changed; update the service.
     """
     ERROR_REASON_NOT_SET_UP: _ErrorReason.ValueType  # 16
-    """[FAILED_PRECONDITION] The operator has not set up what the call needs. The message
-    names the setting.
-    """
+    """[FAILED_PRECONDITION] A setting that the call needs is missing. The message names it."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
-    """Why a call failed. The name without its prefix is the `reason` of the
-    `google.rpc.ErrorInfo` detail that every failed call carries; its `domain` is
-    `heddle`, and its `metadata` names the things concerned.
+    """Why a call failed. The name without its prefix is the `reason` of the `google.rpc.ErrorInfo`
+    detail that every failed call carries; its `domain` is `heddle`, and its `metadata` names the
+    objects concerned.
 
     The gRPC code in brackets is the code of the call's status.
     """
@@ -101,50 +99,48 @@ ERROR_REASON_INVALID_REQUEST: ErrorReason.ValueType  # 2
 `assistant.model: is required`.
 """
 ERROR_REASON_NOT_FOUND: ErrorReason.ValueType  # 3
-"""[NOT_FOUND] The named thing does not exist, or the caller may not know that
-it does. For example `No assistant is named '42'.`
+"""[NOT_FOUND] The object does not exist, or the caller may not see it. For example `No assistant
+is named '42'.`
 """
 ERROR_REASON_ALREADY_EXISTS: ErrorReason.ValueType  # 4
-"""[ALREADY_EXISTS] A thing of that name exists. For example a collection."""
+"""[ALREADY_EXISTS] An object with this name exists, for example a collection."""
 ERROR_REASON_CONFLICT: ErrorReason.ValueType  # 5
-"""[ABORTED] The thing changed since the caller read it. Read it again."""
+"""[ABORTED] The object changed since the caller read it. Read it again."""
 ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 6
 """[UNAUTHENTICATED] The call carries no valid identity."""
 ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 7
 """[PERMISSION_DENIED] The caller may not do this."""
 ERROR_REASON_UPSTREAM_UNAVAILABLE: ErrorReason.ValueType  # 8
-"""[UNAVAILABLE] Something behind the service is down or cannot be reached. Trying
-again later may help; `google.rpc.RetryInfo` tells when, if that is known.
+"""[UNAVAILABLE] A dependency of the service is unavailable. A later retry may succeed;
+`google.rpc.RetryInfo` states when, if known.
 """
 ERROR_REASON_RESOURCE_EXHAUSTED: ErrorReason.ValueType  # 9
-"""[RESOURCE_EXHAUSTED] Too many calls at once, or a quota is used up. For example
-a provider's 429; `google.rpc.RetryInfo` tells when to come back, if known.
+"""[RESOURCE_EXHAUSTED] Too many concurrent calls, or a quota is used up, for example a provider's
+429. `google.rpc.RetryInfo` states when to retry, if known.
 """
 ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 10
-"""[DEADLINE_EXCEEDED] The time ran out. The metadata names what was slow."""
+"""[DEADLINE_EXCEEDED] The deadline passed. The metadata names the slow dependency."""
 ERROR_REASON_PROVIDER_REFUSED: ErrorReason.ValueType  # 11
 """[FAILED_PRECONDITION] A model provider refused the request. The metadata carries
 `http_status`, and the message is the provider's own, secrets removed.
 """
 ERROR_REASON_PROVIDER_GARBLED: ErrorReason.ValueType  # 12
-"""[DATA_LOSS] A model provider broke its protocol: an answer that is not JSON, a
-stream that ends without its end mark, a line without an end.
+"""[DATA_LOSS] A model provider broke its protocol: an answer that is not JSON, a stream that ends
+without its end marker, a line without an end.
 """
 ERROR_REASON_TOOL_FAILED: ErrorReason.ValueType  # 13
-"""[UNKNOWN] A tool failed for a reason of its own. The message is the tool's. If the tool
-tells its failures apart, `ErrorInfo.metadata` has `kind`, one of the tool's own words, for
-example `content_mismatch`, and perhaps `details_json`, the text of a JSON object.
+"""[UNKNOWN] A tool failed. The message is the tool's. If the tool distinguishes failures,
+`ErrorInfo.metadata` has its `kind`, for example `content_mismatch`, and optionally
+`details_json`, a JSON object.
 """
 ERROR_REASON_MALFORMED_ASSISTANT: ErrorReason.ValueType  # 14
-"""[FAILED_PRECONDITION] What is kept of an assistant cannot be understood, for example
-because it is no JSON. It was left as it is; an operator has to look at it.
+"""[FAILED_PRECONDITION] A stored assistant is invalid, for example not JSON. It was not changed;
+an operator has to repair it.
 """
 ERROR_REASON_NEWER_FORMAT: ErrorReason.ValueType  # 15
-"""[FAILED_PRECONDITION] What is kept of an assistant is of a newer format than the service
-knows. It was left as it is; the service has to be updated.
+"""[FAILED_PRECONDITION] A stored assistant has a newer format than the service supports. It was
+not changed; update the service.
 """
 ERROR_REASON_NOT_SET_UP: ErrorReason.ValueType  # 16
-"""[FAILED_PRECONDITION] The operator has not set up what the call needs. The message
-names the setting.
-"""
+"""[FAILED_PRECONDITION] A setting that the call needs is missing. The message names it."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

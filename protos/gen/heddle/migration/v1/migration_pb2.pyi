@@ -29,10 +29,10 @@ class ConvertAssistantRequest(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     COLUMNS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """A kept assistant, by its identifier."""
+    """A stored assistant, by its identifier."""
     @_builtins.property
     def columns(self) -> Global___Columns:
-        """Columns that need not be kept anywhere."""
+        """Columns of an assistant that need not be stored."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class ConvertAssistantResponse(_message.Message):
 
     @_builtins.property
     def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What a person should look at, for example a tool that nobody knows."""
+        """Findings for the operator, for example an unknown tool."""
 
     def __init__(
         self,
@@ -171,11 +171,11 @@ class MigrateAssistantsResponse(_message.Message):
     FINDINGS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def progress(self) -> Global___Progress:
-        """How far the call is."""
+        """The progress of the call."""
 
     @_builtins.property
     def findings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Finding]:
-        """Assistants that a person should look at, since the preceding response."""
+        """Findings for the operator about assistants, since the preceding response."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class RollbackAssistantsRequest(_message.Message):
     dry_run: _builtins.bool
     """Only count and report, write nothing."""
     discard_edits: _builtins.bool
-    """Also those that were edited after their migration: the edit is lost."""
+    """Also restore assistants that were edited after their migration, which loses the edit."""
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Only these assistants; all if empty. At most 1000."""
@@ -233,11 +233,11 @@ class RollbackAssistantsResponse(_message.Message):
     FINDINGS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def progress(self) -> Global___Progress:
-        """How far the call is."""
+        """The progress of the call."""
 
     @_builtins.property
     def findings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Finding]:
-        """Assistants that a person should look at, since the preceding response."""
+        """Findings for the operator about assistants, since the preceding response."""
 
     def __init__(
         self,
@@ -288,11 +288,11 @@ class ImportLambResponse(_message.Message):
     """The table that is being read."""
     @_builtins.property
     def progress(self) -> Global___Progress:
-        """How far that table is."""
+        """The progress within that table."""
 
     @_builtins.property
     def findings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Finding]:
-        """Rows that a person should look at, since the preceding response."""
+        """Findings for the operator about rows, since the preceding response."""
 
     def __init__(
         self,
@@ -320,13 +320,13 @@ class Progress(_message.Message):
     UNCHANGED_FIELD_NUMBER: _builtins.int
     REFUSED_FIELD_NUMBER: _builtins.int
     total: _builtins.int
-    """What there is to look at in all."""
+    """The total number."""
     changed: _builtins.int
-    """What was changed, or would be."""
+    """The number that was changed, or would be."""
     unchanged: _builtins.int
-    """What needed no change."""
+    """The number that needed no change."""
     refused: _builtins.int
-    """What could not be changed. Each has a `Finding` with an error."""
+    """The number that could not be changed. Each has a `Finding` with an error."""
     def __init__(
         self,
         *,
@@ -345,7 +345,7 @@ Global___Progress: _TypeAlias = Progress  # noqa: Y015
 
 @_typing.final
 class Finding(_message.Message):
-    """Something about one row."""
+    """A finding about one row."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -359,7 +359,7 @@ class Finding(_message.Message):
     """The row's name."""
     @_builtins.property
     def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What a person should look at."""
+        """The findings for the operator."""
 
     @_builtins.property
     def error(self) -> _status_pb2.Status:

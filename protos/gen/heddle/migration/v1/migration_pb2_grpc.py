@@ -26,13 +26,12 @@ if _version_not_supported:
 
 
 class MigrationServiceStub:
-    """Brings old assistants into the newest format and, if wanted, back. Only for callers
-    with the scope `admin`.
+    """Migrates assistants to the newest format, and back. Only for callers with the scope `admin`.
 
-    Nobody has to call it: an assistant is migrated when it is first used. What it was before is
-    kept byte for byte beside it. No call here overwrites an edit that is made at the same time.
+    Calling it is optional: an assistant is migrated when it is first used. The original is stored
+    byte for byte. No call overwrites a concurrent edit.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -64,48 +63,46 @@ class MigrationServiceStub:
 
 
 class MigrationServiceServicer:
-    """Brings old assistants into the newest format and, if wanted, back. Only for callers
-    with the scope `admin`.
+    """Migrates assistants to the newest format, and back. Only for callers with the scope `admin`.
 
-    Nobody has to call it: an assistant is migrated when it is first used. What it was before is
-    kept byte for byte beside it. No call here overwrites an edit that is made at the same time.
+    Calling it is optional: an assistant is migrated when it is first used. The original is stored
+    byte for byte. No call overwrites a concurrent edit.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def ConvertAssistant(self, request, context):
-        """Shows what a migration would make of metadata, or of a kept assistant. Writes nothing.
-        Fails with `FAILED_PRECONDITION` if it cannot be understood or is of a newer format.
+        """Returns the result of a migration of metadata, or of a stored assistant. Writes nothing. Fails
+        with `FAILED_PRECONDITION` if the input is invalid or has a newer format.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def MigrateAssistants(self, request, context):
-        """Migrates every assistant that is not, in the order of their ids.
+        """Migrates all assistants of older formats, ordered by id.
 
-        A response tells how far the call is; everything it counts is on disk by then. A call
-        that is cut, or a service that dies, leaves each assistant in the old format or the new
-        one. Calling again goes on with the rest; if nothing is left to do, nothing is written.
+        Each response reports the progress; everything it counts is on disk. After an interruption,
+        each assistant has the old or the new format, and another call continues.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RollbackAssistants(self, request, context):
-        """Gives every migrated assistant the document back that it had before, byte for byte. One
-        that was edited after its migration is left as it is and counted as refused, unless the
-        request says otherwise. Reports like `MigrateAssistants`.
+        """Restores the original of every migrated assistant byte for byte. Assistants that were edited
+        since are not changed and counted as refused, unless the request says otherwise. Reports
+        progress like `MigrateAssistants`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ImportLamb(self, request, context):
-        """Copies organisations, users, assistants, rubrics, publications and the registry of
-        knowledge bases out of the LAMB database that the service is set up with
-        (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are kept. What was imported
-        before is left as it is, so that calling again adds what is new. Fails with
+        """Copies organisations, users, assistants, rubrics, publications and the registry of knowledge
+        bases out of the LAMB database that the service is set up with
+        (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
+        imported before are not changed, so another call adds new rows. Fails with
         `FAILED_PRECONDITION` if no such database is set up.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -144,13 +141,12 @@ def add_MigrationServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class MigrationService:
-    """Brings old assistants into the newest format and, if wanted, back. Only for callers
-    with the scope `admin`.
+    """Migrates assistants to the newest format, and back. Only for callers with the scope `admin`.
 
-    Nobody has to call it: an assistant is migrated when it is first used. What it was before is
-    kept byte for byte beside it. No call here overwrites an edit that is made at the same time.
+    Calling it is optional: an assistant is migrated when it is first used. The original is stored
+    byte for byte. No call overwrites a concurrent edit.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

@@ -27,13 +27,12 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class MigrationServiceStub:
-    """Brings old assistants into the newest format and, if wanted, back. Only for callers
-    with the scope `admin`.
+    """Migrates assistants to the newest format, and back. Only for callers with the scope `admin`.
 
-    Nobody has to call it: an assistant is migrated when it is first used. What it was before is
-    kept byte for byte beside it. No call here overwrites an edit that is made at the same time.
+    Calling it is optional: an assistant is migrated when it is first used. The original is stored
+    byte for byte. No call overwrites a concurrent edit.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -41,73 +40,69 @@ class MigrationServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> MigrationServiceAsyncStub: ...
     ConvertAssistant: _grpc.UnaryUnaryMultiCallable[_migration_pb2.ConvertAssistantRequest, _migration_pb2.ConvertAssistantResponse]
-    """Shows what a migration would make of metadata, or of a kept assistant. Writes nothing.
-    Fails with `FAILED_PRECONDITION` if it cannot be understood or is of a newer format.
+    """Returns the result of a migration of metadata, or of a stored assistant. Writes nothing. Fails
+    with `FAILED_PRECONDITION` if the input is invalid or has a newer format.
     """
     MigrateAssistants: _grpc.UnaryStreamMultiCallable[_migration_pb2.MigrateAssistantsRequest, _migration_pb2.MigrateAssistantsResponse]
-    """Migrates every assistant that is not, in the order of their ids.
+    """Migrates all assistants of older formats, ordered by id.
 
-    A response tells how far the call is; everything it counts is on disk by then. A call
-    that is cut, or a service that dies, leaves each assistant in the old format or the new
-    one. Calling again goes on with the rest; if nothing is left to do, nothing is written.
+    Each response reports the progress; everything it counts is on disk. After an interruption,
+    each assistant has the old or the new format, and another call continues.
     """
     RollbackAssistants: _grpc.UnaryStreamMultiCallable[_migration_pb2.RollbackAssistantsRequest, _migration_pb2.RollbackAssistantsResponse]
-    """Gives every migrated assistant the document back that it had before, byte for byte. One
-    that was edited after its migration is left as it is and counted as refused, unless the
-    request says otherwise. Reports like `MigrateAssistants`.
+    """Restores the original of every migrated assistant byte for byte. Assistants that were edited
+    since are not changed and counted as refused, unless the request says otherwise. Reports
+    progress like `MigrateAssistants`.
     """
     ImportLamb: _grpc.UnaryStreamMultiCallable[_migration_pb2.ImportLambRequest, _migration_pb2.ImportLambResponse]
-    """Copies organisations, users, assistants, rubrics, publications and the registry of
-    knowledge bases out of the LAMB database that the service is set up with
-    (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are kept. What was imported
-    before is left as it is, so that calling again adds what is new. Fails with
+    """Copies organisations, users, assistants, rubrics, publications and the registry of knowledge
+    bases out of the LAMB database that the service is set up with
+    (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
+    imported before are not changed, so another call adds new rows. Fails with
     `FAILED_PRECONDITION` if no such database is set up.
     """
 
 @_typing.type_check_only
 class MigrationServiceAsyncStub(MigrationServiceStub):
-    """Brings old assistants into the newest format and, if wanted, back. Only for callers
-    with the scope `admin`.
+    """Migrates assistants to the newest format, and back. Only for callers with the scope `admin`.
 
-    Nobody has to call it: an assistant is migrated when it is first used. What it was before is
-    kept byte for byte beside it. No call here overwrites an edit that is made at the same time.
+    Calling it is optional: an assistant is migrated when it is first used. The original is stored
+    byte for byte. No call overwrites a concurrent edit.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ConvertAssistant: _aio.UnaryUnaryMultiCallable[_migration_pb2.ConvertAssistantRequest, _migration_pb2.ConvertAssistantResponse]  # type: ignore[assignment]
-    """Shows what a migration would make of metadata, or of a kept assistant. Writes nothing.
-    Fails with `FAILED_PRECONDITION` if it cannot be understood or is of a newer format.
+    """Returns the result of a migration of metadata, or of a stored assistant. Writes nothing. Fails
+    with `FAILED_PRECONDITION` if the input is invalid or has a newer format.
     """
     MigrateAssistants: _aio.UnaryStreamMultiCallable[_migration_pb2.MigrateAssistantsRequest, _migration_pb2.MigrateAssistantsResponse]  # type: ignore[assignment]
-    """Migrates every assistant that is not, in the order of their ids.
+    """Migrates all assistants of older formats, ordered by id.
 
-    A response tells how far the call is; everything it counts is on disk by then. A call
-    that is cut, or a service that dies, leaves each assistant in the old format or the new
-    one. Calling again goes on with the rest; if nothing is left to do, nothing is written.
+    Each response reports the progress; everything it counts is on disk. After an interruption,
+    each assistant has the old or the new format, and another call continues.
     """
     RollbackAssistants: _aio.UnaryStreamMultiCallable[_migration_pb2.RollbackAssistantsRequest, _migration_pb2.RollbackAssistantsResponse]  # type: ignore[assignment]
-    """Gives every migrated assistant the document back that it had before, byte for byte. One
-    that was edited after its migration is left as it is and counted as refused, unless the
-    request says otherwise. Reports like `MigrateAssistants`.
+    """Restores the original of every migrated assistant byte for byte. Assistants that were edited
+    since are not changed and counted as refused, unless the request says otherwise. Reports
+    progress like `MigrateAssistants`.
     """
     ImportLamb: _aio.UnaryStreamMultiCallable[_migration_pb2.ImportLambRequest, _migration_pb2.ImportLambResponse]  # type: ignore[assignment]
-    """Copies organisations, users, assistants, rubrics, publications and the registry of
-    knowledge bases out of the LAMB database that the service is set up with
-    (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are kept. What was imported
-    before is left as it is, so that calling again adds what is new. Fails with
+    """Copies organisations, users, assistants, rubrics, publications and the registry of knowledge
+    bases out of the LAMB database that the service is set up with
+    (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
+    imported before are not changed, so another call adds new rows. Fails with
     `FAILED_PRECONDITION` if no such database is set up.
     """
 
 class MigrationServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Brings old assistants into the newest format and, if wanted, back. Only for callers
-    with the scope `admin`.
+    """Migrates assistants to the newest format, and back. Only for callers with the scope `admin`.
 
-    Nobody has to call it: an assistant is migrated when it is first used. What it was before is
-    kept byte for byte beside it. No call here overwrites an edit that is made at the same time.
+    Calling it is optional: an assistant is migrated when it is first used. The original is stored
+    byte for byte. No call overwrites a concurrent edit.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod
@@ -116,8 +111,8 @@ class MigrationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _migration_pb2.ConvertAssistantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_migration_pb2.ConvertAssistantResponse, _abc.Awaitable[_migration_pb2.ConvertAssistantResponse]]:
-        """Shows what a migration would make of metadata, or of a kept assistant. Writes nothing.
-        Fails with `FAILED_PRECONDITION` if it cannot be understood or is of a newer format.
+        """Returns the result of a migration of metadata, or of a stored assistant. Writes nothing. Fails
+        with `FAILED_PRECONDITION` if the input is invalid or has a newer format.
         """
 
     @_abc_1.abstractmethod
@@ -126,11 +121,10 @@ class MigrationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _migration_pb2.MigrateAssistantsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_migration_pb2.MigrateAssistantsResponse], _abc.AsyncIterator[_migration_pb2.MigrateAssistantsResponse]]:
-        """Migrates every assistant that is not, in the order of their ids.
+        """Migrates all assistants of older formats, ordered by id.
 
-        A response tells how far the call is; everything it counts is on disk by then. A call
-        that is cut, or a service that dies, leaves each assistant in the old format or the new
-        one. Calling again goes on with the rest; if nothing is left to do, nothing is written.
+        Each response reports the progress; everything it counts is on disk. After an interruption,
+        each assistant has the old or the new format, and another call continues.
         """
 
     @_abc_1.abstractmethod
@@ -139,9 +133,9 @@ class MigrationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _migration_pb2.RollbackAssistantsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_migration_pb2.RollbackAssistantsResponse], _abc.AsyncIterator[_migration_pb2.RollbackAssistantsResponse]]:
-        """Gives every migrated assistant the document back that it had before, byte for byte. One
-        that was edited after its migration is left as it is and counted as refused, unless the
-        request says otherwise. Reports like `MigrateAssistants`.
+        """Restores the original of every migrated assistant byte for byte. Assistants that were edited
+        since are not changed and counted as refused, unless the request says otherwise. Reports
+        progress like `MigrateAssistants`.
         """
 
     @_abc_1.abstractmethod
@@ -150,10 +144,10 @@ class MigrationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _migration_pb2.ImportLambRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_migration_pb2.ImportLambResponse], _abc.AsyncIterator[_migration_pb2.ImportLambResponse]]:
-        """Copies organisations, users, assistants, rubrics, publications and the registry of
-        knowledge bases out of the LAMB database that the service is set up with
-        (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are kept. What was imported
-        before is left as it is, so that calling again adds what is new. Fails with
+        """Copies organisations, users, assistants, rubrics, publications and the registry of knowledge
+        bases out of the LAMB database that the service is set up with
+        (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
+        imported before are not changed, so another call adds new rows. Fails with
         `FAILED_PRECONDITION` if no such database is set up.
         """
 

@@ -62,11 +62,11 @@ class Record(_message.Message):
     metadata_json: _builtins.str
     """LAMB's `metadata`, also called `api_callback`: the text of one JSON object."""
     rag_top_k: _builtins.str
-    """LAMB's `RAG_Top_k`, as text because LAMB keeps both numbers and texts."""
+    """LAMB's `RAG_Top_k`, as text because LAMB stores both numbers and texts."""
     rag_collections: _builtins.str
     """LAMB's `RAG_collections`: identifiers, separated by commas."""
     rag_endpoint: _builtins.str
-    """LAMB's columns that nothing reads any more."""
+    """LAMB's columns that are not read any more."""
     pre_retrieval_endpoint: _builtins.str
     """As above."""
     post_retrieval_endpoint: _builtins.str
@@ -81,7 +81,7 @@ class Record(_message.Message):
     """LAMB's LTI consumer."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When the assistant was made."""
+        """When the assistant was created."""
 
     @_builtins.property
     def update_time(self) -> _timestamp_pb2.Timestamp:
@@ -197,7 +197,7 @@ class GetRecordResponse(_message.Message):
     RECORD_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
-    """Changes whenever the assistant does."""
+    """Changes with every change of the assistant."""
     @_builtins.property
     def record(self) -> Global___Record:
         """The record."""
@@ -230,8 +230,8 @@ class ListRecordsRequest(_message.Message):
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
     skip: _builtins.int
-    """Records to leave out before the first one, counted from where `page_token` begins. For
-    clients that number their pages; whoever reads page after page sends it once.
+    """Records to leave out before the first one, counted from where `page_token` begins. For clients
+    with numbered pages; clients that read page after page send it once.
     """
     def __init__(
         self,
@@ -318,7 +318,7 @@ class CreateRecordResponse(_message.Message):
     """As of `GetRecord`."""
     @_builtins.property
     def record(self) -> Global___Record:
-        """What is kept, as of `GetRecord`."""
+        """The stored record, as in `GetRecord`."""
 
     def __init__(
         self,
@@ -346,13 +346,13 @@ class UpdateRecordRequest(_message.Message):
     id: _builtins.str
     """The assistant's identifier."""
     etag: _builtins.str
-    """The `etag` of what the caller read. If empty, the update wins over any edit of the same
-    fields that was made in between; edits of other fields survive.
+    """The `etag` of what the caller read. If empty, the update overwrites concurrent edits of the
+    same fields; edits of other fields are preserved.
     """
     @_builtins.property
     def record(self) -> Global___Record:
-        """What to change. A field that is not set stays as it is, and so does a member that
-        `metadata_json` lacks; a member that is null is removed. `owner` is not changed.
+        """What to change. Unset fields and members that `metadata_json` lacks keep their values; a member
+        that is null is removed. `owner` is not changed.
         """
 
     def __init__(
@@ -382,7 +382,7 @@ class UpdateRecordResponse(_message.Message):
     """As of `GetRecord`."""
     @_builtins.property
     def record(self) -> Global___Record:
-        """What is kept now, as of `GetRecord`."""
+        """The stored record, as in `GetRecord`."""
 
     def __init__(
         self,

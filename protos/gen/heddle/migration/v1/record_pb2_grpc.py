@@ -26,14 +26,14 @@ if _version_not_supported:
 
 
 class RecordServiceStub:
-    """Assistants as LAMB's own clients know them: the columns of its database, with the
-    metadata in the form that its frontend edits. The same assistants as those of
-    `heddle.assistant.v1.AssistantService`, with the same rules of access.
+    """Serves assistants in LAMB's form: the columns of its database, with the metadata that its
+    frontend edits. They are the assistants of `heddle.assistant.v1.AssistantService`, with the same
+    access rules.
 
-    What an old client does not know survives its edits: the tools that it cannot show,
-    members of the metadata that it does not send.
+    Edits preserve what an old client does not know: tools that it cannot show, and members of the
+    metadata that it does not send.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -65,14 +65,14 @@ class RecordServiceStub:
 
 
 class RecordServiceServicer:
-    """Assistants as LAMB's own clients know them: the columns of its database, with the
-    metadata in the form that its frontend edits. The same assistants as those of
-    `heddle.assistant.v1.AssistantService`, with the same rules of access.
+    """Serves assistants in LAMB's form: the columns of its database, with the metadata that its
+    frontend edits. They are the assistants of `heddle.assistant.v1.AssistantService`, with the same
+    access rules.
 
-    What an old client does not know survives its edits: the tools that it cannot show,
-    members of the metadata that it does not send.
+    Edits preserve what an old client does not know: tools that it cannot show, and members of the
+    metadata that it does not send.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def GetRecord(self, request, context):
@@ -84,25 +84,25 @@ class RecordServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListRecords(self, request, context):
-        """Lists the records that the caller may change, ordered by id. Migrates nothing: each is
-        returned in the format that it is kept in.
+        """Lists the records that the caller may change, ordered by id. Migrates nothing: each record has
+        its stored format.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateRecord(self, request, context):
-        """Keeps a new assistant, in the newest format. Fails with `INVALID_ARGUMENT` if its metadata
-        cannot be understood, otherwise like `AssistantService.CreateAssistant`.
+        """Creates an assistant in the newest format. Fails with `INVALID_ARGUMENT` if its metadata is
+        invalid, otherwise like `AssistantService.CreateAssistant`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateRecord(self, request, context):
-        """Changes what the request sets, and keeps the result in the newest format. Fails with
-        `ABORTED` and reason `CONFLICT` if the assistant changed since the caller read it, otherwise
-        like `CreateRecord` and `GetRecord`.
+        """Changes what the request sets, and stores the result in the newest format. Fails with `ABORTED`
+        and reason `CONFLICT` if the assistant changed since the caller read it, otherwise like
+        `CreateRecord` and `GetRecord`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -140,14 +140,14 @@ def add_RecordServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RecordService:
-    """Assistants as LAMB's own clients know them: the columns of its database, with the
-    metadata in the form that its frontend edits. The same assistants as those of
-    `heddle.assistant.v1.AssistantService`, with the same rules of access.
+    """Serves assistants in LAMB's form: the columns of its database, with the metadata that its
+    frontend edits. They are the assistants of `heddle.assistant.v1.AssistantService`, with the same
+    access rules.
 
-    What an old client does not know survives its edits: the tools that it cannot show,
-    members of the metadata that it does not send.
+    Edits preserve what an old client does not know: tools that it cannot show, and members of the
+    metadata that it does not send.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

@@ -27,14 +27,14 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class RecordServiceStub:
-    """Assistants as LAMB's own clients know them: the columns of its database, with the
-    metadata in the form that its frontend edits. The same assistants as those of
-    `heddle.assistant.v1.AssistantService`, with the same rules of access.
+    """Serves assistants in LAMB's form: the columns of its database, with the metadata that its
+    frontend edits. They are the assistants of `heddle.assistant.v1.AssistantService`, with the same
+    access rules.
 
-    What an old client does not know survives its edits: the tools that it cannot show,
-    members of the metadata that it does not send.
+    Edits preserve what an old client does not know: tools that it cannot show, and members of the
+    metadata that it does not send.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -46,29 +46,29 @@ class RecordServiceStub:
     returned has the keys of both formats then. Fails like `AssistantService.GetAssistant`.
     """
     ListRecords: _grpc.UnaryUnaryMultiCallable[_record_pb2.ListRecordsRequest, _record_pb2.ListRecordsResponse]
-    """Lists the records that the caller may change, ordered by id. Migrates nothing: each is
-    returned in the format that it is kept in.
+    """Lists the records that the caller may change, ordered by id. Migrates nothing: each record has
+    its stored format.
     """
     CreateRecord: _grpc.UnaryUnaryMultiCallable[_record_pb2.CreateRecordRequest, _record_pb2.CreateRecordResponse]
-    """Keeps a new assistant, in the newest format. Fails with `INVALID_ARGUMENT` if its metadata
-    cannot be understood, otherwise like `AssistantService.CreateAssistant`.
+    """Creates an assistant in the newest format. Fails with `INVALID_ARGUMENT` if its metadata is
+    invalid, otherwise like `AssistantService.CreateAssistant`.
     """
     UpdateRecord: _grpc.UnaryUnaryMultiCallable[_record_pb2.UpdateRecordRequest, _record_pb2.UpdateRecordResponse]
-    """Changes what the request sets, and keeps the result in the newest format. Fails with
-    `ABORTED` and reason `CONFLICT` if the assistant changed since the caller read it, otherwise
-    like `CreateRecord` and `GetRecord`.
+    """Changes what the request sets, and stores the result in the newest format. Fails with `ABORTED`
+    and reason `CONFLICT` if the assistant changed since the caller read it, otherwise like
+    `CreateRecord` and `GetRecord`.
     """
 
 @_typing.type_check_only
 class RecordServiceAsyncStub(RecordServiceStub):
-    """Assistants as LAMB's own clients know them: the columns of its database, with the
-    metadata in the form that its frontend edits. The same assistants as those of
-    `heddle.assistant.v1.AssistantService`, with the same rules of access.
+    """Serves assistants in LAMB's form: the columns of its database, with the metadata that its
+    frontend edits. They are the assistants of `heddle.assistant.v1.AssistantService`, with the same
+    access rules.
 
-    What an old client does not know survives its edits: the tools that it cannot show,
-    members of the metadata that it does not send.
+    Edits preserve what an old client does not know: tools that it cannot show, and members of the
+    metadata that it does not send.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -77,28 +77,28 @@ class RecordServiceAsyncStub(RecordServiceStub):
     returned has the keys of both formats then. Fails like `AssistantService.GetAssistant`.
     """
     ListRecords: _aio.UnaryUnaryMultiCallable[_record_pb2.ListRecordsRequest, _record_pb2.ListRecordsResponse]  # type: ignore[assignment]
-    """Lists the records that the caller may change, ordered by id. Migrates nothing: each is
-    returned in the format that it is kept in.
+    """Lists the records that the caller may change, ordered by id. Migrates nothing: each record has
+    its stored format.
     """
     CreateRecord: _aio.UnaryUnaryMultiCallable[_record_pb2.CreateRecordRequest, _record_pb2.CreateRecordResponse]  # type: ignore[assignment]
-    """Keeps a new assistant, in the newest format. Fails with `INVALID_ARGUMENT` if its metadata
-    cannot be understood, otherwise like `AssistantService.CreateAssistant`.
+    """Creates an assistant in the newest format. Fails with `INVALID_ARGUMENT` if its metadata is
+    invalid, otherwise like `AssistantService.CreateAssistant`.
     """
     UpdateRecord: _aio.UnaryUnaryMultiCallable[_record_pb2.UpdateRecordRequest, _record_pb2.UpdateRecordResponse]  # type: ignore[assignment]
-    """Changes what the request sets, and keeps the result in the newest format. Fails with
-    `ABORTED` and reason `CONFLICT` if the assistant changed since the caller read it, otherwise
-    like `CreateRecord` and `GetRecord`.
+    """Changes what the request sets, and stores the result in the newest format. Fails with `ABORTED`
+    and reason `CONFLICT` if the assistant changed since the caller read it, otherwise like
+    `CreateRecord` and `GetRecord`.
     """
 
 class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Assistants as LAMB's own clients know them: the columns of its database, with the
-    metadata in the form that its frontend edits. The same assistants as those of
-    `heddle.assistant.v1.AssistantService`, with the same rules of access.
+    """Serves assistants in LAMB's form: the columns of its database, with the metadata that its
+    frontend edits. They are the assistants of `heddle.assistant.v1.AssistantService`, with the same
+    access rules.
 
-    What an old client does not know survives its edits: the tools that it cannot show,
-    members of the metadata that it does not send.
+    Edits preserve what an old client does not know: tools that it cannot show, and members of the
+    metadata that it does not send.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod
@@ -117,8 +117,8 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _record_pb2.ListRecordsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_record_pb2.ListRecordsResponse, _abc.Awaitable[_record_pb2.ListRecordsResponse]]:
-        """Lists the records that the caller may change, ordered by id. Migrates nothing: each is
-        returned in the format that it is kept in.
+        """Lists the records that the caller may change, ordered by id. Migrates nothing: each record has
+        its stored format.
         """
 
     @_abc_1.abstractmethod
@@ -127,8 +127,8 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _record_pb2.CreateRecordRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_record_pb2.CreateRecordResponse, _abc.Awaitable[_record_pb2.CreateRecordResponse]]:
-        """Keeps a new assistant, in the newest format. Fails with `INVALID_ARGUMENT` if its metadata
-        cannot be understood, otherwise like `AssistantService.CreateAssistant`.
+        """Creates an assistant in the newest format. Fails with `INVALID_ARGUMENT` if its metadata is
+        invalid, otherwise like `AssistantService.CreateAssistant`.
         """
 
     @_abc_1.abstractmethod
@@ -137,9 +137,9 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _record_pb2.UpdateRecordRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_record_pb2.UpdateRecordResponse, _abc.Awaitable[_record_pb2.UpdateRecordResponse]]:
-        """Changes what the request sets, and keeps the result in the newest format. Fails with
-        `ABORTED` and reason `CONFLICT` if the assistant changed since the caller read it, otherwise
-        like `CreateRecord` and `GetRecord`.
+        """Changes what the request sets, and stores the result in the newest format. Fails with `ABORTED`
+        and reason `CONFLICT` if the assistant changed since the caller read it, otherwise like
+        `CreateRecord` and `GetRecord`.
         """
 
 def add_RecordServiceServicer_to_server(servicer: RecordServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -45,7 +45,7 @@ Global___CarryRequest: _TypeAlias = CarryRequest  # noqa: Y015
 
 @_typing.final
 class CallFrame(_message.Message):
-    """What a client says about one of its calls."""
+    """A frame of the client about one call."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -58,7 +58,7 @@ class CallFrame(_message.Message):
     credit: _builtins.int
     """Allows the server that many more bytes of messages."""
     cancel: _builtins.bool
-    """Nobody waits for the call any more. It is not answered then. Always true."""
+    """Cancels the call, which is not answered then. Always true."""
     @_builtins.property
     def open(self) -> Global___Open:
         """Starts the call."""
@@ -97,8 +97,8 @@ class Open(_message.Message):
     method: _builtins.str
     """The method's path, for example `/heddle.tool.v1.ToolService/ExecuteTools`."""
     request: _builtins.bytes
-    """The method's request, encoded. At most 64 KiB: larger ones would hold up other calls
-    and are for the method itself.
+    """The method's request, encoded. At most 64 KiB: larger requests would delay other calls, and use
+    the method directly.
     """
     timeout_ms: _builtins.int
     """Milliseconds until the call's deadline. A call with 0 is refused, like every call
@@ -111,9 +111,7 @@ class Open(_message.Message):
     request_id: _builtins.str
     """What would be the call's `x-request-id` metadata."""
     authorization: _builtins.str
-    """What would be the call's `authorization` metadata. Each call has its own and is
-    judged by it, whatever else goes through the same stream.
-    """
+    """What would be the call's `authorization` metadata. Each call is authorised by its own."""
     traceparent: _builtins.str
     """What would be the call's `traceparent` metadata."""
     def __init__(
@@ -144,8 +142,8 @@ class CarryResponse(_message.Message):
     FRAMES_FIELD_NUMBER: _builtins.int
     LEAVING_FIELD_NUMBER: _builtins.int
     leaving: _builtins.bool
-    """The server is about to stop, or wants its callers to spread anew: open calls are
-    answered still, new ones belong into another stream. Said in one response.
+    """The server stops, or asks clients to reconnect to balance load: it answers open calls, and
+    clients open new calls on another stream. Sent once.
     """
     @_builtins.property
     def frames(self) -> _containers.RepeatedCompositeFieldContainer[Global___AnswerFrame]:
@@ -167,7 +165,7 @@ Global___CarryResponse: _TypeAlias = CarryResponse  # noqa: Y015
 
 @_typing.final
 class AnswerFrame(_message.Message):
-    """What the server says about one call."""
+    """A frame of the server about one call."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -29,9 +29,8 @@ class MultiplexServiceStub:
     """Carries the calls between two of Heddle's own services over one long stream, because
     each gRPC call costs far more than a message in a stream that is open already.
 
-    Not meant for clients: whatever can be called this way is a method of a public service
-    of the same server, and behaves the same. A server that does not have this service
-    answers `UNIMPLEMENTED`, and is called by its public methods.
+    Not for clients: each call is a call of a public method of the same server. If a server answers
+    `UNIMPLEMENTED`, its public methods are called directly.
     """
 
     def __init__(self, channel):
@@ -51,13 +50,12 @@ class MultiplexServiceServicer:
     """Carries the calls between two of Heddle's own services over one long stream, because
     each gRPC call costs far more than a message in a stream that is open already.
 
-    Not meant for clients: whatever can be called this way is a method of a public service
-    of the same server, and behaves the same. A server that does not have this service
-    answers `UNIMPLEMENTED`, and is called by its public methods.
+    Not for clients: each call is a call of a public method of the same server. If a server answers
+    `UNIMPLEMENTED`, its public methods are called directly.
     """
 
     def Carry(self, request_iterator, context):
-        """Carries calls until either side leaves.
+        """Carries calls until either side ends the stream.
 
         The first response comes at once and has no frames. From then on the client opens
         calls by `Open` frames and the server answers each by any number of messages and one
@@ -89,9 +87,8 @@ class MultiplexService:
     """Carries the calls between two of Heddle's own services over one long stream, because
     each gRPC call costs far more than a message in a stream that is open already.
 
-    Not meant for clients: whatever can be called this way is a method of a public service
-    of the same server, and behaves the same. A server that does not have this service
-    answers `UNIMPLEMENTED`, and is called by its public methods.
+    Not for clients: each call is a call of a public method of the same server. If a server answers
+    `UNIMPLEMENTED`, its public methods are called directly.
     """
 
     @staticmethod

@@ -30,9 +30,8 @@ class MultiplexServiceStub:
     """Carries the calls between two of Heddle's own services over one long stream, because
     each gRPC call costs far more than a message in a stream that is open already.
 
-    Not meant for clients: whatever can be called this way is a method of a public service
-    of the same server, and behaves the same. A server that does not have this service
-    answers `UNIMPLEMENTED`, and is called by its public methods.
+    Not for clients: each call is a call of a public method of the same server. If a server answers
+    `UNIMPLEMENTED`, its public methods are called directly.
     """
 
     @_typing.overload
@@ -40,7 +39,7 @@ class MultiplexServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> MultiplexServiceAsyncStub: ...
     Carry: _grpc.StreamStreamMultiCallable[_multiplex_pb2.CarryRequest, _multiplex_pb2.CarryResponse]
-    """Carries calls until either side leaves.
+    """Carries calls until either side ends the stream.
 
     The first response comes at once and has no frames. From then on the client opens
     calls by `Open` frames and the server answers each by any number of messages and one
@@ -54,14 +53,13 @@ class MultiplexServiceAsyncStub(MultiplexServiceStub):
     """Carries the calls between two of Heddle's own services over one long stream, because
     each gRPC call costs far more than a message in a stream that is open already.
 
-    Not meant for clients: whatever can be called this way is a method of a public service
-    of the same server, and behaves the same. A server that does not have this service
-    answers `UNIMPLEMENTED`, and is called by its public methods.
+    Not for clients: each call is a call of a public method of the same server. If a server answers
+    `UNIMPLEMENTED`, its public methods are called directly.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Carry: _aio.StreamStreamMultiCallable[_multiplex_pb2.CarryRequest, _multiplex_pb2.CarryResponse]  # type: ignore[assignment]
-    """Carries calls until either side leaves.
+    """Carries calls until either side ends the stream.
 
     The first response comes at once and has no frames. From then on the client opens
     calls by `Open` frames and the server answers each by any number of messages and one
@@ -74,9 +72,8 @@ class MultiplexServiceServicer(metaclass=_abc_1.ABCMeta):
     """Carries the calls between two of Heddle's own services over one long stream, because
     each gRPC call costs far more than a message in a stream that is open already.
 
-    Not meant for clients: whatever can be called this way is a method of a public service
-    of the same server, and behaves the same. A server that does not have this service
-    answers `UNIMPLEMENTED`, and is called by its public methods.
+    Not for clients: each call is a call of a public method of the same server. If a server answers
+    `UNIMPLEMENTED`, its public methods are called directly.
     """
 
     @_abc_1.abstractmethod
@@ -85,7 +82,7 @@ class MultiplexServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_multiplex_pb2.CarryRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_multiplex_pb2.CarryResponse], _abc.AsyncIterator[_multiplex_pb2.CarryResponse]]:
-        """Carries calls until either side leaves.
+        """Carries calls until either side ends the stream.
 
         The first response comes at once and has no frames. From then on the client opens
         calls by `Open` frames and the server answers each by any number of messages and one

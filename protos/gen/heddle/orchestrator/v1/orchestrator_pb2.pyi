@@ -598,9 +598,9 @@ class RunCompletionRequest(_message.Message):
     include_trace: _builtins.bool
     """Adds a `trace` event before `done`. An assistant with `verbose` adds one anyway."""
     charged_to: _builtins.str
-    """The identifier of the kept assistant that answers of an assistant sent with the request are
-    charged to: they count as its usage, and need room in its quota. The caller must be allowed
-    to use it. If empty, they are counted nowhere. Of no effect with `assistant_reference`.
+    """The identifier of the stored assistant whose usage and quota apply to an assistant in the
+    request. The caller must be allowed to use it. If empty, usage is not counted. Ignored with
+    `assistant_reference`.
     """
     @_builtins.property
     def assistant(self) -> _assistant_pb2.Assistant:

@@ -80,8 +80,8 @@ class OrchestratorServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RunCompletion(self, request, context):
-        """Answers a conversation. Each response carries the events that were ready at the same
-        time. Over the whole stream the events follow
+        """Answers a conversation. Each response carries the events that were ready together. The events
+        of the stream follow
 
         (status | tool_started | tool_finished | sources | model_replaced | decision | output |
         text_delta | reasoning_delta | tool_call | logprobs_json | picture)* trace? done
@@ -117,8 +117,8 @@ class OrchestratorServiceServicer:
         Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
         if the assistant has spent what its quota allows.
 
-        Cancelling the call stops its tools and the provider's request. Not idempotent:
-        clients never retry it by themselves.
+        Cancelling the call stops its tools and the provider's request. Not idempotent: clients do not
+        retry it automatically.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

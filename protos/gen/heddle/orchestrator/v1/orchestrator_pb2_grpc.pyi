@@ -41,8 +41,8 @@ class OrchestratorServiceStub:
     ListPromptProcessors: _grpc.UnaryUnaryMultiCallable[_orchestrator_pb2.ListPromptProcessorsRequest, _orchestrator_pb2.ListPromptProcessorsResponse]
     """Lists the prompt processors, ordered by name."""
     RunCompletion: _grpc.UnaryStreamMultiCallable[_orchestrator_pb2.RunCompletionRequest, _orchestrator_pb2.RunCompletionResponse]
-    """Answers a conversation. Each response carries the events that were ready at the same
-    time. Over the whole stream the events follow
+    """Answers a conversation. Each response carries the events that were ready together. The events
+    of the stream follow
 
         (status | tool_started | tool_finished | sources | model_replaced | decision | output |
          text_delta | reasoning_delta | tool_call | logprobs_json | picture)* trace? done
@@ -78,8 +78,8 @@ class OrchestratorServiceStub:
     Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
     if the assistant has spent what its quota allows.
 
-    Cancelling the call stops its tools and the provider's request. Not idempotent:
-    clients never retry it by themselves.
+    Cancelling the call stops its tools and the provider's request. Not idempotent: clients do not
+    retry it automatically.
     """
     RunWholeCompletion: _grpc.UnaryUnaryMultiCallable[_orchestrator_pb2.RunWholeCompletionRequest, _orchestrator_pb2.RunWholeCompletionResponse]
     """Answers a conversation without streaming. The response carries the
@@ -102,8 +102,8 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     ListPromptProcessors: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.ListPromptProcessorsRequest, _orchestrator_pb2.ListPromptProcessorsResponse]  # type: ignore[assignment]
     """Lists the prompt processors, ordered by name."""
     RunCompletion: _aio.UnaryStreamMultiCallable[_orchestrator_pb2.RunCompletionRequest, _orchestrator_pb2.RunCompletionResponse]  # type: ignore[assignment]
-    """Answers a conversation. Each response carries the events that were ready at the same
-    time. Over the whole stream the events follow
+    """Answers a conversation. Each response carries the events that were ready together. The events
+    of the stream follow
 
         (status | tool_started | tool_finished | sources | model_replaced | decision | output |
          text_delta | reasoning_delta | tool_call | logprobs_json | picture)* trace? done
@@ -139,8 +139,8 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
     if the assistant has spent what its quota allows.
 
-    Cancelling the call stops its tools and the provider's request. Not idempotent:
-    clients never retry it by themselves.
+    Cancelling the call stops its tools and the provider's request. Not idempotent: clients do not
+    retry it automatically.
     """
     RunWholeCompletion: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.RunWholeCompletionRequest, _orchestrator_pb2.RunWholeCompletionResponse]  # type: ignore[assignment]
     """Answers a conversation without streaming. The response carries the
@@ -178,8 +178,8 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _orchestrator_pb2.RunCompletionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_orchestrator_pb2.RunCompletionResponse], _abc.AsyncIterator[_orchestrator_pb2.RunCompletionResponse]]:
-        """Answers a conversation. Each response carries the events that were ready at the same
-        time. Over the whole stream the events follow
+        """Answers a conversation. Each response carries the events that were ready together. The events
+        of the stream follow
 
             (status | tool_started | tool_finished | sources | model_replaced | decision | output |
              text_delta | reasoning_delta | tool_call | logprobs_json | picture)* trace? done
@@ -215,8 +215,8 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
         if the assistant has spent what its quota allows.
 
-        Cancelling the call stops its tools and the provider's request. Not idempotent:
-        clients never retry it by themselves.
+        Cancelling the call stops its tools and the provider's request. Not idempotent: clients do not
+        retry it automatically.
         """
 
     @_abc_1.abstractmethod

@@ -39,7 +39,7 @@ class Rubric(_message.Message):
     keep theirs.
     """
     owner: _builtins.str
-    """The e-mail address of whoever owns it."""
+    """The e-mail address of the owner."""
     organization: _builtins.str
     """The slug of the owner's organisation."""
     public: _builtins.bool
@@ -53,8 +53,8 @@ class Rubric(_message.Message):
     - `criteria`, one or more, each with `id`, `name`, `description`, `weight` (0 or more) and
       `levels`, two or more, each with `id`, `score`, `label`, `description`.
 
-    All of these are required. Other members are kept. `rubricId`, `metadata.createdAt` and
-    `metadata.modifiedAt` are set by the service. One that LAMB kept may have any other form.
+    All of these are required. Other members are preserved. `rubricId`, `metadata.createdAt` and
+    `metadata.modifiedAt` are set by the service. Rubrics from LAMB may have any form.
     """
     title: _builtins.str
     """The title in the content."""
@@ -91,18 +91,17 @@ Global___Rubric: _TypeAlias = Rubric  # noqa: Y015
 
 @_typing.final
 class AssistantOwner(_message.Message):
-    """The owner of an assistant, for whom a service reads."""
+    """The owner of an assistant, on whose behalf a service reads."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     OWNER_FIELD_NUMBER: _builtins.int
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     owner: _builtins.str
-    """The e-mail address. If empty, nobody's: only public rubrics of the organisation count."""
+    """The e-mail address. If empty, only public rubrics of the organisation are readable."""
     organization: _builtins.str
     """The slug of the assistant's organisation. If empty, it is the one of the user `owner`, or
-    `default` if nobody knows that user. An owner is one only within the organisation: two of
-    them may have a user of one name.
+    `default` if the user is unknown. Users of different organisations may have the same address.
     """
     def __init__(
         self,
@@ -130,9 +129,9 @@ class GetRubricRequest(_message.Message):
     """The rubric's identifier."""
     @_builtins.property
     def on_behalf_of(self) -> Global___AssistantOwner:
-        """Only for callers with the scope `service`, to others `PERMISSION_DENIED`: what counts is
-        not what the caller may read, but what this owner may, administrator or not: the owner's
-        own rubrics, and public ones of the organisation.
+        """Applies the rights of this owner instead of the caller's: the owner's own rubrics and public
+        ones of the organisation. Only for callers with the scope `service`; others get
+        `PERMISSION_DENIED`.
         """
 
     def __init__(
@@ -158,7 +157,7 @@ class GetRubricResponse(_message.Message):
     RUBRIC_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
-    """Changes whenever the rubric does."""
+    """Changes with every change of the rubric."""
     @_builtins.property
     def rubric(self) -> Global___Rubric:
         """The rubric."""
@@ -271,7 +270,7 @@ class CreateRubricResponse(_message.Message):
     """As of `GetRubric`."""
     @_builtins.property
     def rubric(self) -> Global___Rubric:
-        """What is kept."""
+        """The stored object."""
 
     def __init__(
         self,
@@ -296,13 +295,11 @@ class UpdateRubricRequest(_message.Message):
     RUBRIC_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
-    """The `etag` of what the caller read. If empty, the update wins over any edit that was made
-    in between.
-    """
+    """The `etag` of what the caller read. If empty, the update overwrites concurrent edits."""
     @_builtins.property
     def rubric(self) -> Global___Rubric:
-        """The rubric as it shall be; its `id` says which one. `owner` is not changed. Content that
-        is what is kept already may have any form.
+        """The new rubric, identified by its `id`. `owner` is not changed. Unchanged content may have any
+        form.
         """
 
     def __init__(
@@ -331,7 +328,7 @@ class UpdateRubricResponse(_message.Message):
     """As of `GetRubric`."""
     @_builtins.property
     def rubric(self) -> Global___Rubric:
-        """What is kept now."""
+        """The stored object."""
 
     def __init__(
         self,

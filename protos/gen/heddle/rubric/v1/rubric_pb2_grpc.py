@@ -26,14 +26,13 @@ if _version_not_supported:
 
 
 class RubricServiceStub:
-    """Keeps assessment rubrics, those that came from LAMB too. A rubric that the caller may not
-    see is answered exactly like one that does not exist.
+    """Stores assessment rubrics, including those imported from LAMB. For callers who may not see a
+    rubric, it does not exist.
 
-    Who may do what: the owner and the administrators of the rubric's organisation may do
-    everything with a rubric; others of the organisation may read a public one. The scope
-    `admin` may do everything.
+    The owner and the administrators of the organisation may read and change a rubric; other members
+    may read a public one. Callers with the scope `admin` may do everything.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -70,14 +69,13 @@ class RubricServiceStub:
 
 
 class RubricServiceServicer:
-    """Keeps assessment rubrics, those that came from LAMB too. A rubric that the caller may not
-    see is answered exactly like one that does not exist.
+    """Stores assessment rubrics, including those imported from LAMB. For callers who may not see a
+    rubric, it does not exist.
 
-    Who may do what: the owner and the administrators of the rubric's organisation may do
-    everything with a rubric; others of the organisation may read a public one. The scope
-    `admin` may do everything.
+    The owner and the administrators of the organisation may read and change a rubric; other members
+    may read a public one. Callers with the scope `admin` may do everything.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def GetRubric(self, request, context):
@@ -96,7 +94,7 @@ class RubricServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CreateRubric(self, request, context):
-        """Keeps a new rubric.
+        """Creates a rubric.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -111,8 +109,8 @@ class RubricServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteRubric(self, request, context):
-        """Deletes a rubric for good. Assistants that name it are told that there is none. Another
-        import brings back one that LAMB still has.
+        """Deletes a rubric permanently. For assistants that name it, the rubric does not exist. A later
+        import restores a rubric that LAMB still has.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -155,14 +153,13 @@ def add_RubricServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RubricService:
-    """Keeps assessment rubrics, those that came from LAMB too. A rubric that the caller may not
-    see is answered exactly like one that does not exist.
+    """Stores assessment rubrics, including those imported from LAMB. For callers who may not see a
+    rubric, it does not exist.
 
-    Who may do what: the owner and the administrators of the rubric's organisation may do
-    everything with a rubric; others of the organisation may read a public one. The scope
-    `admin` may do everything.
+    The owner and the administrators of the organisation may read and change a rubric; other members
+    may read a public one. Callers with the scope `admin` may do everything.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

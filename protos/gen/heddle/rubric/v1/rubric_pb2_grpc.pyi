@@ -27,14 +27,13 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class RubricServiceStub:
-    """Keeps assessment rubrics, those that came from LAMB too. A rubric that the caller may not
-    see is answered exactly like one that does not exist.
+    """Stores assessment rubrics, including those imported from LAMB. For callers who may not see a
+    rubric, it does not exist.
 
-    Who may do what: the owner and the administrators of the rubric's organisation may do
-    everything with a rubric; others of the organisation may read a public one. The scope
-    `admin` may do everything.
+    The owner and the administrators of the organisation may read and change a rubric; other members
+    may read a public one. Callers with the scope `admin` may do everything.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -48,26 +47,25 @@ class RubricServiceStub:
     ListRubrics: _grpc.UnaryUnaryMultiCallable[_rubric_pb2.ListRubricsRequest, _rubric_pb2.ListRubricsResponse]
     """Lists the rubrics that the caller may read, the oldest first."""
     CreateRubric: _grpc.UnaryUnaryMultiCallable[_rubric_pb2.CreateRubricRequest, _rubric_pb2.CreateRubricResponse]
-    """Keeps a new rubric."""
+    """Creates a rubric."""
     UpdateRubric: _grpc.UnaryUnaryMultiCallable[_rubric_pb2.UpdateRubricRequest, _rubric_pb2.UpdateRubricResponse]
     """Replaces a rubric. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
     caller read it; nothing is changed then.
     """
     DeleteRubric: _grpc.UnaryUnaryMultiCallable[_rubric_pb2.DeleteRubricRequest, _rubric_pb2.DeleteRubricResponse]
-    """Deletes a rubric for good. Assistants that name it are told that there is none. Another
-    import brings back one that LAMB still has.
+    """Deletes a rubric permanently. For assistants that name it, the rubric does not exist. A later
+    import restores a rubric that LAMB still has.
     """
 
 @_typing.type_check_only
 class RubricServiceAsyncStub(RubricServiceStub):
-    """Keeps assessment rubrics, those that came from LAMB too. A rubric that the caller may not
-    see is answered exactly like one that does not exist.
+    """Stores assessment rubrics, including those imported from LAMB. For callers who may not see a
+    rubric, it does not exist.
 
-    Who may do what: the owner and the administrators of the rubric's organisation may do
-    everything with a rubric; others of the organisation may read a public one. The scope
-    `admin` may do everything.
+    The owner and the administrators of the organisation may read and change a rubric; other members
+    may read a public one. Callers with the scope `admin` may do everything.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -78,25 +76,24 @@ class RubricServiceAsyncStub(RubricServiceStub):
     ListRubrics: _aio.UnaryUnaryMultiCallable[_rubric_pb2.ListRubricsRequest, _rubric_pb2.ListRubricsResponse]  # type: ignore[assignment]
     """Lists the rubrics that the caller may read, the oldest first."""
     CreateRubric: _aio.UnaryUnaryMultiCallable[_rubric_pb2.CreateRubricRequest, _rubric_pb2.CreateRubricResponse]  # type: ignore[assignment]
-    """Keeps a new rubric."""
+    """Creates a rubric."""
     UpdateRubric: _aio.UnaryUnaryMultiCallable[_rubric_pb2.UpdateRubricRequest, _rubric_pb2.UpdateRubricResponse]  # type: ignore[assignment]
     """Replaces a rubric. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
     caller read it; nothing is changed then.
     """
     DeleteRubric: _aio.UnaryUnaryMultiCallable[_rubric_pb2.DeleteRubricRequest, _rubric_pb2.DeleteRubricResponse]  # type: ignore[assignment]
-    """Deletes a rubric for good. Assistants that name it are told that there is none. Another
-    import brings back one that LAMB still has.
+    """Deletes a rubric permanently. For assistants that name it, the rubric does not exist. A later
+    import restores a rubric that LAMB still has.
     """
 
 class RubricServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Keeps assessment rubrics, those that came from LAMB too. A rubric that the caller may not
-    see is answered exactly like one that does not exist.
+    """Stores assessment rubrics, including those imported from LAMB. For callers who may not see a
+    rubric, it does not exist.
 
-    Who may do what: the owner and the administrators of the rubric's organisation may do
-    everything with a rubric; others of the organisation may read a public one. The scope
-    `admin` may do everything.
+    The owner and the administrators of the organisation may read and change a rubric; other members
+    may read a public one. Callers with the scope `admin` may do everything.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod
@@ -123,7 +120,7 @@ class RubricServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _rubric_pb2.CreateRubricRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_rubric_pb2.CreateRubricResponse, _abc.Awaitable[_rubric_pb2.CreateRubricResponse]]:
-        """Keeps a new rubric."""
+        """Creates a rubric."""
 
     @_abc_1.abstractmethod
     def UpdateRubric(
@@ -141,8 +138,8 @@ class RubricServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _rubric_pb2.DeleteRubricRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_rubric_pb2.DeleteRubricResponse, _abc.Awaitable[_rubric_pb2.DeleteRubricResponse]]:
-        """Deletes a rubric for good. Assistants that name it are told that there is none. Another
-        import brings back one that LAMB still has.
+        """Deletes a rubric permanently. For assistants that name it, the rubric does not exist. A later
+        import restores a rubric that LAMB still has.
         """
 
 def add_RubricServiceServicer_to_server(servicer: RubricServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

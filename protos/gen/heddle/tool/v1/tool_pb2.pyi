@@ -63,17 +63,15 @@ class Tool(_message.Message):
     origin: _builtins.str
     """Where the tool comes from: `builtin`, `package:<distribution>` or `folder:<file>`."""
     end: _builtins.bool
-    """Whether a run of the routing agent ends with this tool: the text that it returns is the
-    answer then.
-    """
+    """Whether this tool ends a run of the routing agent: its text is the answer."""
     @_builtins.property
     def modes(self) -> _containers.RepeatedScalarFieldContainer[_assistant_pb2.Mode.ValueType]:
         """The ways in which the tool can be bound."""
 
     @_builtins.property
     def functions(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.FunctionDeclaration]:
-        """What a model sees of a tool that has `MODE_FUNCTION`, and the routing agent of one that
-        has `MODE_AGENT`. Empty if that hangs on the configuration; `ListFunctions` knows.
+        """The functions that a model sees with `MODE_FUNCTION`, and the routing agent with `MODE_AGENT`.
+        Empty if they depend on the configuration; see `ListFunctions`.
         """
 
     @_builtins.property
@@ -143,7 +141,7 @@ class PluginProblem(_message.Message):
     origin: _builtins.str
     """Where the plugin comes from, as in `Tool.origin`."""
     message: _builtins.str
-    """What is wrong and how to mend it."""
+    """The problem and its remedy."""
     def __init__(
         self,
         *,
@@ -160,7 +158,7 @@ Global___PluginProblem: _TypeAlias = PluginProblem  # noqa: Y015
 
 @_typing.final
 class Source(_message.Message):
-    """Something a tool's output rests on."""
+    """A source of a tool's output."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -204,7 +202,7 @@ class Source(_message.Message):
     """The kind of source: `passage`, `rubric`, `file`, or a tool's own word."""
     @_builtins.property
     def attributes(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """What else the tool tells about the source, for example `page` or `rubric_id`."""
+        """Other attributes of the source, for example `page` or `rubric_id`."""
 
     def __init__(
         self,
@@ -228,7 +226,7 @@ Global___Source: _TypeAlias = Source  # noqa: Y015
 
 @_typing.final
 class ToolStatus(_message.Message):
-    """Progress, in words for the person who waits."""
+    """Progress, in words for the user."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -238,9 +236,8 @@ class ToolStatus(_message.Message):
     """One short phrase, for example `reading file 1/notes.md`. Carries no secrets."""
     @_builtins.property
     def change(self) -> Global___FileChange:
-        """A change that the tool made to a file of a workspace; `message` tells it in words. Sent
-        once for each change, after all changes of the call were made and before its result; of
-        one invocation at most 200 statuses are sent.
+        """A change of a workspace file; `message` describes it. Sent once for each change, after all
+        changes of the call and before its result; at most 200 statuses per invocation.
         """
 
     def __init__(
@@ -259,7 +256,7 @@ Global___ToolStatus: _TypeAlias = ToolStatus  # noqa: Y015
 
 @_typing.final
 class FileChange(_message.Message):
-    """A change that was made to a file."""
+    """A change of a file."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -271,7 +268,7 @@ class FileChange(_message.Message):
     path: _builtins.str
     """The file, relative to the workspace."""
     reason: _builtins.str
-    """Why, in the words of whoever asked for it. May be empty."""
+    """The reason, as the model stated it. May be empty."""
     line_start: _builtins.int
     """The first line that was replaced, from 1, as the file was before. 0 if the change is
     not one of lines, for example because an older file was put back.
@@ -301,7 +298,7 @@ Global___FileChange: _TypeAlias = FileChange  # noqa: Y015
 
 @_typing.final
 class ToolResult(_message.Message):
-    """What a tool found."""
+    """The result of a tool."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -317,12 +314,12 @@ class ToolResult(_message.Message):
     slot: _builtins.str
     """The slot that the tool filled: the invocation's, or the tool's own."""
     name: _builtins.str
-    """What the objects are, for example the collection that they come from. The agent keeps
-    results by the tool's name and this one. If empty, the tool's name counts.
+    """What the objects are, for example the collection that they come from. The agent stores results
+    by the tool's name and this name. If empty, the tool's name is used.
     """
     message: _builtins.str
-    """One sentence about the result for whoever decides what to do next, for example
-    `Found 5 text results for 'bit codes'`. May be empty.
+    """One sentence about the result for the router, for example `Found 5 text results for 'bit
+    codes'`. May be empty.
     """
     @_builtins.property
     def parts(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.ContentPart]:
@@ -330,12 +327,12 @@ class ToolResult(_message.Message):
 
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___Source]:
-        """What the content rests on, best first. At most 200, together at most 4,000,000 bytes."""
+        """The sources of the content, best first. At most 200, together at most 4,000,000 bytes."""
 
     @_builtins.property
     def metadata(self) -> _struct_pb2.Struct:
-        """Facts about the run for traces; not shown to the model. At most 400,000 bytes; a warning
-        tells that there were more, and then there are none.
+        """Facts about the run for traces; not shown to the model. At most 400,000 bytes; larger metadata
+        is omitted with a warning.
         """
 
     @_builtins.property
@@ -344,16 +341,15 @@ class ToolResult(_message.Message):
 
     @_builtins.property
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Parts of the work that failed while the rest succeeded, one sentence each, for
-        example one collection of several; and what was left out because it was too much.
+        """Parts of the work that failed while the rest succeeded, one sentence each, for example one
+        collection of several; and what was omitted because of a limit.
         """
 
     @_builtins.property
     def objects_json(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What the tool found, piece by piece: the text of one JSON object each. Only in a run of
-        the routing agent (`RunContext.tree` with a `function_call`), which alone reads them; a
-        tool that returns text only has one object, `{"text": "…"}`. At most 500, together at
-        most 400,000 characters.
+        """The objects of the result: the text of one JSON object each. Only in a run of the routing agent
+        (`RunContext.tree` with a `function_call`), which alone reads them; a tool that returns text
+        only has one object, `{"text": "…"}`. At most 500, together at most 400,000 characters.
         """
 
     def __init__(
@@ -379,7 +375,7 @@ Global___ToolResult: _TypeAlias = ToolResult  # noqa: Y015
 
 @_typing.final
 class Environment(_message.Message):
-    """What the tools of one run of the routing agent have found so far. Belongs to that run alone."""
+    """The results of one run of the routing agent so far."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -392,14 +388,14 @@ class Environment(_message.Message):
     divided by 4, rounded up.
     """
     left_out: _builtins.int
-    """How many objects were found that are not here, because there was no more room."""
+    """The number of objects that were omitted because of the size limit."""
     @_builtins.property
     def found(self) -> _containers.RepeatedCompositeFieldContainer[Global___FoundObjects]:
-        """What was found, in the order in which it came. Names can repeat."""
+        """The results, in order of arrival. Names can repeat."""
 
     @_builtins.property
     def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___EnvironmentError]:
-        """The tools whose last run failed, in that order. A tool that succeeds is taken out."""
+        """The tools whose last run failed, in that order. A tool that succeeds is removed."""
 
     def __init__(
         self,
@@ -419,7 +415,7 @@ Global___Environment: _TypeAlias = Environment  # noqa: Y015
 
 @_typing.final
 class FoundObjects(_message.Message):
-    """What one run of one tool found."""
+    """The objects of one run of one tool."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -436,8 +432,8 @@ class FoundObjects(_message.Message):
     """As in `ToolResult.message`."""
     @_builtins.property
     def objects_json(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The objects, the text of one JSON object each, without those that the same tool found
-        before under that name. Empty if it found nothing.
+        """The objects, the text of one JSON object each, without objects that the same tool returned
+        before under that name. May be empty.
         """
 
     @_builtins.property
@@ -463,7 +459,7 @@ Global___FoundObjects: _TypeAlias = FoundObjects  # noqa: Y015
 
 @_typing.final
 class EnvironmentError(_message.Message):
-    """How the last run of a tool failed."""
+    """The failure of the last run of a tool."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -474,11 +470,11 @@ class EnvironmentError(_message.Message):
     tool: _builtins.str
     """The tool."""
     message: _builtins.str
-    """What went wrong, in words that may be shown."""
+    """The error, in words for users."""
     recoverable: _builtins.bool
     """Whether the same call may succeed later."""
     suggestion: _builtins.str
-    """What to do instead. May be empty."""
+    """A suggested alternative. May be empty."""
     def __init__(
         self,
         *,
@@ -497,7 +493,7 @@ Global___EnvironmentError: _TypeAlias = EnvironmentError  # noqa: Y015
 
 @_typing.final
 class TreeData(_message.Message):
-    """The state of a run of the routing agent. Who asks comes with the call, as everywhere."""
+    """The state of a run of the routing agent. The caller's identity is in the call's metadata."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -506,16 +502,16 @@ class TreeData(_message.Message):
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
     HISTORY_FIELD_NUMBER: _builtins.int
     user_prompt: _builtins.str
-    """What the person asks: the text of the last message of the role user."""
+    """The question: the text of the last message of the role user."""
     iterations: _builtins.int
-    """How many decisions were carried out so far."""
+    """The number of completed decisions."""
     @_builtins.property
     def environment(self) -> Global___Environment:
-        """What was found so far."""
+        """The results so far."""
 
     @_builtins.property
     def history(self) -> _containers.RepeatedCompositeFieldContainer[Global___PastRun]:
-        """What ran so far, oldest first."""
+        """The completed runs of tools, oldest first."""
 
     def __init__(
         self,
@@ -546,9 +542,9 @@ class PastRun(_message.Message):
     tool: _builtins.str
     """The tool."""
     inputs_json: _builtins.str
-    """What it was called with: the text of one JSON object."""
+    """The arguments: the text of one JSON object."""
     new_objects: _builtins.int
-    """How many objects it found that were not known before. 0 also if it failed."""
+    """The number of new objects. 0 if it failed."""
     failed: _builtins.bool
     """Whether it failed."""
     def __init__(
@@ -569,7 +565,7 @@ Global___PastRun: _TypeAlias = PastRun  # noqa: Y015
 
 @_typing.final
 class RunContext(_message.Message):
-    """What every tool of a run can see."""
+    """The context of a run, available to each tool."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -580,7 +576,7 @@ class RunContext(_message.Message):
     STREAMING_FIELD_NUMBER: _builtins.int
     TREE_FIELD_NUMBER: _builtins.int
     streaming: _builtins.bool
-    """Whether the client reads the answer as it is made."""
+    """Whether the client streams the answer."""
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.Message]:
         """The conversation so far, oldest turn first."""
@@ -591,13 +587,11 @@ class RunContext(_message.Message):
 
     @_builtins.property
     def assistant(self) -> _assistant_pb2.Assistant:
-        """The assistant that is answered as."""
+        """The assistant that answers."""
 
     @_builtins.property
     def earlier(self) -> _containers.RepeatedCompositeFieldContainer[Global___EarlierResult]:
-        """What tools found earlier in the run, in the order in which they ran. Filled by the
-        strategy `sequential`.
-        """
+        """The results of earlier tools of the run, in order. Set by the strategy `sequential`."""
 
     @_builtins.property
     def tree(self) -> Global___TreeData:
@@ -623,7 +617,7 @@ Global___RunContext: _TypeAlias = RunContext  # noqa: Y015
 
 @_typing.final
 class EarlierResult(_message.Message):
-    """What a tool found earlier in the run."""
+    """The result of an earlier tool of the run."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -638,7 +632,7 @@ class EarlierResult(_message.Message):
     slot: _builtins.str
     """The slot that was filled."""
     text: _builtins.str
-    """The text that was put there."""
+    """The text of the slot."""
     def __init__(
         self,
         *,
@@ -668,7 +662,7 @@ class ToolInvocation(_message.Message):
     TIMEOUT_FIELD_NUMBER: _builtins.int
     FUNCTION_CALL_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """Tells invocations of a call apart."""
+    """The identifier of the invocation, unique in the call."""
     name: _builtins.str
     """The tool's name."""
     slot: _builtins.str
@@ -679,16 +673,15 @@ class ToolInvocation(_message.Message):
 
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
-        """The most time the tool may take, at most nine tenths of what the call has left, so
-        that its end can still be told. If not set, the service's limit, but no more than
-        half of what the call has left.
+        """The time limit of the tool, at most nine tenths of the remaining time of the call, so that the
+        result can still be returned. If not set, the service's limit, but at most half of the
+        remaining time.
         """
 
     @_builtins.property
     def function_call(self) -> Global___FunctionCall:
-        """Runs the tool because a model calls it, or the routing agent chose it. The result's
-        parts are what the model reads then, and its slot means nothing. Without it the tool
-        runs to fill its slot.
+        """The call of a model, or the choice of the routing agent. If set, the model reads the result's
+        parts, and its slot is ignored. If not set, the tool fills its slot.
         """
 
     def __init__(
@@ -720,11 +713,10 @@ class FunctionCall(_message.Message):
     name: _builtins.str
     """The function, as `ListFunctions` names it."""
     arguments_json: _builtins.str
-    """The arguments as the model wrote them: the text of one JSON object, or empty. What does
-    not fit the function's schema is answered with `INVALID_ARGUMENT`, `BadRequest` details
-    and the metadata `kind`: `invalid_arguments`, and the tool does not run. A schema that a
-    remote server made is the server's to check: only names and plain types are looked at
-    here, and the answer is `UNKNOWN`.
+    """The arguments as the model wrote them: the text of one JSON object, or empty. If they do not
+    fit the function's schema, the tool does not run, and the error is `INVALID_ARGUMENT` with
+    `BadRequest` details and the metadata `kind`: `invalid_arguments`. For a schema of a remote
+    server, only names and plain types are checked, and the error is `UNKNOWN`.
     """
     def __init__(
         self,
@@ -968,7 +960,7 @@ class ListFunctionsRequest(_message.Message):
 
     @_builtins.property
     def assistant(self) -> _assistant_pb2.Assistant:
-        """The assistant that is answered as."""
+        """The assistant that answers."""
 
     def __init__(
         self,
@@ -986,7 +978,7 @@ Global___ListFunctionsRequest: _TypeAlias = ListFunctionsRequest  # noqa: Y015
 
 @_typing.final
 class ToolFunctions(_message.Message):
-    """What one invocation offers to a model."""
+    """The functions that one invocation offers to a model."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1002,12 +994,12 @@ class ToolFunctions(_message.Message):
 
     @_builtins.property
     def error(self) -> _status_pb2.Status:
-        """Why there are none. Absent if all went well."""
+        """Why there are none. Absent on success."""
 
     @_builtins.property
     def held_back(self) -> _containers.RepeatedCompositeFieldContainer[Global___HeldBackFunction]:
-        """What a remote server has and the model is not told of, because nobody has accepted it
-        as it is now.
+        """Functions of a remote server that are not offered to the model, because the author of the
+        assistant has not accepted their current form.
         """
 
     def __init__(
@@ -1028,7 +1020,7 @@ Global___ToolFunctions: _TypeAlias = ToolFunctions  # noqa: Y015
 
 @_typing.final
 class HeldBackFunction(_message.Message):
-    """A function of a remote server that waits for somebody to accept it."""
+    """A function of a remote server that the author of the assistant has not accepted."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1036,17 +1028,17 @@ class HeldBackFunction(_message.Message):
     PIN_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     pin: _builtins.str
-    """What `pins` of the configuration must say of the function to accept it as it is now,
-    for example `sha256:9f86d0…`. Empty if it can be accepted in no form.
+    """The value of `pins` in the configuration that accepts the current form, for example
+    `sha256:9f86d0…`. Empty if the function cannot be accepted.
     """
     reason: _builtins.str
-    """Why it is held back and how to let it through, in one or two sentences. Holds nothing
-    that the server wrote but the name.
+    """The reason and the remedy, in one or two sentences. Contains no text of the server except the
+    name.
     """
     @_builtins.property
     def declaration(self) -> _chat_pb2.FunctionDeclaration:
-        """The function as the server describes it now, under the server's name for it. For
-        people to look at: it must not be shown to a model.
+        """The server's current description of the function, for the author. It must not be sent to a
+        model.
         """
 
     def __init__(
@@ -1098,18 +1090,18 @@ class AssessToolsRequest(_message.Message):
     CONTEXT_FIELD_NUMBER: _builtins.int
     COMPARE_FIELD_NUMBER: _builtins.int
     compare: _builtins.bool
-    """Whether to compare the tools with what is asked: their `affinity`. The first comparison
-    loads two small models, which takes a second or two; a later one some hundredths.
+    """Whether to compute `affinity`. The first comparison loads two small models, which takes about
+    two seconds; later ones take some hundredths of a second.
     """
     @_builtins.property
     def invocations(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolInvocation]:
-        """The tools with their configurations, with distinct ids. At most 64. Their
-        `function_call` means nothing here.
+        """The tools with their configurations, with distinct ids. At most 64. Their `function_call` is
+        ignored.
         """
 
     @_builtins.property
     def context(self) -> Global___RunContext:
-        """The run. Without `tree`, one that is about to begin."""
+        """The run. Without `tree`, a new run."""
 
     def __init__(
         self,
@@ -1172,20 +1164,19 @@ class Assessment(_message.Message):
     available: _builtins.bool
     """Whether the tool may run now."""
     reason: _builtins.str
-    """Why it may not, in one sentence that may be shown. Empty if it may."""
+    """Why the tool is unavailable, in one sentence for users. Empty if it is available."""
     end: _builtins.bool
     """As in `Tool.end`."""
     affinity: _builtins.float
-    """How near what is asked is to what the tool is for: to its name with its description, and
-    to the requests of its examples. -1 to 1, the more the nearer; comparable only among the
-    tools of one response. What is asked is `user_prompt` of the run's `tree`, or else the
-    last message of the role user. Absent unless `compare` asked for it and the tool is
-    available, and where the models are not there or too slow.
+    """The semantic similarity of the question to the tool's name and description and to the requests
+    of its examples, from -1 to 1; comparable among the tools of one response only. The question is
+    `user_prompt` of `tree`, or the last message of the role user. Absent without `compare`, for
+    unavailable tools, and if the models are missing or too slow.
     """
     @_builtins.property
     def function(self) -> _chat_pb2.FunctionDeclaration:
-        """The tool as whoever decides reads it: its name, its description and the schema of what
-        it is called with. Absent with `error`.
+        """The tool as the router sees it: name, description and schema of the arguments. Absent with
+        `error`.
         """
 
     @_builtins.property
@@ -1194,11 +1185,11 @@ class Assessment(_message.Message):
 
     @_builtins.property
     def trigger(self) -> Global___Trigger:
-        """Set if the tool must run now, without anybody deciding so. Only of an available tool."""
+        """Set if the tool must run now, without a decision of the router. Only for available tools."""
 
     @_builtins.property
     def error(self) -> _status_pb2.Status:
-        """Why nothing is known of the tool. Absent if all went well."""
+        """Why the tool could not be assessed. Absent on success."""
 
     def __init__(
         self,
@@ -1225,19 +1216,17 @@ Global___Assessment: _TypeAlias = Assessment  # noqa: Y015
 
 @_typing.final
 class Trigger(_message.Message):
-    """That a tool must run now."""
+    """A reason for a tool to run now."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     INPUTS_JSON_FIELD_NUMBER: _builtins.int
     CAUSE_FIELD_NUMBER: _builtins.int
     inputs_json: _builtins.str
-    """What to call it with: the text of one JSON object. If empty, every argument has its
-    default.
-    """
+    """The arguments: the text of one JSON object. If empty, every argument has its default."""
     cause: _builtins.str
-    """What makes it run, in the tool's own words. Within a run the same tool is triggered
-    once for the same cause, whatever it did: the caller remembers that, not the tool.
+    """The cause, as the tool names it. Within a run, the caller runs the same tool once for the same
+    cause.
     """
     def __init__(
         self,
@@ -1267,7 +1256,7 @@ class ExecuteToolRequest(_message.Message):
 
     @_builtins.property
     def context(self) -> Global___RunContext:
-        """What the tool can see."""
+        """The context of the run."""
 
     def __init__(
         self,

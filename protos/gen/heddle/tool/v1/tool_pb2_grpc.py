@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class ToolServiceStub:
-    """Runs tools: those that gather context for an assistant, and those that a model calls.
+    """Runs tools: tools that fill slots of a prompt, and tools that models call.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -75,13 +75,13 @@ class ToolServiceStub:
 
 
 class ToolServiceServicer:
-    """Runs tools: those that gather context for an assistant, and those that a model calls.
+    """Runs tools: tools that fill slots of a prompt, and tools that models call.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def ListTools(self, request, context):
-        """Lists the installed tools, ordered by name, and what could not be installed.
+        """Lists the installed tools, ordered by name, and the plugins that could not be installed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -103,41 +103,40 @@ class ToolServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListFunctions(self, request, context):
-        """Tells which functions tools offer to a model under the given configurations, to this
-        caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
-        invocation that cannot be described, for example because its configuration is wrong
-        or it takes too long to tell, ends in an error of its own; the call succeeds.
+        """Returns the functions that tools offer to a model with the configurations of the request, for
+        this caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
+        invocation that cannot be described, for example because its configuration is wrong or because
+        the tool does not answer in time, has an error of its own; the call succeeds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AssessTools(self, request, context):
-        """Tells which tools the routing agent may choose among in the state that its run is in, and
-        which of them must run now without being chosen. For bindings of mode `MODE_AGENT`, before
-        each decision. A tool that cannot be asked, for example because its configuration is
-        wrong, is not available and has an error of its own; the call succeeds.
+        """Returns the tools that the routing agent may choose in the current state of its run, and those
+        that must run now without a choice. For bindings of mode `MODE_AGENT`, before each decision. A
+        tool that cannot be assessed, for example because its configuration is wrong, is unavailable
+        and has an error of its own; the call succeeds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExecuteTool(self, request, context):
-        """Runs one tool. The stream is any number of `status` events and then exactly one
-        `result`, unless the call fails. Fails with `NOT_FOUND` for an unknown tool,
-        `INVALID_ARGUMENT` with `BadRequest` details for a wrong configuration,
-        `UNAVAILABLE` when something behind the tool is down, `DEADLINE_EXCEEDED` when the
-        tool is too slow, and `UNKNOWN` when the tool itself gives up.
+        """Runs one tool. The stream is any number of `status` events and then exactly one `result`,
+        unless the call fails. Fails with `NOT_FOUND` for an unknown tool, `INVALID_ARGUMENT` with
+        `BadRequest` details for a wrong configuration, `UNAVAILABLE` when a dependency of the tool is
+        down, `DEADLINE_EXCEEDED` when the tool is too slow, and `UNKNOWN` when the tool itself fails.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExecuteTools(self, request, context):
-        """Runs several tools at once. Each response carries what is ready: any number of
-        `status` events of an invocation and then exactly one `result` or `error` of it.
-        Events of one invocation keep their order; events of different ones interleave. A
-        failing invocation does not disturb the others, and the call itself succeeds.
+        """Runs several tools at once. Each response carries the events that are ready: any number of
+        `status` events of an invocation and then exactly one `result` or `error` of it. Events of one
+        invocation keep their order; events of different ones interleave. A failing invocation does not
+        affect the others, and the call itself succeeds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -190,9 +189,9 @@ def add_ToolServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ToolService:
-    """Runs tools: those that gather context for an assistant, and those that a model calls.
+    """Runs tools: tools that fill slots of a prompt, and tools that models call.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

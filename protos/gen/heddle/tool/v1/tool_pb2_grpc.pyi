@@ -27,9 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ToolServiceStub:
-    """Runs tools: those that gather context for an assistant, and those that a model calls.
+    """Runs tools: tools that fill slots of a prompt, and tools that models call.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -37,7 +37,7 @@ class ToolServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ToolServiceAsyncStub: ...
     ListTools: _grpc.UnaryUnaryMultiCallable[_tool_pb2.ListToolsRequest, _tool_pb2.ListToolsResponse]
-    """Lists the installed tools, ordered by name, and what could not be installed."""
+    """Lists the installed tools, ordered by name, and the plugins that could not be installed."""
     GetTool: _grpc.UnaryUnaryMultiCallable[_tool_pb2.GetToolRequest, _tool_pb2.GetToolResponse]
     """Gets one tool. Fails with `NOT_FOUND` if it is not installed."""
     ValidateToolConfig: _grpc.UnaryUnaryMultiCallable[_tool_pb2.ValidateToolConfigRequest, _tool_pb2.ValidateToolConfigResponse]
@@ -45,41 +45,40 @@ class ToolServiceStub:
     configuration is wrong: the violations are the answer.
     """
     ListFunctions: _grpc.UnaryUnaryMultiCallable[_tool_pb2.ListFunctionsRequest, _tool_pb2.ListFunctionsResponse]
-    """Tells which functions tools offer to a model under the given configurations, to this
-    caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
-    invocation that cannot be described, for example because its configuration is wrong
-    or it takes too long to tell, ends in an error of its own; the call succeeds.
+    """Returns the functions that tools offer to a model with the configurations of the request, for
+    this caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
+    invocation that cannot be described, for example because its configuration is wrong or because
+    the tool does not answer in time, has an error of its own; the call succeeds.
     """
     AssessTools: _grpc.UnaryUnaryMultiCallable[_tool_pb2.AssessToolsRequest, _tool_pb2.AssessToolsResponse]
-    """Tells which tools the routing agent may choose among in the state that its run is in, and
-    which of them must run now without being chosen. For bindings of mode `MODE_AGENT`, before
-    each decision. A tool that cannot be asked, for example because its configuration is
-    wrong, is not available and has an error of its own; the call succeeds.
+    """Returns the tools that the routing agent may choose in the current state of its run, and those
+    that must run now without a choice. For bindings of mode `MODE_AGENT`, before each decision. A
+    tool that cannot be assessed, for example because its configuration is wrong, is unavailable
+    and has an error of its own; the call succeeds.
     """
     ExecuteTool: _grpc.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolRequest, _tool_pb2.ExecuteToolResponse]
-    """Runs one tool. The stream is any number of `status` events and then exactly one
-    `result`, unless the call fails. Fails with `NOT_FOUND` for an unknown tool,
-    `INVALID_ARGUMENT` with `BadRequest` details for a wrong configuration,
-    `UNAVAILABLE` when something behind the tool is down, `DEADLINE_EXCEEDED` when the
-    tool is too slow, and `UNKNOWN` when the tool itself gives up.
+    """Runs one tool. The stream is any number of `status` events and then exactly one `result`,
+    unless the call fails. Fails with `NOT_FOUND` for an unknown tool, `INVALID_ARGUMENT` with
+    `BadRequest` details for a wrong configuration, `UNAVAILABLE` when a dependency of the tool is
+    down, `DEADLINE_EXCEEDED` when the tool is too slow, and `UNKNOWN` when the tool itself fails.
     """
     ExecuteTools: _grpc.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolsRequest, _tool_pb2.ExecuteToolsResponse]
-    """Runs several tools at once. Each response carries what is ready: any number of
-    `status` events of an invocation and then exactly one `result` or `error` of it.
-    Events of one invocation keep their order; events of different ones interleave. A
-    failing invocation does not disturb the others, and the call itself succeeds.
+    """Runs several tools at once. Each response carries the events that are ready: any number of
+    `status` events of an invocation and then exactly one `result` or `error` of it. Events of one
+    invocation keep their order; events of different ones interleave. A failing invocation does not
+    affect the others, and the call itself succeeds.
     """
 
 @_typing.type_check_only
 class ToolServiceAsyncStub(ToolServiceStub):
-    """Runs tools: those that gather context for an assistant, and those that a model calls.
+    """Runs tools: tools that fill slots of a prompt, and tools that models call.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListTools: _aio.UnaryUnaryMultiCallable[_tool_pb2.ListToolsRequest, _tool_pb2.ListToolsResponse]  # type: ignore[assignment]
-    """Lists the installed tools, ordered by name, and what could not be installed."""
+    """Lists the installed tools, ordered by name, and the plugins that could not be installed."""
     GetTool: _aio.UnaryUnaryMultiCallable[_tool_pb2.GetToolRequest, _tool_pb2.GetToolResponse]  # type: ignore[assignment]
     """Gets one tool. Fails with `NOT_FOUND` if it is not installed."""
     ValidateToolConfig: _aio.UnaryUnaryMultiCallable[_tool_pb2.ValidateToolConfigRequest, _tool_pb2.ValidateToolConfigResponse]  # type: ignore[assignment]
@@ -87,35 +86,34 @@ class ToolServiceAsyncStub(ToolServiceStub):
     configuration is wrong: the violations are the answer.
     """
     ListFunctions: _aio.UnaryUnaryMultiCallable[_tool_pb2.ListFunctionsRequest, _tool_pb2.ListFunctionsResponse]  # type: ignore[assignment]
-    """Tells which functions tools offer to a model under the given configurations, to this
-    caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
-    invocation that cannot be described, for example because its configuration is wrong
-    or it takes too long to tell, ends in an error of its own; the call succeeds.
+    """Returns the functions that tools offer to a model with the configurations of the request, for
+    this caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
+    invocation that cannot be described, for example because its configuration is wrong or because
+    the tool does not answer in time, has an error of its own; the call succeeds.
     """
     AssessTools: _aio.UnaryUnaryMultiCallable[_tool_pb2.AssessToolsRequest, _tool_pb2.AssessToolsResponse]  # type: ignore[assignment]
-    """Tells which tools the routing agent may choose among in the state that its run is in, and
-    which of them must run now without being chosen. For bindings of mode `MODE_AGENT`, before
-    each decision. A tool that cannot be asked, for example because its configuration is
-    wrong, is not available and has an error of its own; the call succeeds.
+    """Returns the tools that the routing agent may choose in the current state of its run, and those
+    that must run now without a choice. For bindings of mode `MODE_AGENT`, before each decision. A
+    tool that cannot be assessed, for example because its configuration is wrong, is unavailable
+    and has an error of its own; the call succeeds.
     """
     ExecuteTool: _aio.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolRequest, _tool_pb2.ExecuteToolResponse]  # type: ignore[assignment]
-    """Runs one tool. The stream is any number of `status` events and then exactly one
-    `result`, unless the call fails. Fails with `NOT_FOUND` for an unknown tool,
-    `INVALID_ARGUMENT` with `BadRequest` details for a wrong configuration,
-    `UNAVAILABLE` when something behind the tool is down, `DEADLINE_EXCEEDED` when the
-    tool is too slow, and `UNKNOWN` when the tool itself gives up.
+    """Runs one tool. The stream is any number of `status` events and then exactly one `result`,
+    unless the call fails. Fails with `NOT_FOUND` for an unknown tool, `INVALID_ARGUMENT` with
+    `BadRequest` details for a wrong configuration, `UNAVAILABLE` when a dependency of the tool is
+    down, `DEADLINE_EXCEEDED` when the tool is too slow, and `UNKNOWN` when the tool itself fails.
     """
     ExecuteTools: _aio.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolsRequest, _tool_pb2.ExecuteToolsResponse]  # type: ignore[assignment]
-    """Runs several tools at once. Each response carries what is ready: any number of
-    `status` events of an invocation and then exactly one `result` or `error` of it.
-    Events of one invocation keep their order; events of different ones interleave. A
-    failing invocation does not disturb the others, and the call itself succeeds.
+    """Runs several tools at once. Each response carries the events that are ready: any number of
+    `status` events of an invocation and then exactly one `result` or `error` of it. Events of one
+    invocation keep their order; events of different ones interleave. A failing invocation does not
+    affect the others, and the call itself succeeds.
     """
 
 class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Runs tools: those that gather context for an assistant, and those that a model calls.
+    """Runs tools: tools that fill slots of a prompt, and tools that models call.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod
@@ -124,7 +122,7 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_pb2.ListToolsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_pb2.ListToolsResponse, _abc.Awaitable[_tool_pb2.ListToolsResponse]]:
-        """Lists the installed tools, ordered by name, and what could not be installed."""
+        """Lists the installed tools, ordered by name, and the plugins that could not be installed."""
 
     @_abc_1.abstractmethod
     def GetTool(
@@ -150,10 +148,10 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_pb2.ListFunctionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_pb2.ListFunctionsResponse, _abc.Awaitable[_tool_pb2.ListFunctionsResponse]]:
-        """Tells which functions tools offer to a model under the given configurations, to this
-        caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
-        invocation that cannot be described, for example because its configuration is wrong
-        or it takes too long to tell, ends in an error of its own; the call succeeds.
+        """Returns the functions that tools offer to a model with the configurations of the request, for
+        this caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
+        invocation that cannot be described, for example because its configuration is wrong or because
+        the tool does not answer in time, has an error of its own; the call succeeds.
         """
 
     @_abc_1.abstractmethod
@@ -162,10 +160,10 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_pb2.AssessToolsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_pb2.AssessToolsResponse, _abc.Awaitable[_tool_pb2.AssessToolsResponse]]:
-        """Tells which tools the routing agent may choose among in the state that its run is in, and
-        which of them must run now without being chosen. For bindings of mode `MODE_AGENT`, before
-        each decision. A tool that cannot be asked, for example because its configuration is
-        wrong, is not available and has an error of its own; the call succeeds.
+        """Returns the tools that the routing agent may choose in the current state of its run, and those
+        that must run now without a choice. For bindings of mode `MODE_AGENT`, before each decision. A
+        tool that cannot be assessed, for example because its configuration is wrong, is unavailable
+        and has an error of its own; the call succeeds.
         """
 
     @_abc_1.abstractmethod
@@ -174,11 +172,10 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_pb2.ExecuteToolRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_tool_pb2.ExecuteToolResponse], _abc.AsyncIterator[_tool_pb2.ExecuteToolResponse]]:
-        """Runs one tool. The stream is any number of `status` events and then exactly one
-        `result`, unless the call fails. Fails with `NOT_FOUND` for an unknown tool,
-        `INVALID_ARGUMENT` with `BadRequest` details for a wrong configuration,
-        `UNAVAILABLE` when something behind the tool is down, `DEADLINE_EXCEEDED` when the
-        tool is too slow, and `UNKNOWN` when the tool itself gives up.
+        """Runs one tool. The stream is any number of `status` events and then exactly one `result`,
+        unless the call fails. Fails with `NOT_FOUND` for an unknown tool, `INVALID_ARGUMENT` with
+        `BadRequest` details for a wrong configuration, `UNAVAILABLE` when a dependency of the tool is
+        down, `DEADLINE_EXCEEDED` when the tool is too slow, and `UNKNOWN` when the tool itself fails.
         """
 
     @_abc_1.abstractmethod
@@ -187,10 +184,10 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_pb2.ExecuteToolsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_tool_pb2.ExecuteToolsResponse], _abc.AsyncIterator[_tool_pb2.ExecuteToolsResponse]]:
-        """Runs several tools at once. Each response carries what is ready: any number of
-        `status` events of an invocation and then exactly one `result` or `error` of it.
-        Events of one invocation keep their order; events of different ones interleave. A
-        failing invocation does not disturb the others, and the call itself succeeds.
+        """Runs several tools at once. Each response carries the events that are ready: any number of
+        `status` events of an invocation and then exactly one `result` or `error` of it. Events of one
+        invocation keep their order; events of different ones interleave. A failing invocation does not
+        affect the others, and the call itself succeeds.
         """
 
 def add_ToolServiceServicer_to_server(servicer: ToolServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -31,10 +31,10 @@ class Counts(_message.Message):
     CACHED_TOKENS_FIELD_NUMBER: _builtins.int
     COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
     requests: _builtins.int
-    """Answers that a model was asked for. Where it calls functions, each round is one."""
+    """Requests to a model. Each round of function calls is one."""
     usage_unknown: _builtins.int
-    """Those of them whose tokens are unknown: the provider did not tell, or the client went away
-    before it could. Their tokens are not estimated, and their cost is not counted.
+    """Answers whose tokens are unknown, because the provider did not report them or the client
+    disconnected earlier. Their tokens and costs are not counted.
     """
     prompt_tokens: _builtins.int
     """Tokens in prompts."""
@@ -70,9 +70,8 @@ class UsageEntry(_message.Message):
     MODEL_FIELD_NUMBER: _builtins.int
     COUNTS_FIELD_NUMBER: _builtins.int
     number: _builtins.int
-    """The entry's number, above zero. Entries of one recorder come in the order of their numbers:
-    one whose number is not above all that were recorded before is taken as a repetition, and
-    passed over.
+    """The entry's number, above zero. Entries of one recorder come in the order of their numbers: an
+    entry whose number is not larger than all recorded ones is a repetition, and skipped.
     """
     assistant_id: _builtins.str
     """The identifier of the assistant that answered."""
@@ -111,7 +110,7 @@ class ModelUsage(_message.Message):
     UNPRICED_TOKENS_FIELD_NUMBER: _builtins.int
     COST_MICROS_FIELD_NUMBER: _builtins.int
     unpriced_tokens: _builtins.int
-    """Tokens of prompts and answers that no price was known for. Their cost is not counted."""
+    """Tokens without a price. Their costs are not counted."""
     cost_micros: _builtins.int
     """What the others cost, in millionths of a US dollar, rounded up."""
     @_builtins.property
@@ -197,9 +196,8 @@ class RecordUsageRequest(_message.Message):
     RECORDER_FIELD_NUMBER: _builtins.int
     ENTRIES_FIELD_NUMBER: _builtins.int
     recorder: _builtins.str
-    """Who counts: a text of at most 64 characters that no other process has, nor the same one
-    after it was started again. What is known of a recorder is forgotten a month after its
-    last entry.
+    """The identifier of the recording process, at most 64 characters, unique to it and to its current
+    start. A recorder is forgotten a month after its last entry.
     """
     @_builtins.property
     def entries(self) -> _containers.RepeatedCompositeFieldContainer[Global___UsageEntry]:

@@ -26,17 +26,16 @@ if _version_not_supported:
 
 
 class UsageServiceStub:
-    """What assistants consumed, and what that cost.
+    """Records what assistants consumed, and its costs.
 
-    Counted are the answers of assistants in the database; not those of assistants from a file or
-    sent along with a request. Costs come from the prices that operators set when the usage is
-    recorded: a price that changes later changes nothing that was recorded before.
+    Counts answers of assistants in the database, not of assistants from files or in requests. Costs
+    use the operator's prices at the time of recording; a later change of a price does not change
+    them.
 
-    Who may see: the owner of an assistant, the administrators of its organisation, and callers
-    with the scope `admin`. An assistant that the caller may not see is answered like one that
-    does not exist.
+    Readers are the owner of an assistant, the administrators of its organisation, and callers with
+    the scope `admin`. For other callers, the assistant does not exist.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel):
@@ -68,48 +67,47 @@ class UsageServiceStub:
 
 
 class UsageServiceServicer:
-    """What assistants consumed, and what that cost.
+    """Records what assistants consumed, and its costs.
 
-    Counted are the answers of assistants in the database; not those of assistants from a file or
-    sent along with a request. Costs come from the prices that operators set when the usage is
-    recorded: a price that changes later changes nothing that was recorded before.
+    Counts answers of assistants in the database, not of assistants from files or in requests. Costs
+    use the operator's prices at the time of recording; a later change of a price does not change
+    them.
 
-    Who may see: the owner of an assistant, the administrators of its organisation, and callers
-    with the scope `admin`. An assistant that the caller may not see is answered like one that
-    does not exist.
+    Readers are the owner of an assistant, the administrators of its organisation, and callers with
+    the scope `admin`. For other callers, the assistant does not exist.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def RecordUsage(self, request, context):
-        """Adds to what is kept. Only for callers with the scope `service`.
+        """Adds entries. Only for callers with the scope `service`.
 
-        Each entry counts once, however often it is sent: what belongs to it is in one transaction
-        with its number. Entries of assistants that are not in the database are passed over. Fails
-        with `INVALID_ARGUMENT` if an entry is wrong; none is recorded then.
+        Each entry counts once, even if it is sent repeatedly. Entries of assistants that are not in
+        the database are skipped. If an entry is invalid, the call fails with `INVALID_ARGUMENT` and
+        records none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetUsage(self, request, context):
-        """Gets what one assistant consumed; nothing yet is no failure.
+        """Gets the usage of one assistant, which may be empty.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListUsage(self, request, context):
-        """Lists what assistants consumed, ordered by their ids, without those that consumed nothing.
-        Deleted assistants stay in the list under the name that they have since.
+        """Lists the usage of assistants, ordered by id, without assistants that consumed nothing.
+        Includes deleted assistants.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResetUsage(self, request, context):
-        """Begins to count an assistant anew, from zero. Only for administrators, of its organisation
-        or of everything. What services have counted and not recorded yet is recorded after it.
+        """Resets the usage of an assistant to zero. Only for administrators. Usage that services have not
+        recorded yet is added afterwards.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -147,17 +145,16 @@ def add_UsageServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class UsageService:
-    """What assistants consumed, and what that cost.
+    """Records what assistants consumed, and its costs.
 
-    Counted are the answers of assistants in the database; not those of assistants from a file or
-    sent along with a request. Costs come from the prices that operators set when the usage is
-    recorded: a price that changes later changes nothing that was recorded before.
+    Counts answers of assistants in the database, not of assistants from files or in requests. Costs
+    use the operator's prices at the time of recording; a later change of a price does not change
+    them.
 
-    Who may see: the owner of an assistant, the administrators of its organisation, and callers
-    with the scope `admin`. An assistant that the caller may not see is answered like one that
-    does not exist.
+    Readers are the owner of an assistant, the administrators of its organisation, and callers with
+    the scope `admin`. For other callers, the assistant does not exist.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @staticmethod

@@ -27,17 +27,16 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class UsageServiceStub:
-    """What assistants consumed, and what that cost.
+    """Records what assistants consumed, and its costs.
 
-    Counted are the answers of assistants in the database; not those of assistants from a file or
-    sent along with a request. Costs come from the prices that operators set when the usage is
-    recorded: a price that changes later changes nothing that was recorded before.
+    Counts answers of assistants in the database, not of assistants from files or in requests. Costs
+    use the operator's prices at the time of recording; a later change of a price does not change
+    them.
 
-    Who may see: the owner of an assistant, the administrators of its organisation, and callers
-    with the scope `admin`. An assistant that the caller may not see is answered like one that
-    does not exist.
+    Readers are the owner of an assistant, the administrators of its organisation, and callers with
+    the scope `admin`. For other callers, the assistant does not exist.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_typing.overload
@@ -45,69 +44,67 @@ class UsageServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> UsageServiceAsyncStub: ...
     RecordUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.RecordUsageRequest, _usage_pb2.RecordUsageResponse]
-    """Adds to what is kept. Only for callers with the scope `service`.
+    """Adds entries. Only for callers with the scope `service`.
 
-    Each entry counts once, however often it is sent: what belongs to it is in one transaction
-    with its number. Entries of assistants that are not in the database are passed over. Fails
-    with `INVALID_ARGUMENT` if an entry is wrong; none is recorded then.
+    Each entry counts once, even if it is sent repeatedly. Entries of assistants that are not in
+    the database are skipped. If an entry is invalid, the call fails with `INVALID_ARGUMENT` and
+    records none.
     """
     GetUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.GetUsageRequest, _usage_pb2.GetUsageResponse]
-    """Gets what one assistant consumed; nothing yet is no failure."""
+    """Gets the usage of one assistant, which may be empty."""
     ListUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.ListUsageRequest, _usage_pb2.ListUsageResponse]
-    """Lists what assistants consumed, ordered by their ids, without those that consumed nothing.
-    Deleted assistants stay in the list under the name that they have since.
+    """Lists the usage of assistants, ordered by id, without assistants that consumed nothing.
+    Includes deleted assistants.
     """
     ResetUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.ResetUsageRequest, _usage_pb2.ResetUsageResponse]
-    """Begins to count an assistant anew, from zero. Only for administrators, of its organisation
-    or of everything. What services have counted and not recorded yet is recorded after it.
+    """Resets the usage of an assistant to zero. Only for administrators. Usage that services have not
+    recorded yet is added afterwards.
     """
 
 @_typing.type_check_only
 class UsageServiceAsyncStub(UsageServiceStub):
-    """What assistants consumed, and what that cost.
+    """Records what assistants consumed, and its costs.
 
-    Counted are the answers of assistants in the database; not those of assistants from a file or
-    sent along with a request. Costs come from the prices that operators set when the usage is
-    recorded: a price that changes later changes nothing that was recorded before.
+    Counts answers of assistants in the database, not of assistants from files or in requests. Costs
+    use the operator's prices at the time of recording; a later change of a price does not change
+    them.
 
-    Who may see: the owner of an assistant, the administrators of its organisation, and callers
-    with the scope `admin`. An assistant that the caller may not see is answered like one that
-    does not exist.
+    Readers are the owner of an assistant, the administrators of its organisation, and callers with
+    the scope `admin`. For other callers, the assistant does not exist.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     RecordUsage: _aio.UnaryUnaryMultiCallable[_usage_pb2.RecordUsageRequest, _usage_pb2.RecordUsageResponse]  # type: ignore[assignment]
-    """Adds to what is kept. Only for callers with the scope `service`.
+    """Adds entries. Only for callers with the scope `service`.
 
-    Each entry counts once, however often it is sent: what belongs to it is in one transaction
-    with its number. Entries of assistants that are not in the database are passed over. Fails
-    with `INVALID_ARGUMENT` if an entry is wrong; none is recorded then.
+    Each entry counts once, even if it is sent repeatedly. Entries of assistants that are not in
+    the database are skipped. If an entry is invalid, the call fails with `INVALID_ARGUMENT` and
+    records none.
     """
     GetUsage: _aio.UnaryUnaryMultiCallable[_usage_pb2.GetUsageRequest, _usage_pb2.GetUsageResponse]  # type: ignore[assignment]
-    """Gets what one assistant consumed; nothing yet is no failure."""
+    """Gets the usage of one assistant, which may be empty."""
     ListUsage: _aio.UnaryUnaryMultiCallable[_usage_pb2.ListUsageRequest, _usage_pb2.ListUsageResponse]  # type: ignore[assignment]
-    """Lists what assistants consumed, ordered by their ids, without those that consumed nothing.
-    Deleted assistants stay in the list under the name that they have since.
+    """Lists the usage of assistants, ordered by id, without assistants that consumed nothing.
+    Includes deleted assistants.
     """
     ResetUsage: _aio.UnaryUnaryMultiCallable[_usage_pb2.ResetUsageRequest, _usage_pb2.ResetUsageResponse]  # type: ignore[assignment]
-    """Begins to count an assistant anew, from zero. Only for administrators, of its organisation
-    or of everything. What services have counted and not recorded yet is recorded after it.
+    """Resets the usage of an assistant to zero. Only for administrators. Usage that services have not
+    recorded yet is added afterwards.
     """
 
 class UsageServiceServicer(metaclass=_abc_1.ABCMeta):
-    """What assistants consumed, and what that cost.
+    """Records what assistants consumed, and its costs.
 
-    Counted are the answers of assistants in the database; not those of assistants from a file or
-    sent along with a request. Costs come from the prices that operators set when the usage is
-    recorded: a price that changes later changes nothing that was recorded before.
+    Counts answers of assistants in the database, not of assistants from files or in requests. Costs
+    use the operator's prices at the time of recording; a later change of a price does not change
+    them.
 
-    Who may see: the owner of an assistant, the administrators of its organisation, and callers
-    with the scope `admin`. An assistant that the caller may not see is answered like one that
-    does not exist.
+    Readers are the owner of an assistant, the administrators of its organisation, and callers with
+    the scope `admin`. For other callers, the assistant does not exist.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     @_abc_1.abstractmethod
@@ -116,11 +113,11 @@ class UsageServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _usage_pb2.RecordUsageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_usage_pb2.RecordUsageResponse, _abc.Awaitable[_usage_pb2.RecordUsageResponse]]:
-        """Adds to what is kept. Only for callers with the scope `service`.
+        """Adds entries. Only for callers with the scope `service`.
 
-        Each entry counts once, however often it is sent: what belongs to it is in one transaction
-        with its number. Entries of assistants that are not in the database are passed over. Fails
-        with `INVALID_ARGUMENT` if an entry is wrong; none is recorded then.
+        Each entry counts once, even if it is sent repeatedly. Entries of assistants that are not in
+        the database are skipped. If an entry is invalid, the call fails with `INVALID_ARGUMENT` and
+        records none.
         """
 
     @_abc_1.abstractmethod
@@ -129,7 +126,7 @@ class UsageServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _usage_pb2.GetUsageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_usage_pb2.GetUsageResponse, _abc.Awaitable[_usage_pb2.GetUsageResponse]]:
-        """Gets what one assistant consumed; nothing yet is no failure."""
+        """Gets the usage of one assistant, which may be empty."""
 
     @_abc_1.abstractmethod
     def ListUsage(
@@ -137,8 +134,8 @@ class UsageServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _usage_pb2.ListUsageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_usage_pb2.ListUsageResponse, _abc.Awaitable[_usage_pb2.ListUsageResponse]]:
-        """Lists what assistants consumed, ordered by their ids, without those that consumed nothing.
-        Deleted assistants stay in the list under the name that they have since.
+        """Lists the usage of assistants, ordered by id, without assistants that consumed nothing.
+        Includes deleted assistants.
         """
 
     @_abc_1.abstractmethod
@@ -147,8 +144,8 @@ class UsageServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _usage_pb2.ResetUsageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_usage_pb2.ResetUsageResponse, _abc.Awaitable[_usage_pb2.ResetUsageResponse]]:
-        """Begins to count an assistant anew, from zero. Only for administrators, of its organisation
-        or of everything. What services have counted and not recorded yet is recorded after it.
+        """Resets the usage of an assistant to zero. Only for administrators. Usage that services have not
+        recorded yet is added afterwards.
         """
 
 def add_UsageServiceServicer_to_server(servicer: UsageServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

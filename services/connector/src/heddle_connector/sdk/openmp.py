@@ -3,7 +3,7 @@
 The wheel of the engine links to `libgomp.so.1` and does not carry it, and a minimal Debian has
 none. Other wheels carry it under a name of their own (`libgomp-6a29c32d.so.1.0.0`), which the
 dynamic linker does not accept as `libgomp.so.1`. The function here loads such a copy under the
-standard name. See docs/adr/0055.
+standard name. See docs/adr/0008.
 """
 
 import ctypes

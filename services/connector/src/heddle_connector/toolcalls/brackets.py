@@ -1,4 +1,4 @@
-"""Where a bracketed value ends, found without reading any character twice."""
+"""Finds the end of a bracketed value, reading each character once."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heddle_connector.toolcalls.scanners import Scan
 from heddle_connector.toolcalls.source import Source
 
-DEEPEST = 100
+MAX_DEPTH = 100
 """Levels of brackets. Real calls have less than ten."""
 
 
@@ -62,17 +62,17 @@ def bracketed(source: Source, notation: Notation) -> Scan[str | None]:
         at = source.position
         while match := pattern.search(text, at):
             at = match.end()
-            found = match.group()
+            matched = match.group()
             if pattern is not notation.outside:
-                pattern = pattern if found[0] == "\\" else notation.outside
-            elif found in _STEPS:
-                depth += _STEPS[found]
-                if depth <= 0 or depth > DEEPEST:
+                pattern = pattern if matched[0] == "\\" else notation.outside
+            elif matched in _STEPS:
+                depth += _STEPS[matched]
+                if depth <= 0 or depth > MAX_DEPTH:
                     parts.append(source.take(at))
                     return None if depth else "".join(parts)
-            elif found in notation.strings:
-                pattern = notation.strings[found]
-            elif found[0] not in notation.strings:  # else it is a whole string
+            elif matched in notation.strings:
+                pattern = notation.strings[matched]
+            elif matched[0] not in notation.strings:  # else it is a whole string
                 source.position = at
                 return None
         if source.ended:
@@ -84,7 +84,7 @@ def bracketed(source: Source, notation: Notation) -> Scan[str | None]:
 
 def shallow(text: str, notation: Notation) -> bool:
     """Whether a whole value is nested no deeper than allowed; true for what is no such value."""
-    if sum(map(text.count, "[({")) <= DEEPEST:
+    if sum(map(text.count, "[({")) <= MAX_DEPTH:
         return True
     source = Source()
     source.feed(text)

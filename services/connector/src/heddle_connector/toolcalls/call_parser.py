@@ -1,150 +1,157 @@
-"""Reads what a mark or a bracket in a message promises: calls, or nothing but text."""
+"""Reads calls after a delimiter or a bracket in a message, or passes the text on."""
 
 from collections.abc import Callable
 
-from heddle_connector.toolcalls import undelimited as bare
-from heddle_connector.toolcalls.delimiters import SHORTEST_CUT, Marks, strong
-from heddle_connector.toolcalls.emitter import Voice
+from heddle_connector.toolcalls import undelimited
+from heddle_connector.toolcalls.delimiters import MIN_CUT_OFF_LENGTH, Delimiters, strong
+from heddle_connector.toolcalls.emitter import Emitter
 from heddle_connector.toolcalls.functions import Functions
-from heddle_connector.toolcalls.parse_context import Attempt
+from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, peek, space, through
 from heddle_connector.toolcalls.source import Source
-from heddle_connector.toolcalls.stop_strings import Stops
+from heddle_connector.toolcalls.stop_strings import StopStrings
 
 
-class Calls:
+class CallParser:
     """Reads the calls of one message."""
 
-    def __init__(self, source: Source, voice: Voice, functions: Functions, marks: Marks) -> None:
+    def __init__(
+        self, source: Source, emitter: Emitter, functions: Functions, delimiters: Delimiters
+    ) -> None:
         self._source = source
-        self._voice = voice
+        self._emitter = emitter
         self._functions = functions
-        self._marks = marks
+        self._delimiters = delimiters
         self._initials = {name[:1] for name in functions.names} - {""}
         self.cut_off = ""
-        """What was written of a call at the end."""
+        """The text of a call that the end of the message cuts off."""
 
     def opening(self) -> Scan[None]:
-        """Read calls that have to be the whole message, or to begin it."""
+        """Read calls that are the whole message, or the beginning of it."""
         source = self._source
         if source.text.startswith("<", source.position):
             return
-        source.keep()
+        source.checkpoint()
         if not source.skip():
             yield from space(source)
         first = yield from peek(source)
-        if first == "`" and "{calls}" in self._marks.bare:
-            calls = yield from bare.fenced_calls(source, self._functions)
+        if first == "`" and "{calls}" in self._delimiters.undelimited:
+            calls = yield from undelimited.fenced_calls(source, self._functions)
             for call in calls:
-                self._voice.call(call)
+                self._emitter.emit_call(call)
             if calls:
-                source.keep()
-        elif self._may_name(first) and "{name}{arguments}" in self._marks.bare:
-            yield from bare.named_object(Attempt(source, self._functions, self._voice.call))
-        self._voice.say(source.put_back())
+                source.checkpoint()
+        elif self._may_name(first) and "{name}{arguments}" in self._delimiters.undelimited:
+            yield from undelimited.named_object(
+                ParseContext(source, self._functions, self._emitter.emit_call)
+            )
+        self._emitter.emit_content(source.backtrack())
 
     def _may_name(self, first: str) -> bool:
         """Whether a message that begins with this character may begin with a function's name."""
         return first in self._initials if self._functions else first.isalpha()
 
-    def bare(self, bracket: str) -> Scan[None]:
-        """Read calls without a mark, or pass the bracket on."""
+    def undelimited(self, bracket: str) -> Scan[None]:
+        """Read calls without a delimiter, or emit the bracket as text."""
         source = self._source
-        while self._marks.may_grow(source) and not source.ended:
+        while self._delimiters.may_grow(source) and not source.ended:
             yield
-        again = self._marks.pattern.match(source.text, source.position)
-        if again is None or again.group() != bracket:  # it is the beginning of a mark, or nothing
+        again = self._delimiters.pattern.match(source.text, source.position)
+        if again is None or again.group() != bracket:  # it begins a delimiter, or nothing
             return
-        if self._marks.may_grow(source) and len(source.text) - source.position >= SHORTEST_CUT:
-            return  # the end of the message cut a mark off
+        if (
+            self._delimiters.may_grow(source)
+            and len(source.text) - source.position >= MIN_CUT_OFF_LENGTH
+        ):
+            return  # the end of the message cuts a delimiter off
         read = yield from self._unmarked(bracket)
         if read is None:
-            self._voice.say(source.take(source.position + 1))
+            self._emitter.emit_content(source.take(source.position + 1))
             return
-        source.keep()
-        attempt = Attempt(source, self._functions, self._voice.call)
-        complete = yield from read(attempt)
-        if attempt.count:
+        source.checkpoint()
+        context = ParseContext(source, self._functions, self._emitter.emit_call)
+        complete = yield from read(context)
+        if context.count:
             self._after_calls(complete=complete)
             return
-        denied = source.put_back()
-        self._voice.say(denied or source.take(source.position + 1))
+        text = source.backtrack()
+        self._emitter.emit_content(text or source.take(source.position + 1))
 
-    def _unmarked(self, bracket: str) -> Scan[Callable[[Attempt], Scan[bool]] | None]:
-        """Return how to read calls without a mark that seem to be next, if any do."""
-        heads = self._marks.bare
-        if "{calls}" in heads and (yield from bare.json_begins(self._source)):
-            return bare.json_calls
-        if "{python}" in heads and bracket == "[" and self._voice.blank:
-            first = not self._voice.said
-            if (yield from bare.python_begins(self._source, self._functions, first=first)):
-                return bare.python_calls
+    def _unmarked(self, bracket: str) -> Scan[Callable[[ParseContext], Scan[bool]] | None]:
+        """Return the parser for calls without a delimiter, if such calls seem to follow."""
+        heads = self._delimiters.undelimited
+        if "{calls}" in heads and (yield from undelimited.json_begins(self._source)):
+            return undelimited.json_calls
+        if "{python}" in heads and bracket == "[" and self._emitter.at_line_start:
+            first = not self._emitter.has_content
+            if (yield from undelimited.python_begins(self._source, self._functions, first=first)):
+                return undelimited.python_calls
         return None
 
-    def marked(self, opener: str) -> Scan[Attempt | None]:
-        """Read what a mark promises, or pass the mark on.
+    def delimited(self, opener: str) -> Scan[ParseContext | None]:
+        """Read calls after a delimiter, or emit the delimiter as text.
 
         Returns:
-            What was read of it, None if the promise was not kept.
+            The state after the calls; None if there are none.
         """
         source = self._source
         reached_end = False
         end = source.position + len(opener)
-        for row in self._marks.rows[opener]:
-            if not row.may_follow(source.text, end):
+        for parser in self._delimiters.parsers[opener]:
+            if not parser.may_follow(source.text, end):
                 continue
-            source.keep()
+            source.checkpoint()
             source.position = end
-            attempt = Attempt(source, self._functions, self._voice.call)
-            complete = yield from row.read(attempt)
-            if complete or attempt.count:
-                if attempt.count:
+            context = ParseContext(source, self._functions, self._emitter.emit_call)
+            complete = yield from parser.read(context)
+            if complete or context.count:
+                if context.count:
                     self._after_calls(complete=complete)
-                return attempt
+                return context
             at_end = source.ended and source.position == len(source.text)
             reached_end = reached_end or at_end
-            if attempt.committed and at_end:
-                self.cut_off = source.kept()
+            if context.committed and at_end:
+                self.cut_off = source.text_since_checkpoint()
                 return None
-            if denied := source.put_back():
-                self._voice.say(denied)
+            if text := source.backtrack():
+                self._emitter.emit_content(text)
                 return None
             end = source.position + len(opener)
-            if attempt.committed:
-                self._voice.say(source.take(end))
-                if stops := self._marks.broken_ends[opener]:
-                    yield from self._broken(opener, stops)
+            if context.committed:
+                self._emitter.emit_content(source.take(end))
+                if stop_strings := self._delimiters.broken_ends[opener]:
+                    yield from self._broken(opener, stop_strings)
                 return None
         if reached_end and strong(opener):
             self.cut_off = source.take(len(source.text))
         else:
-            self._voice.say(source.take(end))
+            self._emitter.emit_content(source.take(end))
         return None
 
     def _after_calls(self, *, complete: bool) -> None:
-        """Decide about what was taken after the last complete call."""
+        """Decide about the text after the last complete call."""
         source = self._source
-        rest = source.kept()
+        rest = source.text_since_checkpoint()
         if complete:
             closes = source.text.startswith("<", source.position)
             if not (closes and not rest.strip(" \r\n\t,;}]")):
-                self._voice.say(rest)
+                self._emitter.emit_content(rest)
         elif source.ended and source.position == len(source.text):
             self.cut_off = rest
         else:
-            self._voice.say(rest)
+            self._emitter.emit_content(rest)
 
-    def _broken(self, opener: str, stops: Stops) -> Scan[None]:
-        """Pass on what is too much like a call to look for calls inside of it.
+    def _broken(self, opener: str, stop_strings: StopStrings) -> Scan[None]:
+        """Emit a malformed call as text, without looking for calls inside of it.
 
-        It ends with the mark that should have ended it, or before the same mark on a new line.
+        It ends with its closing delimiter, or before the same opening delimiter on a new line.
         """
         source = self._source
         while True:
-            found = yield from through(source, stops, self._voice.say)
-            if found == opener and self._voice.blank:
-                source.position -= len(found)
+            matched = yield from through(source, stop_strings, self._emitter.emit_content)
+            if matched == opener and self._emitter.at_line_start:
+                source.position -= len(matched)
                 return
-            self._voice.say(found or "")
-            if found != opener:
+            self._emitter.emit_content(matched or "")
+            if matched != opener:
                 return

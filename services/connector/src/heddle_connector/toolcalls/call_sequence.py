@@ -9,68 +9,68 @@ from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.grammars import PYTHON, LiteralError
 from heddle_connector.toolcalls.json_calls import call_of, read_json
 from heddle_connector.toolcalls.literals import read_literal
-from heddle_connector.toolcalls.names import LONGEST_NAME
-from heddle_connector.toolcalls.parse_context import Attempt
+from heddle_connector.toolcalls.names import MAX_NAME_LENGTH
+from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, peek, space, within
 
 _DOTTED = re.compile(r"[\w.\-]*+")
 _KEYWORD = re.compile(r"\s*+([^\W\d]\w*+)\s*+=(?!=)")
 _BETWEEN = re.compile(r"\s*+([,)])")
-_MOST_MARKS = 4  # between calls: `}`, `]`, `;` and `,` where they are too many
+_MAX_SEPARATORS = 4  # between calls: `}`, `]`, `;` and `,` where they are too many
 
 
 def sequence(
-    attempt: Attempt, *, keyed: bool = False, python: bool = False, bare: bool = False
+    context: ParseContext, *, keyed: bool = False, python: bool = False, undelimited: bool = False
 ) -> Scan[bool]:
-    """Read calls as long as they follow each other, and tell of each as soon as it is complete.
+    """Read consecutive calls, and emit each as soon as it is complete.
 
     Args:
-        attempt: Where to read.
+        context: The text and the receiver of calls.
         keyed: Whether `{"f": {"a": 1}}` is a call of f.
         python: Whether `f(a=1)` is a call of f.
-        bare: Whether no mark has promised calls: then they must have arguments, and be of known
-            functions if any are known; in a list only the first must.
+        undelimited: Whether there is no delimiter before the calls. Then they must have arguments,
+            and call known functions if any are known; in a list only the first call must.
 
     Returns:
-        Whether there was a call, or an empty list after a mark.
+        Whether there was a call, or an empty list after a delimiter.
     """
-    source = attempt.source
+    source = context.source
     in_list = False
-    marks = 0
+    separators = 0
     while True:
         yield from space(source)
         character = yield from peek(source)
         if character == "{":
-            attempt.committed = not bare
-            call = yield from _object(attempt, keyed=keyed, complete=bare)
+            context.committed = not undelimited
+            call = yield from _object(context, keyed=keyed, complete=undelimited)
         elif python and (character == "_" or character.isalpha()):
-            call = yield from _python_call(attempt)
-        elif character == "[" and not in_list and not marks:
+            call = yield from _python_call(context)
+        elif character == "[" and not in_list and not separators:
             in_list = True
             source.take(source.position + 1)
             continue
         elif character == "]" and in_list:
             source.take(source.position + 1)
-            attempt.passed()
-            return attempt.count > 0 or not bare
-        elif character and character in ",;}]" and attempt.count and marks < _MOST_MARKS:
-            marks += 1
+            context.consume()
+            return context.count > 0 or not undelimited
+        elif character and character in ",;}]" and context.count and separators < _MAX_SEPARATORS:
+            separators += 1
             source.take(source.position + 1)
             continue
         else:
-            return attempt.count > 0
+            return context.count > 0
         if call is None:
             return False
-        strict = bare and not (in_list and attempt.count)
-        if strict and not attempt.functions.plausible(call.name):
+        strict = undelimited and not (in_list and context.count)
+        if strict and not context.functions.plausible(call.name):
             return False
-        marks = 0
-        attempt.found(call)
+        separators = 0
+        context.emit(call)
 
 
-def _object(attempt: Attempt, *, keyed: bool, complete: bool) -> Scan[CallRead | None]:
+def _object(context: ParseContext, *, keyed: bool, complete: bool) -> Scan[CallRead | None]:
     """Read a call that is a JSON object."""
-    text = yield from bracketed(attempt.source, JSON)
+    text = yield from bracketed(context.source, JSON)
     try:
         value: Any = read_json(text) if text else None
     except ValueError:
@@ -78,10 +78,10 @@ def _object(attempt: Attempt, *, keyed: bool, complete: bool) -> Scan[CallRead |
     return call_of(value, keyed=keyed, complete=complete)
 
 
-def _python_call(attempt: Attempt) -> Scan[CallRead | None]:
+def _python_call(context: ParseContext) -> Scan[CallRead | None]:
     """Read a call as Python writes it, with keyword arguments that are values."""
-    source = attempt.source
-    called = yield from within(source, _DOTTED, LONGEST_NAME)
+    source = context.source
+    called = yield from within(source, _DOTTED, MAX_NAME_LENGTH)
     yield from space(source)
     if (yield from peek(source)) != "(":
         return None

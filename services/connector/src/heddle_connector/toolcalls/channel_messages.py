@@ -1,4 +1,4 @@
-"""Messages whose headers say whom they are for: a function, the person, or the model itself."""
+"""Parses messages with a header that names the recipient: a function, the user, or the model."""
 
 import re
 from collections.abc import Callable
@@ -6,29 +6,29 @@ from collections.abc import Callable
 from heddle_connector.toolcalls.brackets import JSON, bracketed
 from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.json_calls import read_json
-from heddle_connector.toolcalls.names import LONGEST_NAME, without_number
-from heddle_connector.toolcalls.parse_context import Attempt
+from heddle_connector.toolcalls.names import MAX_NAME_LENGTH, without_number
+from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, literal, peek, space, until, within
 
 END = re.compile(r"<\|(?:end|call|return|eom|eot)\|>")
-LONGEST_END = len("<|return|>")
+MAX_END_LENGTH = len("<|return|>")
 
 _WORD = re.compile(r"[\w.\-:]*+")
 _PERSON = ("user", "commentary", "assistant", "all")
 _PARTS = ("to=", "<|channel|>", "<|constrain|>", "<|message|>")
 
 
-def header(first: str) -> Callable[[Attempt, str], Scan[bool]]:
+def header(first: str) -> Callable[[ParseContext, str], Scan[bool]]:
     """Return a reader of a header of which the part `first` has begun, and of a call after it."""
 
-    def read(attempt: Attempt, _called: str) -> Scan[bool]:
-        source = attempt.source
+    def read(context: ParseContext, _called: str) -> Scan[bool]:
+        source = context.source
         parts = {}
         part: str | None = first
         while part != "<|message|>":
             if part is None:
                 return False
-            parts[part] = yield from within(source, _WORD, LONGEST_NAME)
+            parts[part] = yield from within(source, _WORD, MAX_NAME_LENGTH)
             if part == "to=" and not parts[part]:
                 return False
             yield from space(source)
@@ -37,27 +37,27 @@ def header(first: str) -> Callable[[Attempt, str], Scan[bool]]:
             part = yield from literal(source, _PARTS)
         recipient = parts.get("to=", "")
         if recipient == "self" or (not recipient and parts.get("<|channel|>") == "analysis"):
-            attempt.reasons = True
+            context.is_reasoning = True
             return True
         if not recipient or recipient in _PERSON:
-            attempt.speaks = True
+            context.is_content = True
             return True
-        return (yield from _body(attempt, recipient))
+        return (yield from _body(context, recipient))
 
     return read
 
 
-def _body(attempt: Attempt, recipient: str) -> Scan[bool]:
-    """Read a message for a function; what is neither JSON nor marked as a call is left out."""
-    source = attempt.source
-    attempt.committed = True
+def _body(context: ParseContext, recipient: str) -> Scan[bool]:
+    """Read a message for a function. Text that is neither JSON nor a delimited call is dropped."""
+    source = context.source
+    context.committed = True
     yield from space(source)
     character = yield from peek(source)
     if character == "<":
         return True
     if character != "{":
-        yield from until(source, END, LONGEST_END)
-        source.keep()
+        yield from until(source, END, MAX_END_LENGTH)
+        source.checkpoint()
         return True
     text = yield from bracketed(source, JSON)
     try:
@@ -66,5 +66,5 @@ def _body(attempt: Attempt, recipient: str) -> Scan[bool]:
         return False
     if not isinstance(arguments, dict):
         return False
-    attempt.found(CallRead(without_number(recipient, attempt.functions), arguments))
+    context.emit(CallRead(without_number(recipient, context.functions), arguments))
     return True

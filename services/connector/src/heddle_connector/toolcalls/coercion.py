@@ -1,4 +1,4 @@
-"""Values that are written as bare text, given the type that the schema says."""
+"""Converts values in plain text to the types of the schema."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -29,8 +29,8 @@ _ALIASES = {
 _TYPES = {alias: name for name, aliases in _ALIASES.items() for alias in (name, *aliases)}
 _INTEGER = re.compile(r"[+-]?\d+(?:\.0+)?\Z", re.ASCII)
 _HEAD = re.compile(r"[a-z]\w*")
-_LONGEST_CONSTANT = 8  # characters, more than any has
-_DEEPEST = 8  # references and unions inside of each other
+_MAX_CONSTANT_LENGTH = 8  # characters, more than any has
+_MAX_DEPTH = 8  # references and unions inside of each other
 
 
 def coerce(text: str, schema: object, root: Mapping[str, Any]) -> Any:  # noqa: ANN401
@@ -46,8 +46,8 @@ def coerce(text: str, schema: object, root: Mapping[str, Any]) -> Any:  # noqa: 
     _collect(schema, root, types, 0)
     for kind in _ORDER:
         if kind in types:
-            found, value = _read(text.strip(), kind)
-            if found:
+            matched, value = _read(text.strip(), kind)
+            if matched:
                 return value
     return text if _allows(schema, text) else json_or_text(text)
 
@@ -72,7 +72,7 @@ def _allows(schema: object, text: str) -> bool:
 
 def _collect(schema: object, root: Mapping[str, Any], types: set[str], depth: int) -> None:
     """Add the types that a schema allows to `types`."""
-    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return
     named = schema.get("type")
     for name in named if isinstance(named, list) else [named]:
@@ -131,7 +131,7 @@ def _read(text: str, kind: str) -> tuple[bool, Any]:
 
 def _constant(values: Mapping[str, Any]) -> Callable[[str], Any]:
     def read(text: str) -> Any:  # noqa: ANN401 - any JSON value
-        word = text[:_LONGEST_CONSTANT].lower()
+        word = text[:_MAX_CONSTANT_LENGTH].lower()
         if word not in values:
             raise LiteralError(word)
         return values[word]

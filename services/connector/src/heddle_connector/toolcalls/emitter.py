@@ -1,18 +1,18 @@
-"""What is passed on of a message, and what is held back of it: white space, mostly."""
+"""Emits message text, holding back trailing white space until more text arrives."""
 
 from heddle_connector.toolcalls.events import CallRead, ContentPiece, ReadEvent, ReasoningPiece
 
 
-class Voice:
+class Emitter:
     """Collects events.
 
-    White space waits until something visible follows it. At the end of content that has calls or
-    reasoning beside it, and between them and content, it is dropped.
+    White space is held back until visible text follows. If the message contains calls or
+    reasoning, white space between them and content, and at the end of content, is dropped.
     """
 
     __slots__ = (
-        *("_events", "_held", "_held_before", "_kind", "_parts", "_thoughts", "_waiting"),
-        *("after_call", "aside", "blank", "said", "thinking"),
+        *("_events", "_held", "_held_before_call", "_in_reasoning", "_kind", "_parts", "_waiting"),
+        *("after_call", "as_reasoning", "at_line_start", "has_content", "has_other"),
     )
 
     def __init__(self) -> None:
@@ -20,102 +20,102 @@ class Voice:
         self._kind: type[ContentPiece | ReasoningPiece] = ContentPiece
         self._parts: list[str] = []
         self._held: list[str] = []
-        self._held_before = 0  # how much of it stood before the last call
+        self._held_before_call = 0  # how many of them precede the last call
         self._waiting: list[str] = []  # white space of the reasoning
-        self._thoughts = False
-        self.said = False
-        """Whether visible content was passed on."""
-        self.aside = False
-        """Whether there was anything but content."""
+        self._in_reasoning = False
+        self.has_content = False
+        """Whether visible content was emitted."""
+        self.has_other = False
+        """Whether anything other than content was emitted."""
         self.after_call = False
-        """Whether nothing visible followed the last call."""
-        self.blank = True
-        """Whether the line has nothing visible yet."""
-        self.thinking = False
-        """Whether content is passed on as reasoning: until the next call."""
+        """Whether no visible text followed the last call."""
+        self.at_line_start = True
+        """Whether the current line has no visible text yet."""
+        self.as_reasoning = False
+        """Whether content is emitted as reasoning, until the next call."""
 
     @property
-    def free(self) -> bool:
-        """Whether the next text can be passed on as it is."""
-        return self.said and not (self._held or self.thinking or self.after_call)
+    def passes_through(self) -> bool:
+        """Whether the next text can be emitted unchanged."""
+        return self.has_content and not (self._held or self.as_reasoning or self.after_call)
 
-    def say(self, text: str) -> None:
-        """Pass content on."""
+    def emit_content(self, text: str) -> None:
+        """Emit content."""
         if not text:
             return
-        if self.thinking:
-            self.think(text)
+        if self.as_reasoning:
+            self.emit_reasoning(text)
             return
-        if self.said and not self._held and not text[-1].isspace():
-            self._pass(ContentPiece, text)
-            self.blank = self.after_call = False
+        if self.has_content and not self._held and not text[-1].isspace():
+            self._append(ContentPiece, text)
+            self.at_line_start = self.after_call = False
             return
         visible = text.rstrip()
         line = text.rfind("\n") + 1
         if len(visible) > line:
-            self.blank = False
+            self.at_line_start = False
         elif line:
-            self.blank = True
+            self.at_line_start = True
         if not visible:
             self._held.append(text)
             return
-        if self.aside and not self.said:
+        if self.has_other and not self.has_content:
             self._held.clear()
-            self._pass(ContentPiece, visible.lstrip())
+            self._append(ContentPiece, visible.lstrip())
         else:
             self._parts_of(ContentPiece).extend(self._held)
             self._held.clear()
-            self._pass(ContentPiece, visible)
+            self._append(ContentPiece, visible)
         if len(visible) < len(text):
             self._held.append(text[len(visible) :])
-        self.said = True
+        self.has_content = True
         self.after_call = False
 
-    def think(self, text: str) -> None:
-        """Pass reasoning on."""
+    def emit_reasoning(self, text: str) -> None:
+        """Emit reasoning."""
         visible = text.rstrip()
         if visible:
-            if self._thoughts:
+            if self._in_reasoning:
                 self._parts_of(ReasoningPiece).extend(self._waiting)
-                self._pass(ReasoningPiece, visible)
+                self._append(ReasoningPiece, visible)
             else:
-                self._pass(ReasoningPiece, visible.lstrip())
+                self._append(ReasoningPiece, visible.lstrip())
             self._waiting.clear()
-            self._thoughts = True
+            self._in_reasoning = True
         if len(visible) < len(text):
             self._waiting.append(text[len(visible) :])
-        self.aside = True
+        self.has_other = True
 
-    def rest(self) -> None:
-        """End a piece of reasoning."""
+    def end_reasoning(self) -> None:
+        """End a section of reasoning."""
         self._waiting.clear()
-        self._thoughts = False
-        self.aside = True
-        self.blank = True
+        self._in_reasoning = False
+        self.has_other = True
+        self.at_line_start = True
 
-    def call(self, call: CallRead) -> None:
-        """Pass a call on."""
-        if self.thinking:
-            self.thinking = False
-            self.rest()
+    def emit_call(self, call: CallRead) -> None:
+        """Emit a call."""
+        if self.as_reasoning:
+            self.as_reasoning = False
+            self.end_reasoning()
         self._join()
         self._events.append(call)
-        self.aside = self.after_call = self.blank = True
-        self._held_before = len(self._held)
+        self.has_other = self.after_call = self.at_line_start = True
+        self._held_before_call = len(self._held)
 
-    def forget_space(self) -> None:
-        """Drop the white space after the last call: it stands between marks."""
-        self.aside = True
+    def drop_whitespace(self) -> None:
+        """Drop the white space after the last call, which is between delimiters."""
+        self.has_other = True
         if self.after_call:
-            del self._held[self._held_before :]
+            del self._held[self._held_before_call :]
 
     def finish(self) -> None:
-        """Pass on what waited for more."""
-        if not self.aside:
+        """Emit white space that was held back."""
+        if not self.has_other:
             self._parts_of(ContentPiece).extend(self._held)
 
     def events(self) -> list[ReadEvent]:
-        """Return what was passed on since the last time."""
+        """Return the events since the last call of this method."""
         self._join()
         events = self._events
         self._events = []
@@ -127,7 +127,7 @@ class Voice:
             self._kind = kind
         return self._parts
 
-    def _pass(self, kind: type[ContentPiece | ReasoningPiece], text: str) -> None:
+    def _append(self, kind: type[ContentPiece | ReasoningPiece], text: str) -> None:
         self._parts_of(kind).append(text)
 
     def _join(self) -> None:

@@ -1,4 +1,4 @@
-"""What the text of a model turns out to be."""
+"""The events of parsing a model's text."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ContentPiece:
-    """The next piece of what the model says to the person."""
+    """The next piece of content for the user."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPiece:
-    """The next piece of what the model says to itself."""
+    """The next piece of the model's reasoning."""
 
     text: str
 
@@ -23,9 +23,9 @@ class CallRead:
     """A complete call."""
 
     name: str
-    """As the model wrote it. Nobody has checked that such a function is offered."""
+    """As the model wrote it. It has not been checked against the declared functions."""
     arguments: dict[str, Any]
-    """JSON values. Nobody has checked them against the schema of the function."""
+    """JSON values. They have not been validated against the schema of the function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class CallCutOff:
     """The message ended inside a call: the last event, at most once."""
 
     text: str
-    """What was written of the call, marks included. Not part of the content."""
+    """The text of the call, including delimiters. Not part of the content."""
 
 
 ReadEvent = ContentPiece | ReasoningPiece | CallRead | CallCutOff
@@ -41,13 +41,13 @@ ReadEvent = ContentPiece | ReasoningPiece | CallRead | CallCutOff
 
 @dataclass(frozen=True, slots=True)
 class ToolCallReading:
-    """A whole message, read."""
+    """The result of reading a whole message."""
 
     calls: list[CallRead] = field(default_factory=list)
-    """The complete calls, in the order in which they were written."""
+    """The complete calls in order."""
     content: str = ""
-    """What the model says to the person, without calls, marks and reasoning."""
+    """The content for the user, without calls, delimiters and reasoning."""
     reasoning: str = ""
-    """What the model says to itself."""
+    """The model's reasoning."""
     cut_off: str = ""
-    """What was written of a call that the end of the message cut off; usually empty."""
+    """The text of a call that the end of the message cut off; usually empty."""

@@ -1,9 +1,9 @@
 """The formats in which models write calls, as a table that `table_parser` reads.
 
-A format is its head, written as the model writes it with holes for what varies. White space may
-stand on both sides of every hole; `{}` is a hole for nothing else. The others:
+The head of a format is the text that the model writes, with placeholders. White space is allowed
+on both sides of a placeholder; `{}` stands for white space only. The others:
 
-- `{name}`: the name of the function; `{id}`: anything short, ignored.
+- `{name}`: the name of the function; `{id}`: a short id, ignored.
 - `{attributes}`: `name="f"`, with other attributes or without.
 - `{arguments}`: a JSON object.
 - `{calls}`: objects with names and arguments, alone, in an array or one after another;
@@ -12,72 +12,74 @@ stand on both sides of every hole; `{}` is a hole for nothing else. The others:
 - `{fields}`: `{a:<|"|>x<|"|>}`. `{elements}`: an XML-like element for each argument.
 - `{channel}`, `{role}`, `{recipient}`: a part of a message header that may name a function, the
   rest of the header, and the message.
-- `{wrapped}`: nothing; the head is a mark that counts only if a call of another format follows.
+- `{wrapped}`: nothing; the head is a delimiter only if a call of another format follows.
 
-A head that begins with a hole has no delimiter of its own: `undelimited` finds such
-calls. Without one of the last holes the arguments are `pairs`, up to one of `ends`.
+`undelimited` finds calls of formats whose head begins with a placeholder. If a head has none of
+`arguments` to `wrapped`, the arguments have `tags`, up to one of `ends`.
 """
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """How arguments are written that have a tag of their own each."""
+class ArgumentTags:
+    """The tags of arguments in formats with a tag for each argument."""
 
     open: str
-    """What begins a pair. The key follows, as it is or as the attribute `name` or `key`."""
+    """Begins an argument. The key follows, as text or as the attribute `name` or `key`."""
     key_end: str
     end: str
-    """What ends the value."""
+    """Ends the value."""
     value: str = ""
-    """What stands between the key and the value, if anything."""
+    """Separates the key and the value, if anything does."""
     type: tuple[str, str] = ("", "")
-    """What stands around the type of the value, if the format gives one there."""
+    """Surrounds the type of the value, if the format has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One way of writing calls."""
+    """One format of calls."""
 
     name: str
     head: str
-    pairs: Pairs | None = None
+    tags: ArgumentTags | None = None
     ends: tuple[str, ...] = ()
-    """What ends a call with pairs. One of them must be there: else the call was cut off."""
-    marks: tuple[str, ...] = ()
-    """What stands around calls and means nothing by itself. Never shown."""
+    """Ends a call with tagged arguments. A call without one of these is cut off."""
+    delimiters: tuple[str, ...] = ()
+    """Delimiters around calls, without a meaning of their own. Never shown."""
     closers: tuple[str, ...] = ()
-    """The same, but only directly after a call; elsewhere it is text."""
+    """The same, but only directly after a call; elsewhere they are text."""
     trim: bool = False
-    """Whether one line end on each side of a value belongs to the format."""
+    """Whether the format puts a line end on each side of a value."""
     decode: bool = False
     """Whether values without a known type are JSON if they can be."""
     ids: bool = False
     """Whether names may be written as `functions.NAME:0`."""
 
 
-_FUNCTION = Pairs("<parameter=", ">", "</parameter>")
-_ARG = Pairs("<arg_key>", "</arg_key>", "</arg_value>", value="<arg_value>")
+_FUNCTION = ArgumentTags("<parameter=", ">", "</parameter>")
+_ARG = ArgumentTags("<arg_key>", "</arg_key>", "</arg_value>", value="<arg_value>")
 _CLOSE = ("</tool_call>",)
 
 
-def _invoke(name: str, prefix: str, *marks: str, trim: bool = True, decode: bool = False) -> Format:
+def _invoke(
+    name: str, prefix: str, *delimiters: str, trim: bool = True, decode: bool = False
+) -> Format:
     """Return a format of `<invoke name="f"><parameter name="a">1</parameter></invoke>`."""
     return Format(
         name,
         f"<{prefix}invoke{{attributes}}>",
-        Pairs(f"<{prefix}parameter", ">", f"</{prefix}parameter>"),
+        ArgumentTags(f"<{prefix}parameter", ">", f"</{prefix}parameter>"),
         (f"</{prefix}invoke>",),
-        marks,
+        delimiters,
         trim=trim,
         decode=decode,
     )
 
 
-def _both(*marks: str) -> tuple[str, ...]:
-    """Return each mark as an opening and as a closing tag."""
-    return tuple(f"<{slash}{mark}>" for mark in marks for slash in ("", "/"))
+def _both(*delimiters: str) -> tuple[str, ...]:
+    """Return each delimiter as an opening and as a closing tag."""
+    return tuple(f"<{slash}{delimiter}>" for delimiter in delimiters for slash in ("", "/"))
 
 
 _FRAMES = (
@@ -120,7 +122,7 @@ FORMATS: tuple[Format, ...] = (
     Format("xlam", "{calls}"),
     Format(
         "seed_oss", "<function={name}>", _FUNCTION, ("</function>", *_CLOSE), trim=True,
-        marks=_both("seed:tool_call"),
+        delimiters=_both("seed:tool_call"),
     ),
     Format("functionary_v3.1", "<function={name}>{arguments}", closers=("</function>",)),
     Format("functionary_v3.2", "{name}{arguments}"),
@@ -132,25 +134,28 @@ FORMATS: tuple[Format, ...] = (
     Format("nemotron_v2", "<TOOLCALL>{calls}", closers=("</TOOLCALL>",)),
     Format(
         "internlm", "<|action_start|>{}<|plugin|>{calls}",
-        marks=("<|action_end|>",),
+        delimiters=("<|action_end|>",),
     ),
-    Format("longcat", "<longcat_tool_call>{calls}", marks=("</longcat_tool_call>",)),
-    Format("iquest_q1", "<iquest_tool_call>{calls}", marks=("</iquest_tool_call>",)),
+    Format("longcat", "<longcat_tool_call>{calls}", delimiters=("</longcat_tool_call>",)),
+    Format("iquest_q1", "<iquest_tool_call>{calls}", delimiters=("</iquest_tool_call>",)),
     Format("llama_json", "{calls}"),
     Format("llama_json", "<|python_tag|>{calls}"),
     Format("llama_pythonic", "{python}"),
-    Format("llama_pythonic", "<|python_start|>{python}", marks=("<|python_end|>",)),
+    Format("llama_pythonic", "<|python_start|>{python}", delimiters=("<|python_end|>",)),
     Format("olmo3", "<function_calls>{python}", closers=("</function_calls>",)),
-    Format("lfm2", "<|tool_call_start|>{python}", marks=("<|tool_call_end|>",)),
+    Format("lfm2", "<|tool_call_start|>{python}", delimiters=("<|tool_call_end|>",)),
     Format("mistral", "[TOOL_CALLS]{calls}"),
     Format("mistral_v11", "[TOOL_CALLS]{name}[ARGS]{arguments}"),
     Format("mistral_v11", "[TOOL_CALLS]{name}[CALL_ID]{id}[ARGS]{arguments}"),
     Format(
         "deepseek_v3",
         "<｜tool▁call▁begin｜>{}function<｜tool▁sep｜>{name}```json{arguments}```",
-        marks=_DEEPSEEK,
+        delimiters=_DEEPSEEK,
     ),
-    Format("deepseek_v31", "<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{arguments}", marks=_DEEPSEEK),
+    Format(
+        "deepseek_v31", "<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{arguments}",
+        delimiters=_DEEPSEEK,
+    ),
     _invoke(
         "deepseek_dsml", "｜DSML｜",
         *_both("｜DSML｜tool_calls", "｜DSML｜function_calls"),
@@ -162,51 +167,51 @@ FORMATS: tuple[Format, ...] = (
     Format("hunyuan_v3", "<tool_call>{name}<tool_sep>", _ARG, _CLOSE),
     Format(
         "k2_horizon", "<ifm|tool_call>{name}",
-        Pairs(
+        ArgumentTags(
             "<ifm|arg_key>", "</ifm|arg_key>", "</ifm|arg_value>", "<ifm|arg_value>",
             ("<ifm|arg_type>", "</ifm|arg_type>"),
         ),
         ("</ifm|tool_call>",),
         _K2,
     ),
-    Format("k2_horizon", "<ifm|tool_call>{calls}", marks=(*_K2, "</ifm|tool_call>")),
+    Format("k2_horizon", "<ifm|tool_call>{calls}", delimiters=(*_K2, "</ifm|tool_call>")),
     Format(
         "kimi_k2", "<|tool_call_begin|>{name}<|tool_call_argument_begin|>{arguments}",
-        marks=_KIMI, ids=True,
+        delimiters=_KIMI, ids=True,
     ),
     Format(
         "kimi_k3", "<|open|>call{attributes}<|sep|>",
-        Pairs("<|open|>argument", "<|sep|>", "<|close|>argument<|sep|>"),
+        ArgumentTags("<|open|>argument", "<|sep|>", "<|close|>argument<|sep|>"),
         ("<|close|>call<|sep|>",),
         _XTML,
     ),
     _invoke("minimax_m2", "", *_both("minimax:tool_call")),
-    Format("minimax_m3", "]<]minimax[>[<invoke{attributes}>{elements}", marks=_M3),
+    Format("minimax_m3", "]<]minimax[>[<invoke{attributes}>{elements}", delimiters=_M3),
     _invoke("dots", "", *_both("dots_function_call")),
     _invoke("step3", "steptml:", *_STEP3),
     Format(
-        "minicpm5", "<function name={name}>", Pairs("<param", ">", "</param>"), ("</function>",),
-        trim=True,
+        "minicpm5", "<function name={name}>", ArgumentTags("<param", ">", "</param>"),
+        ("</function>",), trim=True,
     ),
     Format(
         "functiongemma", "<start_function_call>{}call:{name}{fields}",
-        marks=("<end_function_call>",),
+        delimiters=("<end_function_call>",),
     ),
-    Format("gemma4", "<|tool_call>{}call:{name}{fields}", marks=("<tool_call|>",)),
-    Format("apertus", "<|tools_prefix|>{keyed}", marks=("<|tools_suffix|>",)),
+    Format("gemma4", "<|tool_call>{}call:{name}{fields}", delimiters=("<tool_call|>",)),
+    Format("apertus", "<|tools_prefix|>{keyed}", delimiters=("<|tools_suffix|>",)),
     Format("gigachat3", "function call<|role_sep|>{calls}"),
     Format("gigachat3", "<|function_call|>{calls}"),
     _invoke("gigachat3", "｜GCML｜", *_both("｜GCML｜tool_calls"), trim=False),
-    Format("cohere", "<|START_ACTION|>{calls}", marks=("<|END_ACTION|>",)),
-    Format("gpt_oss", "<|channel|>{channel}", marks=_FRAMES),
+    Format("cohere", "<|START_ACTION|>{calls}", delimiters=("<|END_ACTION|>",)),
+    Format("gpt_oss", "<|channel|>{channel}", delimiters=_FRAMES),
     Format("gpt_oss", "<|start|>{role}"),
     Format("gpt_oss", " to={recipient}"),
     Format(
         "inkling", "<|content_invoke_tool_json|>{calls}",
-        marks=("<|message_model|>", "<|end_message|>"),
+        delimiters=("<|message_model|>", "<|end_message|>"),
     ),
-    Format("muse", "<|start|>{role}", marks=_FRAMES),
+    Format("muse", "<|start|>{role}", delimiters=_FRAMES),
     Format("muse", " to={recipient}"),
     _invoke("muse", "atem:", *_both("atem:function_calls"), decode=True),
-    Format("plamo3", _PLAMO_HEAD, marks=_PLAMO),
+    Format("plamo3", _PLAMO_HEAD, delimiters=_PLAMO),
 )  # fmt: skip

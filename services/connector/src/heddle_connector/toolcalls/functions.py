@@ -1,4 +1,4 @@
-"""The functions that a request offers."""
+"""The functions that a request declares."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

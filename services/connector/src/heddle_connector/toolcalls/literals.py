@@ -5,7 +5,7 @@ Nothing here calls itself, so that nesting costs memory and no stack.
 
 from typing import Any
 
-from heddle_connector.toolcalls.brackets import DEEPEST
+from heddle_connector.toolcalls.brackets import MAX_DEPTH
 from heddle_connector.toolcalls.grammars import Grammar, LiteralError
 
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
@@ -14,12 +14,12 @@ _CLOSING = {"[": "]", "(": ")", "{": "}"}
 class _Container:
     """A list, or an object, that is being read."""
 
-    __slots__ = ("bracket", "items", "key", "keyed", "pairs")
+    __slots__ = ("bracket", "items", "key", "keyed", "members")
 
     def __init__(self, bracket: str) -> None:
         self.bracket = bracket
         self.items: list[Any] = []
-        self.pairs: dict[str, Any] = {}
+        self.members: dict[str, Any] = {}
         self.keyed = False
         self.key = ""
 
@@ -27,13 +27,13 @@ class _Container:
         if self.bracket != "{":
             self.items.append(value)
         elif self.keyed:
-            self.pairs[self.key] = value
+            self.members[self.key] = value
             self.keyed = False
         else:
             raise LiteralError("a value without a key")
 
     def result(self) -> Any:  # noqa: ANN401 - any JSON value
-        return self.pairs if self.bracket == "{" else self.items
+        return self.members if self.bracket == "{" else self.items
 
 
 class _Reading:
@@ -59,7 +59,7 @@ class _Reading:
             self._at = match.end()
             part = match[match.lastgroup]
             if match.lastgroup == "mark":
-                self._mark(part)
+                self._punctuation(part)
             elif match.lastgroup == "quote":
                 self._string(part)
             else:
@@ -72,7 +72,7 @@ class _Reading:
                     return self._value, self._at
             elif self._text.startswith(",", self._at):  # what most often follows
                 self._at += 1
-                self._mark(",")
+                self._punctuation(",")
 
     def _string(self, quote: str) -> None:
         ends = self._grammar.ends
@@ -105,18 +105,18 @@ class _Reading:
             self._value = self._grammar.word(part)
         self._full = True
 
-    def _mark(self, mark: str) -> None:
-        if mark in _CLOSING:
-            if self._full or len(self._stack) >= DEEPEST:
+    def _punctuation(self, punctuation: str) -> None:
+        if punctuation in _CLOSING:
+            if self._full or len(self._stack) >= MAX_DEPTH:
                 raise LiteralError("a bracket after a value, or too many")
-            self._stack.append(_Container(mark))
+            self._stack.append(_Container(punctuation))
         elif not self._stack:
-            raise LiteralError("a mark where a value should be")
-        elif mark in _CLOSING.values():
-            self._close(mark)
+            raise LiteralError("punctuation in place of a value")
+        elif punctuation in _CLOSING.values():
+            self._close(punctuation)
         elif not self._full:
-            raise LiteralError("a mark after no value")
-        elif mark == ",":
+            raise LiteralError("punctuation without a value")
+        elif punctuation == ",":
             self._stack[-1].add(self._value)
             self._full = False
         else:
@@ -126,9 +126,9 @@ class _Reading:
             inside.key = self._value if isinstance(self._value, str) else self._written
             inside.keyed, self._full = True, False
 
-    def _close(self, mark: str) -> None:
+    def _close(self, punctuation: str) -> None:
         inside = self._stack.pop()
-        if _CLOSING[inside.bracket] != mark or (inside.keyed and not self._full):
+        if _CLOSING[inside.bracket] != punctuation or (inside.keyed and not self._full):
             raise LiteralError("a bracket that closes another")
         if self._full:
             inside.add(self._value)

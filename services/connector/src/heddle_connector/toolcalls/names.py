@@ -6,7 +6,7 @@ from heddle_connector.toolcalls.functions import Functions
 from heddle_connector.toolcalls.scanners import Scan, within
 from heddle_connector.toolcalls.source import Source
 
-LONGEST_NAME = 256
+MAX_NAME_LENGTH = 256
 _WORD = re.compile(r"[^\s<>()\[\]{}\"'`|｜,;=]*+")
 WIDE = re.compile(r"[^<>{}\n]*+")  # where a bracket ends the name, it may hold blanks
 _NUMBERED = re.compile(r"(?:functions\.)?(.+?):\d{1,9}\Z")
@@ -19,9 +19,9 @@ def name(source: Source, before: str) -> Scan[str | None]:
     """Take a name; None if none is there. `before` is what follows the name in the format."""
     wide = before.startswith(">")
     allowed = WIDE if wide else _WORD
-    text = source.within(allowed, LONGEST_NAME)
+    text = source.within(allowed, MAX_NAME_LENGTH)
     if text is None:
-        text = yield from within(source, allowed, LONGEST_NAME)
+        text = yield from within(source, allowed, MAX_NAME_LENGTH)
     return plain(text) or None
 
 
@@ -33,21 +33,21 @@ def plain(text: str) -> str:
 def name_pattern(before: str) -> str:
     """Return a pattern for what `name` takes, if that is not empty."""
     allowed = WIDE if before.startswith(">") else _WORD
-    return allowed.pattern.removesuffix("*+") + f"{{1,{LONGEST_NAME}}}+"
+    return allowed.pattern.removesuffix("*+") + f"{{1,{MAX_NAME_LENGTH}}}+"
 
 
 def attributes(source: Source) -> Scan[dict[str, str]]:
     """Take attributes up to the end of the tag; a self-closing tag has one with the name `/`."""
-    text = yield from within(source, _ATTRIBUTES, 4 * LONGEST_NAME)
-    found = {}
-    for key, double, single, bare in _ATTRIBUTE.findall(text):
-        value = double or single or bare
+    text = yield from within(source, _ATTRIBUTES, 4 * MAX_NAME_LENGTH)
+    matched = {}
+    for key, double, single, undelimited in _ATTRIBUTE.findall(text):
+        value = double or single or undelimited
         for entity, character in _ENTITIES:
             value = value.replace(entity, character)
-        found[key] = value
+        matched[key] = value
     if text.rstrip().endswith("/"):
-        found["/"] = ""
-    return found
+        matched["/"] = ""
+    return matched
 
 
 def without_number(text: str, functions: Functions) -> str:

@@ -1,4 +1,4 @@
-"""An attempt to read a call where a mark or a bracket promises one."""
+"""The state of one attempt to parse calls after a delimiter or a bracket."""
 
 from collections.abc import Callable
 
@@ -7,49 +7,56 @@ from heddle_connector.toolcalls.functions import Functions
 from heddle_connector.toolcalls.source import Source
 
 
-class Attempt:
-    """What the readers of formats share: where to read, what is known, whom to tell."""
+class ParseContext:
+    """The text, the declared functions, and the receiver of calls, for all parsers.
+
+    Args:
+        source: The text.
+        functions: The declared functions.
+        on_call: Receives each complete call.
+        consumes: Whether the text of complete calls is consumed, so that backtracking stops there.
+    """
 
     __slots__ = (
-        "_found",
-        "_keeps",
+        "_consumes",
+        "_on_call",
         "committed",
         "count",
         "functions",
-        "reasons",
+        "is_content",
+        "is_reasoning",
         "source",
-        "speaks",
     )
 
     def __init__(
         self,
         source: Source,
         functions: Functions,
-        found: Callable[[CallRead], None],
+        on_call: Callable[[CallRead], None],
         *,
-        keeps: bool = True,
+        consumes: bool = True,
     ) -> None:
         self.source = source
         self.functions = functions
-        self._found = found
-        self._keeps = keeps
+        self._on_call = on_call
+        self._consumes = consumes
         self.count = 0
-        """Calls found so far."""
+        """The number of complete calls."""
         self.committed = False
-        """Whether what was read is too much like a call to be prose."""
+        """Whether the text so far resembles a call too closely to be prose."""
 
-        self.reasons = False
-        """Whether what follows is what the model says to itself."""
-        self.speaks = False
-        """Whether what follows is what the model says to the person, and holds no calls."""
+        self.is_reasoning = False
+        """Whether the following text is reasoning."""
+        self.is_content = False
+        """Whether the following text is content for the user, without calls."""
 
-    def found(self, call: CallRead) -> None:
-        """Tell of a complete call. What was read of it will not be put back, if `keeps`."""
-        self._found(call)
+    def emit(self, call: CallRead) -> None:
+        """Pass on a complete call. With `consumes`, backtracking does not restore its text."""
+        self._on_call(call)
         self.count += 1
-        self.passed()
+        self.consume()
 
-    def passed(self) -> None:
-        """Say that what was read until now is no text, if there were calls."""
-        if self.count and self._keeps:
-            self.source.keep()
+    def consume(self) -> None:
+        """Consume the text so far, if it contains calls."""
+        if self.count and self._consumes:
+            self.source.checkpoint()

@@ -1,10 +1,10 @@
-"""Reads the text of a model as it comes: content, reasoning, and calls in any format."""
+"""The entry point: reads a model's text as it arrives, and separates content, reasoning, calls."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from heddle_connector.toolcalls.delimiters import marks_for
-from heddle_connector.toolcalls.emitter import Voice
+from heddle_connector.toolcalls.delimiters import delimiters_for
+from heddle_connector.toolcalls.emitter import Emitter
 from heddle_connector.toolcalls.events import (
     CallCutOff,
     CallRead,
@@ -14,16 +14,16 @@ from heddle_connector.toolcalls.events import (
     ToolCallReading,
 )
 from heddle_connector.toolcalls.functions import Functions
-from heddle_connector.toolcalls.message_parser import Message
+from heddle_connector.toolcalls.message_parser import MessageParser
 from heddle_connector.toolcalls.source import Source
 
 
 class ToolCallReader:
-    """Tells calls, reasoning and content apart, in a message that comes in pieces.
+    """Separates calls, reasoning and content in a message that arrives in chunks.
 
-    However the message is cut, the events say the same; only where texts are cut may differ. A
-    call is told of once, when it is complete. No text costs more than time in proportion to its
-    length, and none raises an exception.
+    The events do not depend on the chunk boundaries, except for where texts are split. A call is
+    emitted once, when it is complete. The cost is proportional to the length of the text, and no
+    text raises an exception.
     """
 
     def __init__(
@@ -36,48 +36,50 @@ class ToolCallReader:
         """Begin a message.
 
         Args:
-            functions: What the request offers: OpenAI's function objects, or tool objects. They
-                give the types of arguments, and tell calls without any mark from mere JSON.
-            reasoning_prefilled: Whether the prompt ended inside of the model's reasoning.
+            functions: The declared functions: OpenAI's function objects, or tool objects. They
+                define the types of arguments, and distinguish undelimited calls from other JSON.
+            reasoning_prefilled: Whether the prompt ends inside the model's reasoning.
             formats: Names of the formats that the model uses, as in
                 `heddle_connector.toolcalls.formats`; None for all.
 
         Raises:
             ValueError: There is no format of such a name.
         """
-        self._marks = marks_for(None if formats is None else frozenset(formats))
+        self._delimiters = delimiters_for(None if formats is None else frozenset(formats))
         self._source = Source()
-        self._voice = Voice()
-        self._message = Message(self._source, self._voice, Functions(functions), self._marks)
-        self._scan = self._message.read(prefilled=reasoning_prefilled)
+        self._emitter = Emitter()
+        self._parser = MessageParser(
+            self._source, self._emitter, Functions(functions), self._delimiters
+        )
+        self._scan = self._parser.read(prefilled=reasoning_prefilled)
         self._passed = ""
         next(self._scan)
 
     def feed(self, piece: str) -> list[ReadEvent]:
-        """Return what the piece of the message completes."""
-        if self._message.resting:
-            if not self._marks.promising(piece):
+        """Return the events that a chunk of the message completes."""
+        if self._parser.resting:
+            if not self._delimiters.promising(piece):
                 if not piece:
                     return []
                 self._passed = piece
                 return [ContentPiece(piece)]
             if self._passed:
-                self._source.passed(self._passed[-1])
-                self._voice.blank = False
+                self._source.bypass(self._passed[-1])
+                self._emitter.at_line_start = False
                 self._passed = ""
         self._source.feed(piece)
         next(self._scan)
-        return self._voice.events()
+        return self._emitter.events()
 
     def finish(self) -> list[ReadEvent]:
-        """End the message; return what its end decides."""
+        """End the message, and return the last events."""
         self._source.end()
         for _ in self._scan:
             pass
-        self._voice.finish()
-        events = self._voice.events()
-        if self._message.cut_off:
-            events.append(CallCutOff(self._message.cut_off))
+        self._emitter.finish()
+        events = self._emitter.events()
+        if self._parser.cut_off:
+            events.append(CallCutOff(self._parser.cut_off))
         return events
 
 
@@ -88,7 +90,7 @@ def read_tool_calls(
     reasoning_prefilled: bool = False,
     formats: Collection[str] | None = None,
 ) -> ToolCallReading:
-    """Read a whole message: what `ToolCallReader` tells of its pieces.
+    """Read a whole message, as `ToolCallReader` does in chunks.
 
     Raises:
         ValueError: There is no format of such a name.
@@ -98,7 +100,7 @@ def read_tool_calls(
 
 
 def reading_of(events: Sequence[ReadEvent]) -> ToolCallReading:
-    """Return what all events of a message say together."""
+    """Return all events of a message as one result."""
     return ToolCallReading(
         calls=[event for event in events if isinstance(event, CallRead)],
         content="".join(event.text for event in events if isinstance(event, ContentPiece)),

@@ -1,4 +1,4 @@
-"""The marks around what models say to themselves."""
+"""The delimiters of reasoning."""
 
 REASONING = {
     "<think>": "</think>",
@@ -11,14 +11,14 @@ REASONING = {
     "<|content_thinking|>": "<|end_message|>",
     "<|plamo:begin_think:plamo|>": "<|plamo:end_think:plamo|>",
 }
-"""What begins reasoning, and what ends it."""
+"""Opening and closing delimiters of reasoning."""
 
 FRAMED = ("<|end|>", "<|return|>", "<|eom|>", "<|eot|>")
-"""What ends a message to itself that a header began."""
+"""The ends of a reasoning message with a header."""
 
 MARKS = (
     *("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"),
     *("<|content_text|>", "<|content_model_end_sampling|>", "<|inner_suffix|>"),
     *("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>"),
 )
-"""What stands around content, or at its end, and means nothing by itself."""
+"""Delimiters around or after content, without a meaning of their own."""

@@ -2,7 +2,7 @@
 
 Scanners are generators: they yield when they need more text, and go on when `Source.feed` or
 `Source.end` was called. They take what they have seen, so that no character is looked at twice,
-and what is kept between pieces stays as short as the longest mark.
+and the text between chunks stays as short as the longest delimiter.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
 from heddle_connector.toolcalls.source import Source
-from heddle_connector.toolcalls.stop_strings import Stops
+from heddle_connector.toolcalls.stop_strings import StopStrings
 
 T = TypeVar("T")
 Scan = Generator[None, None, T]
@@ -37,9 +37,9 @@ def blank(source: Source) -> Scan[str]:
 
 def literal(source: Source, options: Sequence[str]) -> Scan[str | None]:
     """Take one of the strings, none of which begins another; None if none of them is next."""
-    while (found := source.literal(options)) == "":
+    while (matched := source.literal(options)) == "":
         yield
-    return found
+    return matched
 
 
 def until(source: Source, stop: re.Pattern[str], longest: int) -> Scan[tuple[str, str | None]]:
@@ -64,20 +64,22 @@ def until(source: Source, stop: re.Pattern[str], longest: int) -> Scan[tuple[str
         yield
 
 
-def through(source: Source, stops: Stops, tell: Callable[[str], None]) -> Scan[str | None]:
+def through(
+    source: Source, stop_strings: StopStrings, tell: Callable[[str], None]
+) -> Scan[str | None]:
     """Take text up to and with the first of `stops`, and tell the text before it as it comes.
 
     Returns:
         The one that was found, None at the end of the message.
     """
     while True:
-        match = stops.pattern.search(source.text, source.position)
+        match = stop_strings.pattern.search(source.text, source.position)
         if match:
             tell(source.take(match.start()))
             source.position = match.end()
             return match.group()
         end = len(source.text)
-        tell(source.take(end if source.ended else stops.held(source.text, source.position)))
+        tell(source.take(end if source.ended else stop_strings.held(source.text, source.position)))
         if source.ended:
             return None
         yield

@@ -1,34 +1,34 @@
-"""Text that arrives in pieces, for scanners that do not care where it was cut."""
+"""A text buffer with backtracking, for scanners that read text in chunks."""
 
 import re
 from collections.abc import Sequence
 
 _SPACE = re.compile(r"\s*+")
-_SLACK = 4096  # characters that may be read again whatever the length of the message
+_SLACK = 4096  # characters that may always be read again
 
 
 class Source:
-    """A window on the text: what is before `position` is taken, except the last character."""
+    """A window on the text. Text before `position` is consumed, except for its last character."""
 
-    __slots__ = ("_again", "_before", "_from", "_kept", "_taken", "ended", "position", "text")
+    __slots__ = ("_again", "_before", "_saved", "_start", "_taken", "ended", "position", "text")
 
     def __init__(self) -> None:
         self.text = ""
         self.position = 0
         self.ended = False
-        self._taken = 0  # characters that left the window
-        self._again = 0  # characters that were put back
-        self._kept: list[str] | None = None
-        self._from = 0
+        self._taken = 0  # characters that have left the window
+        self._again = 0  # characters that were read again
+        self._saved: list[str] | None = None
+        self._start = 0
         self._before = ""
 
     def feed(self, piece: str) -> None:
         """Append text."""
-        start = max(self.position - 1, 0)  # a character stays for those who look behind
+        start = max(self.position - 1, 0)  # one character stays for lookbehind
         if start:
-            if self._kept is not None:
-                self._kept.append(self.text[self._from : start])
-                self._from = max(self._from - start, 0)
+            if self._saved is not None:
+                self._saved.append(self.text[self._start : start])
+                self._start = max(self._start - start, 0)
             self._taken += start
             self.position -= start
             self.text = self.text[start:] + piece
@@ -36,11 +36,11 @@ class Source:
             self.text += piece
 
     def end(self) -> None:
-        """Say that no more text will come."""
+        """Mark the end of the text."""
         self.ended = True
 
     def take(self, end: int) -> str:
-        """Take the text up to the index `end` of the window."""
+        """Consume and return the text up to the index `end` of the window."""
         text = self.text[self.position : end]
         self.position = end
         return text
@@ -49,57 +49,57 @@ class Source:
         """Return the character before the position, empty at the very beginning."""
         return self.text[self.position - 1] if self.position else ""
 
-    def keep(self) -> None:
-        """Remember what is taken from here on, until `kept` or `put_back`."""
-        self._kept = []
-        self._from = self.position
+    def checkpoint(self) -> None:
+        """Save the text from here on, until `text_since_checkpoint` or `backtrack`."""
+        self._saved = []
+        self._start = self.position
         self._before = self.before()
 
-    def kept(self) -> str:
-        """Return what was taken since `keep`, and remember no longer."""
-        kept = self._kept
-        self._kept = None
-        if kept is None:
+    def text_since_checkpoint(self) -> str:
+        """Return the text since the checkpoint, and remove the checkpoint."""
+        saved = self._saved
+        self._saved = None
+        if saved is None:
             return ""
-        return "".join(kept) + self.text[self._from : self.position]
+        return "".join(saved) + self.text[self._start : self.position]
 
-    def put_back(self) -> str:
-        """Go back to where `keep` was called.
+    def backtrack(self) -> str:
+        """Return to the checkpoint.
 
-        Reading again is limited, so that no text costs more than a multiple of its length: past
-        the limit, the text is returned instead of put back.
+        The amount of text that is read again is limited, so that the cost stays proportional to
+        the length of the message. Past the limit, this returns the text and does not go back.
         """
-        if not self._kept and self._kept is not None:  # all of it is in the window
-            size = self.position - self._from
+        if not self._saved and self._saved is not None:  # all of it is in the window
+            size = self.position - self._start
             self._again += size
             if self._again > self._taken + self.position + _SLACK:
-                return self.kept()
-            self._kept = None
+                return self.text_since_checkpoint()
+            self._saved = None
             self.position -= size
             return ""
         before = self._before
-        kept = self.kept()
-        self._again += len(kept)
+        saved = self.text_since_checkpoint()
+        self._again += len(saved)
         if self._again > self._taken + self.position + _SLACK:
-            return kept
-        self._taken += self.position - len(kept) - len(before)
-        self.text = before + kept + self.text[self.position :]
+            return saved
+        self._taken += self.position - len(saved) - len(before)
+        self.text = before + saved + self.text[self.position :]
         self.position = len(before)
         return ""
 
     def skip(self) -> bool:
-        """Take white space; return whether something visible is next, so that there is no more."""
+        """Consume white space; return whether a visible character follows."""
         match = _SPACE.match(self.text, self.position)
         if match:
             self.position = match.end()
         return self.position < len(self.text)
 
     def literal(self, options: Sequence[str]) -> str | None:
-        """Take one of the strings, none of which begins another.
+        """Consume one of the strings, none of which is a prefix of another.
 
         Returns:
-            The one that is next, None if none is, an empty string if more text must decide. At
-            the end of the message the beginning of one is taken, and is none.
+            The string; None if none matches; an empty string if more text is needed to decide. At
+            the end of the message, a prefix of a string is consumed and does not match.
         """
         text, position = self.text, self.position
         rest = len(text) - position
@@ -113,19 +113,19 @@ class Source:
             return None
         if not self.ended:
             return ""
-        self.position = len(text)  # it was cut off
+        self.position = len(text)  # the message is cut off here
         return None
 
-    def within(self, allowed: re.Pattern[str], most: int) -> str | None:
-        """Take characters that match `allowed`, at most `most`; None if more text must decide."""
+    def within(self, allowed: re.Pattern[str], limit: int) -> str | None:
+        """Consume at most `limit` characters that match `allowed`; None if more text is needed."""
         match = allowed.match(self.text, self.position)
         end = match.end() if match else self.position
-        if end == len(self.text) or end - self.position > most:
+        if end == len(self.text) or end - self.position > limit:
             return None
         return self.take(end)
 
-    def passed(self, character: str) -> None:
-        """Say what went by last, when all was taken and more went by without being fed."""
+    def bypass(self, character: str) -> None:
+        """Note the last character of text that bypassed the buffer while the buffer was empty."""
         self._taken += self.position
         self.text = character
         self.position = 1

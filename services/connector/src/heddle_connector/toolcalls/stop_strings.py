@@ -1,11 +1,11 @@
-"""Strings at which scanners stop, also where a piece of the text cuts one of them."""
+"""Strings at which scanners stop, including those split by a chunk boundary."""
 
 import re
 from collections.abc import Iterable
 
 
-class Stops:
-    """Strings to stop at, none of which begins another."""
+class StopStrings:
+    """Strings to stop at, none of which is a prefix of another."""
 
     __slots__ = ("_beginnings", "_first", "longest", "pattern")
 

@@ -1,4 +1,4 @@
-"""Reads calls as a row of the table describes them."""
+"""A parser for each format in the table."""
 
 import re
 from collections.abc import Callable
@@ -19,14 +19,14 @@ from heddle_connector.toolcalls.names import (
     plain,
     without_number,
 )
-from heddle_connector.toolcalls.parse_context import Attempt
+from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, literal, space
 from heddle_connector.toolcalls.source import Source
 from heddle_connector.toolcalls.stop_strings import alternatives
-from heddle_connector.toolcalls.tagged_arguments import PairReader
+from heddle_connector.toolcalls.tagged_arguments import TaggedArgumentsParser
 from heddle_connector.toolcalls.xml_arguments import elements
 
-_HOLE = re.compile(r"\{(\w*)\}")
+_PLACEHOLDER = re.compile(r"\{(\w*)\}")
 _HEADER = r"\s*+(?:\Z|[tj]|<(?:\Z|\|(?:\Z|[cm])))"
 _SHAPES = {
     **dict.fromkeys(("calls", "keyed"), r"[\[{]"),
@@ -38,32 +38,32 @@ _SHAPES = {
     "recipient": r"[\w.\-:]++" + _HEADER,
     **dict.fromkeys(("role", "channel"), r"[\w.\-:]*+" + _HEADER),
 }
-"""How the holes begin."""
+"""Patterns for the beginnings of the placeholders."""
 _WRAPPED = ("<function=", "<function name=", "<tool_call>", "<invoke")
 _wraps = re.compile(rf"\s*+(?={alternatives(_WRAPPED)})").match
 
 
-class Row:
-    """A format, ready to be read after its opener."""
+class TableParser:
+    """Parses calls of one format after its opener."""
 
     def __init__(self, format_: Format) -> None:
-        parts = _HOLE.split(format_.head)
+        parts = _PLACEHOLDER.split(format_.head)
         self.format = format_
         self.opener = parts[0]
-        """What begins the head; empty if that is a hole."""
+        """The text before the first placeholder."""
         self._steps = list(zip(parts[1::2], parts[2::2], strict=True))
         self.outlook = _outlook(self._steps, format_)
-        """A pattern that refuses most of what cannot follow the opener, at little cost."""
+        """A cheap pattern that rejects most text that cannot follow the opener."""
         self.may_follow = re.compile(self.outlook).match
-        self._pairs = PairReader(format_, self.opener) if format_.pairs else None
+        self._tags = TaggedArgumentsParser(format_, self.opener) if format_.tags else None
         self._head = _head(self._steps)
         self._after_head = [step for step in self._steps if step[0] in _LAST]
         self.wraps = _wraps if self._steps[0][0] == "wrapped" else None
-        """Finds what makes the opener a mark, where that is easily seen."""
+        """Finds the call that makes the opener a delimiter."""
 
-    def read(self, attempt: Attempt) -> Scan[bool]:
-        """Read calls and tell of them; return whether what stands there is of the format."""
-        source = attempt.source
+    def read(self, context: ParseContext) -> Scan[bool]:
+        """Read and emit calls; return whether the text has this format."""
+        source = context.source
         tag: dict[str, str] = {}
         called = self._called(source)
         for hole, following in self._after_head if called else self._steps:
@@ -71,8 +71,8 @@ class Row:
                 yield from space(source)
             if hole in _LAST:
                 if not following:
-                    return (yield from _LAST[hole](attempt, called))
-                return (yield from self._last(attempt, called, hole, following))
+                    return (yield from _LAST[hole](context, called))
+                return (yield from self._last(context, called, hole, following))
             if hole == "attributes":
                 tag = yield from attributes(source)
                 called = tag.get("name", tag.get("tool", ""))
@@ -85,7 +85,7 @@ class Row:
                 yield from space(source)
             if following and (yield from literal(source, (following,))) is None:
                 return False
-        return self._pairs is not None and (yield from self._pairs.read(attempt, called, tag))
+        return self._tags is not None and (yield from self._tags.read(context, called, tag))
 
     def _called(self, source: Source) -> str:
         """Take the head, if it can be read at once; return the name in it, else nothing."""
@@ -96,15 +96,15 @@ class Row:
         return called
 
     @staticmethod
-    def _last(attempt: Attempt, called: str, hole: str, following: str) -> Scan[bool]:
-        """Read the last hole, and what may follow it."""
-        source = attempt.source
-        read = yield from _LAST[hole](attempt, called)
+    def _last(context: ParseContext, called: str, hole: str, following: str) -> Scan[bool]:
+        """Read the last placeholder, and the text after it."""
+        source = context.source
+        read = yield from _LAST[hole](context, called)
         if read:
             yield from space(source)
-            found = yield from literal(source, (following,))
-            if found or source.position == len(source.text):
-                attempt.passed()
+            matched = yield from literal(source, (following,))
+            if matched or source.position == len(source.text):
+                context.consume()
         return read
 
 
@@ -116,8 +116,8 @@ def _outlook(steps: list[tuple[str, str]], format_: Format) -> str:
     shape = _SHAPES.get(hole, name)
     if len(steps) > 1:
         after = _SHAPES.get(steps[1][0], r"\S")
-    elif format_.pairs:
-        begins = {text[:2] for text in (format_.pairs.open, *format_.ends)}
+    elif format_.tags:
+        begins = {text[:2] for text in (format_.tags.open, *format_.ends)}
         after = f"(?:{alternatives(begins)}|[<]\\Z)"
     else:
         after = ""
@@ -125,7 +125,7 @@ def _outlook(steps: list[tuple[str, str]], format_: Format) -> str:
         rest = rf"\s*+(?:\Z|(?<=/)>|>\s*+(?:\Z|{after}))"
     elif following:
         rest = rf"\s*+(?:\Z|{re.escape(following[0])})"
-    elif format_.pairs:
+    elif format_.tags:
         rest = rf"\s*+(?:\Z|{after})"
     else:
         rest = ""
@@ -152,12 +152,12 @@ def _head(steps: list[tuple[str, str]]) -> re.Pattern[str] | None:
     return re.compile("".join(parts) + r"\s*+(?=\S)")
 
 
-def _arguments(attempt: Attempt, called: str) -> Scan[bool]:
+def _arguments(context: ParseContext, called: str) -> Scan[bool]:
     """Read a JSON object: the arguments of the function `called`."""
-    source = attempt.source
+    source = context.source
     if not source.text.startswith("{", source.position):
         return False
-    attempt.committed = True
+    context.committed = True
     text = yield from bracketed(source, JSON)
     try:
         arguments = read_json(text) if text else None
@@ -165,16 +165,16 @@ def _arguments(attempt: Attempt, called: str) -> Scan[bool]:
         return False
     if not isinstance(arguments, dict):
         return False
-    attempt.found(CallRead(without_number(called, attempt.functions), arguments))
+    context.emit(CallRead(without_number(called, context.functions), arguments))
     return True
 
 
-def _fields(attempt: Attempt, called: str) -> Scan[bool]:
+def _fields(context: ParseContext, called: str) -> Scan[bool]:
     """Read the arguments of the function `called` in Gemma's notation."""
-    source = attempt.source
+    source = context.source
     if not source.text.startswith("{", source.position):
         return False
-    attempt.committed = True
+    context.committed = True
     text = yield from bracketed(source, FIELD_SPANS)
     try:
         arguments, end = read_literal(text, 0, FIELDS) if text else (None, 0)
@@ -182,31 +182,31 @@ def _fields(attempt: Attempt, called: str) -> Scan[bool]:
         return False
     if not isinstance(arguments, dict) or text is None or end != len(text):
         return False
-    attempt.found(CallRead(called, arguments))
+    context.emit(CallRead(called, arguments))
     return True
 
 
-def _wrapped(attempt: Attempt, _called: str) -> Scan[bool]:
+def _wrapped(context: ParseContext, _called: str) -> Scan[bool]:
     """Whether a call of another format follows, which is not read."""
-    source = attempt.source
-    found = yield from literal(source, _WRAPPED)
-    source.position -= len(found or "")
-    return found is not None
+    source = context.source
+    matched = yield from literal(source, _WRAPPED)
+    source.position -= len(matched or "")
+    return matched is not None
 
 
-def _calls(attempt: Attempt, _called: str) -> Scan[bool]:
-    return (yield from sequence(attempt))
+def _calls(context: ParseContext, _called: str) -> Scan[bool]:
+    return (yield from sequence(context))
 
 
-def _keyed(attempt: Attempt, _called: str) -> Scan[bool]:
-    return (yield from sequence(attempt, keyed=True))
+def _keyed(context: ParseContext, _called: str) -> Scan[bool]:
+    return (yield from sequence(context, keyed=True))
 
 
-def _python(attempt: Attempt, _called: str) -> Scan[bool]:
-    return (yield from sequence(attempt, python=True))
+def _python(context: ParseContext, _called: str) -> Scan[bool]:
+    return (yield from sequence(context, python=True))
 
 
-_LAST: dict[str, Callable[[Attempt, str], Scan[bool]]] = {
+_LAST: dict[str, Callable[[ParseContext, str], Scan[bool]]] = {
     "arguments": _arguments,
     "calls": _calls,
     "keyed": _keyed,

@@ -1,8 +1,8 @@
-"""Arguments that have a tag of their own each: the hard part is where a value ends.
+"""Parses arguments with a tag for each. The difficult part is to find the end of a value.
 
-Values are raw text and may hold anything, the tags of their own format included. A tag ends a
-value if what follows it is what has to follow it. A missing end tag is forgiven where the next tag
-stands as it does between pairs, and not as it does in a sentence.
+Values are raw text that may contain the tags of the format. A tag ends a value if valid syntax
+follows the tag. A missing end tag is accepted if the next tag is placed as between arguments, and
+not as in a sentence.
 """
 
 import re
@@ -11,10 +11,10 @@ from typing import Any
 
 from heddle_connector.toolcalls.coercion import coerce, json_or_text
 from heddle_connector.toolcalls.events import CallRead
-from heddle_connector.toolcalls.formats import Format, Pairs
+from heddle_connector.toolcalls.formats import ArgumentTags, Format
 from heddle_connector.toolcalls.functions import Functions
-from heddle_connector.toolcalls.names import LONGEST_NAME, WIDE, attributes
-from heddle_connector.toolcalls.parse_context import Attempt
+from heddle_connector.toolcalls.names import MAX_NAME_LENGTH, WIDE, attributes
+from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, blank, literal, space, until, within
 from heddle_connector.toolcalls.source import Source
 from heddle_connector.toolcalls.stop_strings import alternatives
@@ -22,84 +22,90 @@ from heddle_connector.toolcalls.stop_strings import alternatives
 _CDATA = ("<![CDATA[", "]]>")
 
 
-class PairReader:
-    """Reads the pairs of one format."""
+class TaggedArgumentsParser:
+    """Parses the arguments of one format."""
 
     def __init__(self, format_: Format, opener: str) -> None:
-        pairs = format_.pairs
-        if pairs is None:
-            raise ValueError(f"The format {format_.name!r} has neither pairs nor a last hole.")
+        tags = format_.tags
+        if tags is None:
+            raise ValueError(
+                f"The format {format_.name!r} has neither tags nor a last placeholder."
+            )
         self._format = format_
-        self._pairs: Pairs = pairs
+        self._tags: ArgumentTags = tags
         self._opener = opener
-        stops = dict.fromkeys((pairs.end, pairs.open, opener, *format_.ends))
-        self._stop = re.compile("|".join(map(re.escape, sorted(stops, key=len, reverse=True))))
-        self._longest = max(map(len, stops))
-        self._after_value = (pairs.open, *format_.ends)
-        around = (*format_.closers, *format_.marks)
-        begins = (mark.replace("/", "", 1) for mark in format_.closers)
+        stop_strings = dict.fromkeys((tags.end, tags.open, opener, *format_.ends))
+        self._stop = re.compile(
+            "|".join(map(re.escape, sorted(stop_strings, key=len, reverse=True)))
+        )
+        self._longest = max(map(len, stop_strings))
+        self._after_value = (tags.open, *format_.ends)
+        around = (*format_.closers, *format_.delimiters)
+        begins = (delimiter.replace("/", "", 1) for delimiter in format_.closers)
         self._after_end = tuple(dict.fromkeys((*around, *begins, opener)))
-        self._bare_keys = pairs.open.endswith(("=", ">"))
-        key = rf"({WIDE.pattern.removesuffix('*+')}{{0,{LONGEST_NAME}}}+){re.escape(pairs.key_end)}"
+        self._bare_keys = tags.open.endswith(("=", ">"))
+        key = (
+            rf"({WIDE.pattern.removesuffix('*+')}{{0,{MAX_NAME_LENGTH}}}+){re.escape(tags.key_end)}"
+        )
         self._key = re.compile(key)
         self._no_end = _nothing_of(self._after_value)
         self._no_call_end = _nothing_of(self._after_end)
 
-    def read(self, attempt: Attempt, called: str, tag: Mapping[str, str]) -> Scan[bool]:
-        """Read pairs up to the end of the call, and tell of the call.
+    def read(self, context: ParseContext, called: str, tag: Mapping[str, str]) -> Scan[bool]:
+        """Read arguments up to the end of the call, and emit the call.
 
         Returns:
             Whether there was a complete call.
         """
         arguments: dict[str, Any] = {}
-        source = attempt.source
+        source = context.source
         ended = "/" in tag
-        key: str | None = None  # of a pair whose beginning was read with the value before it
+        key: str | None = None  # of an argument whose start was read with the previous value
         while not ended:
             if key is None:
                 yield from space(source)
-                found = yield from literal(source, self._after_value)
-                if found is None:
+                matched = yield from literal(source, self._after_value)
+                if matched is None:
                     return False
-                if found != self._pairs.open:
+                if matched != self._tags.open:
                     break
-                attempt.committed = True
+                context.committed = True
             tag = {}
             if key is None and self._bare_keys:
-                key = (yield from within(source, WIDE, LONGEST_NAME)).strip()
+                key = (yield from within(source, WIDE, MAX_NAME_LENGTH)).strip()
             elif key is None:
                 tag = yield from attributes(source)
                 key = tag.get("name", tag.get("key"))
             if not key or not (yield from self._before_value(source, tag)):
                 return False
-            text, ended, following = yield from self._value(attempt, called, {key, *arguments})
+            text, ended, following = yield from self._value(context, called, {key, *arguments})
             if text is None:
                 return False
-            arguments[key] = self._meaning(text, tag, attempt.functions, called, key)
+            arguments[key] = self._meaning(text, tag, context.functions, called, key)
             key = following
-        attempt.found(CallRead(called, arguments))
+        context.emit(CallRead(called, arguments))
         return True
 
     def _before_value(self, source: Source, tag: dict[str, str]) -> Scan[bool]:
         """Take what stands between the key and the value; add the type, if any, to `tag`."""
-        pairs = self._pairs
-        if (yield from literal(source, (pairs.key_end,))) is None:
+        tags = self._tags
+        if (yield from literal(source, (tags.key_end,))) is None:
             return False
-        if not pairs.value:
+        if not tags.value:
             return True
-        begin, end = pairs.type
+        begin, end = tags.type
         yield from space(source)
-        found = yield from literal(source, (pairs.value, begin) if begin else (pairs.value,))
-        if found == begin:
-            tag["type"] = (yield from within(source, WIDE, LONGEST_NAME)).strip()
+        matched = yield from literal(source, (tags.value, begin) if begin else (tags.value,))
+        if matched == begin:
+            tag["type"] = (yield from within(source, WIDE, MAX_NAME_LENGTH)).strip()
             if (yield from literal(source, (end,))) is None:
                 return False
             yield from space(source)
-            found = yield from literal(source, (pairs.value,))
-        return found == pairs.value
+            matched = yield from literal(source, (tags.value,))
+        return matched == tags.value
 
     def _value(
-        self, attempt: Attempt, called: str, given: set[str]
+        self, context: ParseContext, called: str, earlier_keys: set[str]
     ) -> Scan[tuple[str | None, bool, str | None]]:
         """Take a value.
 
@@ -107,15 +113,15 @@ class PairReader:
             The value, None at the end of the message; whether the call ended with it; the key of
             the next pair, if that was read because the end tag was missing.
         """
-        source = attempt.source
+        source = context.source
         value = _Value()
         while True:
             text, stop = yield from until(source, self._stop, self._longest)
             value.parts.append(text)
             if stop is None:
                 return None, False, None
-            if stop == self._pairs.open:
-                key = yield from self._next_key(attempt, value, called, given)
+            if stop == self._tags.open:
+                key = yield from self._next_key(context, value, called, earlier_keys)
                 if key is not None:
                     return value.text(), False, key
             elif stop == self._opener:
@@ -123,36 +129,36 @@ class PairReader:
                 value.parts += [stop, head]
                 value.inner += yield from self._follows(source, self._after_value)
             elif (yield from self._ends(source, value, stop)):
-                return value.text(), stop != self._pairs.end, None
+                return value.text(), stop != self._tags.end, None
 
     def _next_key(
-        self, attempt: Attempt, value: "_Value", called: str, given: set[str]
+        self, context: ParseContext, value: "_Value", called: str, earlier_keys: set[str]
     ) -> Scan[str | None]:
         """Return the key of the next pair, if one begins here although the value has no end tag."""
-        source = attempt.source
+        source = context.source
         if not self._bare_keys or value.inner or not value.is_beside():
-            value.parts.append(self._pairs.open)
+            value.parts.append(self._tags.open)
             return None
         if whole := self._key.match(source.text, source.position):
             closed = True
             key = source.take(whole.end(1))
         else:
-            key = yield from within(source, WIDE, LONGEST_NAME)
-            closed = yield from self._follows(source, (self._pairs.key_end,))
-        if closed and self._expected(attempt, called, key.strip(), given):
+            key = yield from within(source, WIDE, MAX_NAME_LENGTH)
+            closed = yield from self._follows(source, (self._tags.key_end,))
+        if closed and self._expected(context, called, key.strip(), earlier_keys):
             return key.strip()
-        value.parts += [self._pairs.open, key]
+        value.parts += [self._tags.open, key]
         return None
 
     def _ends(self, source: Source, value: "_Value", stop: str) -> Scan[bool]:
         """Whether an end tag that was taken ends the value; else add it to the value."""
-        inside = self._no_end if stop == self._pairs.end else self._no_call_end
+        inside = self._no_end if stop == self._tags.end else self._no_call_end
         if not value.inner and (more := inside.match(source.text, source.position)):
             value.parts += [stop, source.take(more.end())]
             return False
         between = yield from blank(source)
         ends = False
-        if stop == self._pairs.end:
+        if stop == self._tags.end:
             ends = not value.inner and (yield from self._follows(source, self._after_value))
         elif value.inner:
             value.inner -= 1
@@ -170,21 +176,21 @@ class PairReader:
     @staticmethod
     def _head(source: Source) -> Scan[str]:
         """Take what may be the rest of the head of a call inside of a value."""
-        head = yield from within(source, WIDE, LONGEST_NAME)
+        head = yield from within(source, WIDE, MAX_NAME_LENGTH)
         end = yield from literal(source, (">", "<|sep|>"))
         return head + (end or "") + (yield from blank(source))
 
     @staticmethod
     def _follows(source: Source, options: tuple[str, ...]) -> Scan[bool]:
         """Whether one of the strings is next, which is not taken."""
-        found = yield from literal(source, options)
-        source.position -= len(found or "")
-        return found is not None
+        matched = yield from literal(source, options)
+        source.position -= len(matched or "")
+        return matched is not None
 
     @staticmethod
-    def _expected(attempt: Attempt, called: str, key: str, given: set[str]) -> bool:
-        properties = attempt.functions.properties(called)
-        return key not in given and (not properties or key in properties)
+    def _expected(context: ParseContext, called: str, key: str, earlier_keys: set[str]) -> bool:
+        properties = context.functions.properties(called)
+        return key not in earlier_keys and (not properties or key in properties)
 
     def _meaning(
         self, text: str, tag: Mapping[str, str], functions: Functions, called: str, key: str

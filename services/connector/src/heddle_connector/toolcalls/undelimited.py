@@ -1,4 +1,4 @@
-"""Calls that no mark announces: JSON, Python's calls in a list, a name and an object.
+"""Parses calls without delimiters: JSON, a list of Python calls, a name and an object.
 
 They are looked for where a sentence does not put such things, and only if they begin as calls do.
 """
@@ -11,8 +11,8 @@ from heddle_connector.toolcalls.call_sequence import sequence
 from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.functions import Functions
 from heddle_connector.toolcalls.json_calls import ARGUMENTS, NAMES, read_json
-from heddle_connector.toolcalls.names import LONGEST_NAME
-from heddle_connector.toolcalls.parse_context import Attempt
+from heddle_connector.toolcalls.names import MAX_NAME_LENGTH
+from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, literal, peek, space, within
 from heddle_connector.toolcalls.source import Source
 
@@ -27,7 +27,7 @@ _PYTHON_MAY_BEGIN = re.compile(
 )
 _NAME = re.compile(r"[\w.\-]*+")
 _INFO = re.compile(r"[^\n`]*+")
-_LONGEST_INFO = 40
+_MAX_INFO_LENGTH = 40
 
 
 def begins(source: Source, whole: re.Pattern[str], part: re.Pattern[str]) -> Scan[bool]:
@@ -58,33 +58,33 @@ def python_begins(source: Source, functions: Functions, *, first: bool) -> Scan[
     return match is not None and (match.group(1) in functions or (first and not functions))
 
 
-def json_calls(attempt: Attempt) -> Scan[bool]:
+def json_calls(context: ParseContext) -> Scan[bool]:
     """Read calls that are JSON."""
-    return (yield from sequence(attempt, bare=True))
+    return (yield from sequence(context, undelimited=True))
 
 
-def python_calls(attempt: Attempt) -> Scan[bool]:
+def python_calls(context: ParseContext) -> Scan[bool]:
     """Read calls in a list as Python writes it, all or none."""
-    text = yield from bracketed(attempt.source, PYTHON)
+    text = yield from bracketed(context.source, PYTHON)
     if text is None:
         return False
-    calls = _whole(text, attempt.functions, python=True)
+    calls = _whole(text, context.functions, python=True)
     for call in calls:
-        attempt.found(call)
+        context.emit(call)
     return bool(calls)
 
 
-def named_object(attempt: Attempt) -> Scan[bool]:
+def named_object(context: ParseContext) -> Scan[bool]:
     """Read a known name on a line of its own, and an object: the arguments.
 
     If no names are known, any will do, but nothing may follow.
     """
-    source = attempt.source
-    known = bool(attempt.functions)
+    source = context.source
+    known = bool(context.functions)
     if known:
-        named = yield from literal(source, [f"{name}\n" for name in attempt.functions.names])
+        named = yield from literal(source, [f"{name}\n" for name in context.functions.names])
     else:
-        named = yield from within(source, _NAME, LONGEST_NAME)
+        named = yield from within(source, _NAME, MAX_NAME_LENGTH)
     if not named or (not known and (yield from literal(source, ("\n",))) is None):
         return False
     arguments = yield from _object(source)
@@ -94,7 +94,7 @@ def named_object(attempt: Attempt) -> Scan[bool]:
         yield from space(source)
         if (yield from peek(source)):
             return False
-    attempt.found(CallRead(named.removesuffix("\n"), arguments))
+    context.emit(CallRead(named.removesuffix("\n"), arguments))
     return True
 
 
@@ -120,14 +120,14 @@ def fenced_calls(source: Source, functions: Functions) -> Scan[list[CallRead]]:
     while True:
         if (yield from literal(source, ("```",))) is None:
             return []
-        yield from within(source, _INFO, _LONGEST_INFO)
+        yield from within(source, _INFO, _MAX_INFO_LENGTH)
         if (yield from literal(source, ("\n", "\r\n"))) is None:
             return []
         yield from space(source)
         if not (yield from json_begins(source)):
             return []
-        inside = Attempt(source, functions, calls.append, keeps=False)
-        if not (yield from sequence(inside, bare=True)):
+        inside = ParseContext(source, functions, calls.append, consumes=False)
+        if not (yield from sequence(inside, undelimited=True)):
             return []
         yield from space(source)
         yield from literal(source, ("```",))
@@ -142,7 +142,7 @@ def _whole(text: str, functions: Functions, *, python: bool) -> list[CallRead]:
     source.feed(text)
     source.end()
     calls: list[CallRead] = []
-    scan = sequence(Attempt(source, functions, calls.append), python=python, bare=True)
+    scan = sequence(ParseContext(source, functions, calls.append), python=python, undelimited=True)
     return calls if _result(scan) and source.position == len(text) else []
 
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from heddle_connector.toolcalls.brackets import DEEPEST
+from heddle_connector.toolcalls.brackets import MAX_DEPTH
 from heddle_connector.toolcalls.coercion import coerce
 from heddle_connector.toolcalls.events import CallRead
-from heddle_connector.toolcalls.names import LONGEST_NAME, WIDE
-from heddle_connector.toolcalls.parse_context import Attempt
+from heddle_connector.toolcalls.names import MAX_NAME_LENGTH, WIDE
+from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, literal, until, within
 
 _MARK = "]<]minimax[>["
@@ -30,9 +30,9 @@ class _Element:
     def child(self, name: str) -> Mapping[str, Any]:
         """Return the schema of a child."""
         properties = self.schema.get("properties")
-        found = properties.get(name) if isinstance(properties, Mapping) else None
-        found = found if found is not None else self.schema.get("items")
-        return found if isinstance(found, Mapping) else {}
+        matched = properties.get(name) if isinstance(properties, Mapping) else None
+        matched = matched if matched is not None else self.schema.get("items")
+        return matched if isinstance(matched, Mapping) else {}
 
     def value(self, root: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
         """Return what the element means: an array, an object, or what its text means."""
@@ -43,23 +43,23 @@ class _Element:
         return dict(self.children)
 
 
-def elements(attempt: Attempt, called: str) -> Scan[bool]:
-    """Read elements up to the end of the call, and tell of the call of the function `called`."""
-    source = attempt.source
-    root = attempt.functions.schema(called)
+def elements(context: ParseContext, called: str) -> Scan[bool]:
+    """Read elements up to the end of the call, and emit the call of the function `called`."""
+    source = context.source
+    root = context.functions.schema(called)
     stack = [_Element("invoke", root)]
     while True:
-        text, mark = yield from until(source, _NEXT, len(_MARK))
+        text, delimiter = yield from until(source, _NEXT, len(_MARK))
         stack[-1].text.append(text)
-        if mark is None or (yield from literal(source, ("<",))) is None:
+        if delimiter is None or (yield from literal(source, ("<",))) is None:
             return False
-        attempt.committed = True
+        context.committed = True
         closes = (yield from literal(source, ("/",))) is not None
-        name = yield from within(source, WIDE, LONGEST_NAME)
+        name = yield from within(source, WIDE, MAX_NAME_LENGTH)
         if (yield from literal(source, (">",))) is None:
             return False
         if not closes:
-            if len(stack) > DEEPEST:
+            if len(stack) > MAX_DEPTH:
                 return False
             stack.append(_Element(name, stack[-1].child(name)))
             continue
@@ -67,6 +67,6 @@ def elements(attempt: Attempt, called: str) -> Scan[bool]:
         if element.name != name:
             return False
         if not stack:
-            attempt.found(CallRead(called, dict(element.children)))
+            context.emit(CallRead(called, dict(element.children)))
             return True
         stack[-1].children.append((name, element.value(root)))

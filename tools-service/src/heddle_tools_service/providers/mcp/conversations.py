@@ -49,25 +49,25 @@ class Conversations:
         Raises:
             ToolError: The server cannot be reached.
         """
-        found = self._open.get(key)
-        if found is None or found.over:
-            found = self._begin(key, reach)
-        found.users += 1
+        conversation = self._open.get(key)
+        if conversation is None or conversation.over:
+            conversation = self._begin(key, reach)
+        conversation.users += 1
         try:
-            yield await asyncio.shield(found.ready)
+            yield await asyncio.shield(conversation.ready)
         except ToolError:  # said by the block, of the server's tools
             raise
         except BaseException:
-            self._forget(key, found)
+            self._forget(key, conversation)
             raise
         finally:
-            found.users -= 1
-            self._rest(key, found)
+            conversation.users -= 1
+            self._rest(key, conversation)
 
     async def close(self) -> None:
         """End all sessions."""
-        for found in self._open.values():
-            found.end()
+        for conversation in self._open.values():
+            conversation.end()
         self._open.clear()
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=_LAST_WORDS)
@@ -75,35 +75,39 @@ class Conversations:
     def _begin(self, key: Hashable, reach: Reach) -> "_Conversation":
         if reach.command and self._processes.locked():
             self._end_oldest(0)
-        found = _Conversation(reach, self._http, self._processes)
-        self._open[key] = found
-        self._tasks.add(found.task)
-        found.task.add_done_callback(self._tasks.discard)
-        return found
+        conversation = _Conversation(reach, self._http, self._processes)
+        self._open[key] = conversation
+        self._tasks.add(conversation.task)
+        conversation.task.add_done_callback(self._tasks.discard)
+        return conversation
 
-    def _rest(self, key: Hashable, found: "_Conversation") -> None:
+    def _rest(self, key: Hashable, conversation: "_Conversation") -> None:
         """Keep a session that nobody uses for a while, if it is not forgotten already."""
-        if found.users:
+        if conversation.users:
             return
-        if self._open.get(key) is not found:
-            found.end()
+        if self._open.get(key) is not conversation:
+            conversation.end()
             return
         self._open.move_to_end(key)
-        found.wait(lambda: self._close(key, found))
+        conversation.wait(lambda: self._close(key, conversation))
         self._end_oldest(MOST_IDLE)
 
     def _end_oldest(self, most: int) -> None:
-        idle = [(key, found) for key, found in self._open.items() if not found.users]
-        for key, found in idle[: max(len(idle) - most, 0)]:
-            self._close(key, found)
+        idle = [
+            (key, conversation)
+            for key, conversation in self._open.items()
+            if not conversation.users
+        ]
+        for key, conversation in idle[: max(len(idle) - most, 0)]:
+            self._close(key, conversation)
 
-    def _close(self, key: Hashable, found: "_Conversation") -> None:
-        if not found.users:
-            self._forget(key, found)
-            found.end()
+    def _close(self, key: Hashable, conversation: "_Conversation") -> None:
+        if not conversation.users:
+            self._forget(key, conversation)
+            conversation.end()
 
-    def _forget(self, key: Hashable, found: "_Conversation") -> None:
-        if self._open.get(key) is found:
+    def _forget(self, key: Hashable, conversation: "_Conversation") -> None:
+        if self._open.get(key) is conversation:
             del self._open[key]
 
 

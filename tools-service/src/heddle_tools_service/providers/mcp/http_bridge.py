@@ -47,7 +47,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             content=await request.aread(),
             timeout=_PARTING if request.method == "DELETE" else _SILENCE,
         )
-        sent.headers.update(httpx.Headers(_kept(request.headers.raw)))
+        sent.headers.update(httpx.Headers(_forwarded(request.headers.raw)))
         want_unpacked(sent)
         try:
             response = await self._http.send(sent, stream=True)
@@ -144,5 +144,5 @@ class _Body(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
-def _kept(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def _forwarded(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     return [(name, value) for name, value in headers if name.lower() not in _OWN_HEADERS]

@@ -47,17 +47,17 @@ class OwnServers:
     ) -> ValueT:
         """Return what `work` returns, which is given the run's session with the server."""
         reach = await self._reach(server)
-        asked = caller()
+        call = caller()
         # Clients may choose the id of a request, so it does not make a session theirs by itself.
-        run = (asked.request_id or object(), asked.identity, self.assistant)
+        run = (call.request_id or object(), call.identity, self.assistant)
         key = (*run, reach.url, reach.token, reach.command)
-        told: Callable[[Exception], ToolError] | None = None
+        as_tool_error: Callable[[Exception], ToolError] | None = None
         try:
             async with (
                 asyncio.timeout(reach.seconds),
                 self.servers.conversations.joined(key, reach) as session,
             ):
-                told = session.begin()
+                as_tool_error = session.begin()
                 return await work(session)
         except ToolError:
             raise
@@ -66,9 +66,9 @@ class OwnServers:
                 f"{reach.who} did not answer within {reach.seconds:.3g} s."
             ) from error
         except Exception as error:
-            if told is None:
+            if as_tool_error is None:
                 raise
-            raise told(error) from error
+            raise as_tool_error(error) from error
 
     async def _reach(self, server: RemoteServer) -> Reach:
         if server.command:
@@ -97,14 +97,14 @@ class OwnServers:
         known, assistant = self.servers.settings, self.assistant
         if not assistant.owner and not assistant.organization:  # the operator's
             assistant = replace(assistant, organization=DEFAULT_ORGANIZATION)
-        found = await settings_of(known, assistant, CONFIGURATION_ERROR) if known else None
-        if found is None or name not in found.mcp_servers:
+        settings = await settings_of(known, assistant, CONFIGURATION_ERROR) if known else None
+        if settings is None or name not in settings.mcp_servers:
             raise ToolError(
                 f"{CONFIGURATION_ERROR} the assistant's organisation has no credential {name!r}. "
                 f"Set mcp_servers.{name}, with url and token, in its settings.",
                 kind="unknown_credential",
             )
-        server = found.mcp_servers[name]
+        server = settings.mcp_servers[name]
         # Authors of assistants may use a secret; they must not be able to send it to themselves.
         if url != server.url:
             raise ToolError(

@@ -63,7 +63,7 @@ async def session(reach: Reach, http: httpx.AsyncClient) -> AsyncGenerator["Sess
                 bridge,
             )
     except Exception as error:
-        raise _told(error, reach, bridge.failure) from error
+        raise _as_tool_error(error, reach, bridge.failure) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +77,20 @@ class Session:
     def begin(self) -> Callable[[Exception], ToolError]:
         """Return what tells the failures of a new use of the session."""
         self.bridge.renew()
-        return lambda error: _told(error, self.reach, self.bridge.failure)
+        return lambda error: _as_tool_error(error, self.reach, self.bridge.failure)
 
     async def tools(self) -> Sequence[RemoteTool]:
         """Return all tools that the server has."""
-        found: list[RemoteTool] = []
+        tools: list[RemoteTool] = []
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
             page = await self.client.list_tools(cursor=cursor)
-            found += [self._tool(tool) for tool in page.tools]
+            tools += [self._tool(tool) for tool in page.tools]
             cursor = page.next_cursor
-            if len(found) > _MOST_TOOLS:
+            if len(tools) > _MOST_TOOLS:
                 break
             if not cursor:
-                return found
+                return tools
         raise ToolError(f"{self.reach.who} has more than {_MOST_TOOLS} tools, or does not say all.")
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> RemoteAnswer:
@@ -143,25 +143,27 @@ def _kind(media_type: str | None) -> str:
     return (media_type or "of no known kind")[:80]
 
 
-def _told(error: Exception, reach: Reach, failure: ToolError | None) -> ToolError:
+def _as_tool_error(error: Exception, reach: Reach, failure: ToolError | None) -> ToolError:
     """Return what is said of an error of the SDK, or one that passed through it."""
     leaves = list(_leaves(error))
     own = next((leaf for leaf in leaves if isinstance(leaf, ToolError)), failure)
-    told = own or next(filter(None, (_known(leaf, reach) for leaf in leaves)), None)
-    if told is None:
+    known_error = own or next(filter(None, (_known(leaf, reach) for leaf in leaves)), None)
+    if known_error is None:
         log.error("MCP session failed", exc_info=error)
         return ToolError(f"{reach.who} cannot be understood.", kind="mcp_garbled")
-    return told
+    return known_error
 
 
 def _known(leaf: BaseException, reach: Reach) -> ToolError | None:
     match leaf:
         # Servers give the SDK's code for it to failures of their own, so its words decide.
-        case MCPError(code=types.CONNECTION_CLOSED, message=said) if said.startswith(_BROKEN_OFF):
+        case MCPError(code=types.CONNECTION_CLOSED, message=reason) if reason.startswith(
+            _BROKEN_OFF
+        ):
             return ToolUnavailableError(f"{reach.who} broke off without an answer.")
         case MCPError():
-            said = redact(reach.without_secret(leaf.message))[:_LONGEST_COMPLAINT]
-            return ToolError(f"{reach.who} answers with an error: {said}", kind="mcp_error")
+            reason = redact(reach.without_secret(leaf.message))[:_LONGEST_COMPLAINT]
+            return ToolError(f"{reach.who} answers with an error: {reason}", kind="mcp_error")
         case ValidationError():
             return ToolError(f"{reach.who} answers with what is no MCP.", kind="mcp_garbled")
         case OSError():

@@ -81,14 +81,14 @@ class OwnAccount:
         return site, await self.moodles.numbers.get(key, lambda: self._number(site, email))
 
     async def _number(self, site: MoodleSite, email: str) -> int:
-        found = await call_function(
+        answer = await call_function(
             self.moodles.client(site),
             site,
             "core_user_get_users_by_field",
             field="email",
             values=[email],
         )
-        users = [user for user in _objects(found) if _has_address(user, email)]
+        users = [user for user in _objects(answer) if _has_address(user, email)]
         if len(users) != 1:
             raise ToolError(
                 "Moodle has several accounts with your e-mail address."
@@ -99,19 +99,19 @@ class OwnAccount:
         return _integer(users[0].get("id"))
 
     async def _courses(self, site: MoodleSite, number: int) -> tuple[Course, ...]:
-        found = await call_function(
+        answer = await call_function(
             self.moodles.client(site), site, "core_enrol_get_users_courses", userid=number
         )
         # The token may see more than the person may: hidden courses are not shown.
-        return tuple(_course(each) for each in _objects(found) if each.get("visible", 1))
+        return tuple(_course(each) for each in _objects(answer) if each.get("visible", 1))
 
 
-def _course(found: Mapping[str, Any]) -> Course:
-    category = found.get("categoryname") or found.get("category") or ""
+def _course(course: Mapping[str, Any]) -> Course:
+    category = course.get("categoryname") or course.get("category") or ""
     return Course(
-        _integer(found.get("id")),
-        html.unescape(str(found.get("fullname") or "")),
-        html.unescape(str(found.get("shortname") or "")),
+        _integer(course.get("id")),
+        html.unescape(str(course.get("fullname") or "")),
+        html.unescape(str(course.get("shortname") or "")),
         html.unescape(str(category)),
     )
 
@@ -121,9 +121,9 @@ def _has_address(user: Mapping[str, Any], email: str) -> bool:
     return str(user.get("email", email)).casefold() == email.casefold()
 
 
-def _objects(found: object) -> list[Mapping[str, Any]]:
-    if isinstance(found, list) and all(isinstance(each, Mapping) for each in found):
-        return found
+def _objects(answer: object) -> list[Mapping[str, Any]]:
+    if isinstance(answer, list) and all(isinstance(each, Mapping) for each in answer):
+        return answer
     raise ToolError("Moodle's answer cannot be read: it is no list of objects.")
 
 

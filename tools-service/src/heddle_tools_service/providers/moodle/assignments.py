@@ -60,25 +60,25 @@ async def look_at(
     """
     if not courses:
         return Assignments((), 0, ())
-    found = await call_function(
+    answer = await call_function(
         http,
         site,
         "mod_assign_get_assignments",
         courseids=[course.id for course in courses],
         includenotenrolledcourses=1,  # the token's own account need not be enrolled
     )
-    listed = sorted(_listed(found, courses, span), key=lambda each: _distance(each, span))
+    listed = sorted(_listed(answer, courses, span), key=lambda each: _distance(each, span))
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def one(each: _Listed) -> Assignment | ToolError | None:
         async with gate:
             try:
-                told = await call_function(
+                status = await call_function(
                     http, site, "mod_assign_get_submission_status", assignid=each.id, userid=user
                 )
             except ToolError as error:
                 return error
-            return _judged(each, told, span.now)
+            return _judged(each, status, span.now)
 
     outcomes = await asyncio.gather(*map(one, listed[:limit]))
     failures = [each for each in outcomes if isinstance(each, ToolError)]
@@ -91,9 +91,9 @@ async def look_at(
     )
 
 
-def _listed(found: object, courses: Sequence[Course], span: Span) -> Iterator[_Listed]:
+def _listed(answer: object, courses: Sequence[Course], span: Span) -> Iterator[_Listed]:
     known = {course.id: course for course in courses}
-    for course in _list(found, "courses"):
+    for course in _list(answer, "courses"):
         of = known.get(_whole(course.get("id")))
         if of is None:  # nobody asked for it
             continue
@@ -110,9 +110,9 @@ def _distance(listed: _Listed, span: Span) -> tuple[bool, float]:
     return not listed.due, abs(listed.due - span.now)
 
 
-def _judged(listed: _Listed, told: object, now: float) -> Assignment | None:
+def _judged(listed: _Listed, submission: object, now: float) -> Assignment | None:
     """Return an assignment with its status; None if the person has nothing to hand in."""
-    attempt = told.get("lastattempt") if isinstance(told, Mapping) else None
+    attempt = submission.get("lastattempt") if isinstance(submission, Mapping) else None
     if not isinstance(attempt, Mapping):  # for teachers
         return None
     due = max(listed.due, _whole(attempt.get("extensionduedate"))) if listed.due else 0
@@ -136,8 +136,8 @@ def _is_completed(attempt: Mapping[str, Any]) -> bool:
     )
 
 
-def _list(found: object, name: str) -> list[Mapping[str, Any]]:
-    items = found.get(name) if isinstance(found, Mapping) else None
+def _list(answer: object, name: str) -> list[Mapping[str, Any]]:
+    items = answer.get(name) if isinstance(answer, Mapping) else None
     if isinstance(items, list) and all(isinstance(each, Mapping) for each in items):
         return items
     raise ToolError(f"Moodle's answer cannot be read: {name} is no list of objects.")

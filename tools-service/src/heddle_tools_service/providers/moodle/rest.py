@@ -55,13 +55,13 @@ async def call_function(
         **_flat(parameters),
     }
     request = http.build_request("POST", site.endpoint, data=form)
-    status, found = await fetch(http, request, _WHO)
+    status, answer = await fetch(http, request, _WHO)
     # Moodle answers 200 also when it refuses.
-    if isinstance(found, Mapping) and not _REFUSALS.isdisjoint(found):
-        raise _refusal(site, function, found)
+    if isinstance(answer, Mapping) and not _REFUSALS.isdisjoint(answer):
+        raise _refusal(site, function, answer)
     if status >= HTTPStatus.BAD_REQUEST:
         raise ToolError(f"{_WHO} answered {status} to {function}.")
-    return found
+    return answer
 
 
 def _flat(parameters: Mapping[str, Value]) -> dict[str, str]:
@@ -75,12 +75,12 @@ def _flat(parameters: Mapping[str, Value]) -> dict[str, str]:
     return flat
 
 
-def _refusal(site: MoodleSite, function: str, found: Mapping[str, Any]) -> ToolError:
+def _refusal(site: MoodleSite, function: str, answer: Mapping[str, Any]) -> ToolError:
     # Nobody knows what a plug-in writes there.
-    code = _without(site.token, found.get("errorcode"))
+    code = _without(site.token, answer.get("errorcode"))
     code = code if _CODE.fullmatch(code) else "unknown"
-    said = redact(_without(site.token, found.get("message") or found.get("error")))
-    message = f"Moodle refuses {function} ({code}): {said[:_LONGEST_MESSAGE] or 'no reason told'}"
+    reason = redact(_without(site.token, answer.get("message") or answer.get("error")))
+    message = f"Moodle refuses {function} ({code}): {reason[:_LONGEST_MESSAGE] or 'no reason told'}"
     return ToolError(message, kind="moodle_error", details={"errorcode": code})
 
 

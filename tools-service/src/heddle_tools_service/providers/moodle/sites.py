@@ -38,29 +38,29 @@ class OwnerSites:
             ToolError: There is none, or it is another organisation's.
             ToolUnavailableError: The settings cannot be had.
         """
-        found = await settings_of(self.settings, assistant, CONFIGURATION_ERROR)
-        organization = found.organization or DEFAULT_ORGANIZATION
+        settings = await settings_of(self.settings, assistant, CONFIGURATION_ERROR)
+        organization = settings.organization or DEFAULT_ORGANIZATION
         at_home = caller.organization or DEFAULT_ORGANIZATION
         # Keys speak for the people of their own organisation, and their addresses prove nothing
         # to another one's Moodle.
-        if at_home != organization and not (found.system and at_home == DEFAULT_ORGANIZATION):
+        if at_home != organization and not (settings.system and at_home == DEFAULT_ORGANIZATION):
             raise ToolError(
                 f"{CONFIGURATION_ERROR} the assistant is another organisation's, whose Moodle "
                 "tells you nothing",
                 kind="other_organization",
             )
-        if found.HasField("moodle") and found.moodle.url and found.moodle.token:
+        if settings.HasField("moodle") and settings.moodle.url and settings.moodle.token:
             try:
                 return MoodleSite(
-                    server_address(found.moodle.url),
-                    found.moodle.token,
-                    guarded=not found.system,
+                    server_address(settings.moodle.url),
+                    settings.moodle.token,
+                    guarded=not settings.system,
                 )
             except ValueError as error:
                 raise ToolError(
                     f"{CONFIGURATION_ERROR} the address in the organisation's settings {error}"
                 ) from None
-        return configured(self.operators if found.system else None)
+        return configured(self.operators if settings.system else None)
 
 
 def configured(site: MoodleSite | None) -> MoodleSite:

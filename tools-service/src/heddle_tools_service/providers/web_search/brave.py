@@ -24,8 +24,8 @@ async def search(
         params={"q": words, "count": min(max_results, _MOST_RESULTS)},
         headers={"X-Subscription-Token": site.key, "Accept": "application/json"},
     )
-    found = await ask(http, site, request, WHO)
-    web = found.get("web") or {}
+    answer = await ask(http, site, request, WHO)
+    web = answer.get("web") or {}
     if not isinstance(web, dict):
         raise ToolError(f"The answer of {WHO} cannot be read: its web is no object.")
     listed = results(

@@ -28,15 +28,15 @@ async def search(
         headers={"Authorization": f"Bearer {site.key}"},
         json={"model": _MODEL, "messages": [{"role": "user", "content": query}]},
     )
-    found = await ask(http, site, request, WHO)
+    response = await ask(http, site, request, WHO)
     answer = ""
-    for choice in entries(found, "choices", WHO):
+    for choice in entries(response, "choices", WHO):
         message = choice.get("message")
         answer = answer or text(message.get("content") if isinstance(message, dict) else None)
     listed = results(
-        entries(found, "search_results", WHO), max_results, snippet="snippet", published="date"
+        entries(response, "search_results", WHO), max_results, snippet="snippet", published="date"
     )
-    citations = tuple(links(found.get("citations")))
+    citations = tuple(links(response.get("citations")))
     if not answer and not listed and not citations:
         raise ToolError(f"The answer of {WHO} cannot be read: it has neither words nor results.")
     # Some models tell addresses alone.

@@ -76,16 +76,16 @@ class AssistantWeb:
             return self.searches.http, self.searches.operators
         if not assistant.owner and not assistant.organization:  # the operator's
             assistant = replace(assistant, organization=DEFAULT_ORGANIZATION)
-        found = await settings_of(known, assistant, CONFIGURATION_ERROR)
+        settings = await settings_of(known, assistant, CONFIGURATION_ERROR)
         own = {}
         for name in PROVIDERS:
-            given = found.providers.get(name)
-            if given is None or not given.enabled:
+            provider = settings.providers.get(name)
+            if provider is None or not provider.enabled:
                 continue
-            site = _site(name, given.base_url, given.api_key)
+            site = _site(name, provider.base_url, provider.api_key)
             if site is not None:
                 own[name] = site
-        if found.system:  # the operator's own: they may be anywhere
+        if settings.system:  # the operator's own: they may be anywhere
             return self.searches.http, {**self.searches.operators, **own}
         if not own and self.searches.shared:
             return self.searches.http, self.searches.operators
@@ -99,11 +99,11 @@ def operators_sites(keys: Mapping[str, str], searxng_url: str) -> dict[str, Sear
         keys: By provider.
         searxng_url: Where a SearXNG is; empty if there is none.
     """
-    made = {
+    sites = {
         name: _site(name, searxng_url if name == "searxng" else "", keys.get(name, ""))
         for name in PROVIDERS
     }
-    return {name: site for name, site in made.items() if site is not None}
+    return {name: site for name, site in sites.items() if site is not None}
 
 
 def _site(name: str, url: str, key: str) -> SearchSite | None:

@@ -27,15 +27,15 @@ async def search(
         params={"q": query, "format": "json"},
         headers={"Authorization": f"Bearer {site.key}"} if site.key else {},
     )
-    found = await ask(http, site, request, WHO)
+    answer = await ask(http, site, request, WHO)
     listed = results(
-        entries(found, "results", WHO), max_results, snippet="content", published="publishedDate"
+        entries(answer, "results", WHO), max_results, snippet="content", published="publishedDate"
     )
-    return WebAnswer("searxng", _answer(found), listed, tuple(result.url for result in listed))
+    return WebAnswer("searxng", _answer(answer), listed, tuple(result.url for result in listed))
 
 
-def _answer(found: Mapping[str, Any]) -> str:
+def _answer(answer: Mapping[str, Any]) -> str:
     """Return the first instant answer: a text, or in newer versions an object with one."""
-    answers = found.get("answers")
+    answers = answer.get("answers")
     first = answers[0] if isinstance(answers, list) and answers else ""
     return plain(first.get("answer") if isinstance(first, dict) else first)

@@ -45,24 +45,24 @@ async def ask(
         ToolError: It refuses, or answers nonsense.
         ToolUnavailableError: It does not answer, is broken or busy.
     """
-    status, found = await fetch(http, request, who)
+    status, answer = await fetch(http, request, who)
     if status in _REFUSED_KEYS:
         raise ToolError(f"{who} refuses the key ({status}).", kind="key_refused")
     if status >= HTTPStatus.BAD_REQUEST:
-        reason = reason_in(found, site.key) or "no reason told"
+        reason = reason_in(answer, site.key) or "no reason told"
         raise ToolError(f"{who} refuses the search ({status}): {reason}.", kind="refused")
-    if not isinstance(found, Mapping):
+    if not isinstance(answer, Mapping):
         raise ToolError(f"The answer of {who} cannot be read: it is no object.")
-    return found
+    return answer
 
 
-def entries(found: Mapping[str, Any], name: str, who: str) -> list[Mapping[str, Any]]:
+def entries(answer: Mapping[str, Any], name: str, who: str) -> list[Mapping[str, Any]]:
     """Return the objects in a list; none if there is no list, as where nothing was found.
 
     Raises:
         ToolError: It is something else.
     """
-    listed = found.get(name) or []
+    listed = answer.get(name) or []
     if not isinstance(listed, list):
         raise ToolError(f"The answer of {who} cannot be read: its {name} are no list.")
     return [each for each in listed if isinstance(each, Mapping)]
@@ -72,13 +72,13 @@ def results(
     listed: Iterable[Mapping[str, Any]], max_results: int, *, snippet: str, published: str
 ) -> tuple[WebResult, ...]:
     """Return what people can open, each address once; the names are the provider's own."""
-    found: dict[str, WebResult] = {}
+    answer: dict[str, WebResult] = {}
     for each in listed:
         url = text(each.get("url"))
-        if is_link(url) and url not in found:
+        if is_link(url) and url not in answer:
             title = plain(each.get("title")) or url
-            found[url] = WebResult(title, url, plain(each.get(snippet)), text(each.get(published)))
-    return tuple(found.values())[:max_results]
+            answer[url] = WebResult(title, url, plain(each.get(snippet)), text(each.get(published)))
+    return tuple(answer.values())[:max_results]
 
 
 def links(values: object) -> Iterator[str]:

@@ -19,8 +19,8 @@ async def search(
         headers={"Authorization": f"Bearer {site.key}"},
         json={"query": query, "max_results": max_results, "include_answer": True},
     )
-    found = await ask(http, site, request, WHO)
+    answer = await ask(http, site, request, WHO)
     listed = results(
-        entries(found, "results", WHO), max_results, snippet="content", published="published_date"
+        entries(answer, "results", WHO), max_results, snippet="content", published="published_date"
     )
-    return WebAnswer("tavily", text(found.get("answer")), listed, tuple(r.url for r in listed))
+    return WebAnswer("tavily", text(answer.get("answer")), listed, tuple(r.url for r in listed))

@@ -15,7 +15,7 @@ def shown(arguments: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ({"query": "the key " + KEY}, {"query": "the key [redacted]"}),
         ({"query": 'a "quoted" text', "k": 3}, {"query": 'a "quoted" text', "k": 3}),
@@ -29,9 +29,9 @@ def shown(arguments: str) -> str:
     ],
 )
 def test_arguments_are_told_as_the_object_that_they_are(
-    arguments: dict[str, Any], told: dict[str, Any]
+    arguments: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    assert json.loads(shown(json.dumps(arguments))) == told
+    assert json.loads(shown(json.dumps(arguments))) == expected
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_arguments_are_told_as_the_object_that_they_are(
 def test_long_texts_are_cut_inside_so_that_the_arguments_stay_json(
     arguments: dict[str, Any],
 ) -> None:
-    told = shown(json.dumps(arguments))
+    expected = shown(json.dumps(arguments))
 
-    assert len(told) <= 1_000
-    assert json.loads(told).keys() == arguments.keys()
-    assert "…" in told
-    assert "a1a1" not in told
+    assert len(expected) <= 1_000
+    assert json.loads(expected).keys() == arguments.keys()
+    assert "…" in expected
+    assert "a1a1" not in expected
 
 
 def test_arguments_that_have_no_room_are_left_out_and_counted() -> None:

@@ -1,4 +1,4 @@
-"""A tool service and a connector that speak the real contract and do what a test says."""
+"""A tools service and a connector for agents, scripted by tests."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
@@ -13,7 +13,16 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.errors import HeddleError, ToolFailedError, to_status
 from heddle_runtime.server_interceptor import Context
-from orchestrator.bench import Bench, Connector, Tools, ask, assistant, done, orchestrating, text
+from orchestrator.harness import (
+    Connector,
+    Harness,
+    Tools,
+    ask,
+    assistant,
+    done,
+    orchestrating,
+    text,
+)
 
 Objects = Sequence[Mapping[str, Any]]
 Outcome = Objects | HeddleError
@@ -25,32 +34,32 @@ VOLTAGE = {"page": 12, "manual": "S-130", "text": "x" * 500}
 
 
 @dataclass
-class Shelf(Tools):
+class ToolServer(Tools):
     """Tools of the agent."""
 
     finds: Mapping[str, Outcome] = field(default_factory=dict)
-    """What tools find, or how they fail; those that are not named find nothing."""
+    """The results or errors of tools. Other tools return no objects."""
     outcome: Callable[[str, Mapping[str, Any], tool_pb2.RunContext], Outcome] | None = None
-    """The same, where it depends."""
+    """The same as a function."""
     hindrance: Callable[[str, tool_pb2.TreeData], str] | None = None
-    """Why a tool cannot be chosen; empty if it can."""
+    """Why a tool is not available; empty if it is."""
     trigger: Callable[[str, tool_pb2.TreeData], tool_pb2.Trigger | None] | None = None
     ends: Sequence[str] = ()
     schemas: Mapping[str, Any] = field(default_factory=dict)
     examples: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = field(default_factory=dict)
     deaf: Sequence[str] = ()
-    """Tools that cannot be asked whether they are available."""
+    """Tools whose availability check fails."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Of results, by tool."""
     functions: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The functions of tools that have several."""
     ran: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     near: Mapping[str, float] = field(default_factory=dict)
-    """The affinities of tools, told when somebody asks for them."""
+    """The affinities of tools, returned on request."""
     compared: list[bool] = field(default_factory=list)
-    """For each assessment, whether somebody did."""
+    """For each assessment, whether affinities were requested."""
     trees: list[tool_pb2.TreeData] = field(default_factory=list)
-    """The states in which it was asked what can be chosen."""
+    """The states of all assessments."""
 
     async def AssessTools(
         self, request: tool_pb2.AssessToolsRequest, context: Context
@@ -58,38 +67,38 @@ class Shelf(Tools):
         tree = request.context.tree
         self.trees.append(tree)
         self.compared.append(request.compare)
-        told = [
+        assessments = [
             self._assessed(each, tree, function)
             for each in request.invocations
             for function in self.functions.get(each.name, [each.name])
         ]
-        for each in told if request.compare else ():
+        for each in assessments if request.compare else ():
             if each.function.name in self.near:
                 each.affinity = self.near[each.function.name]
-        return tool_pb2.AssessToolsResponse(assessments=told)
+        return tool_pb2.AssessToolsResponse(assessments=assessments)
 
     def _assessed(
-        self, asked: tool_pb2.ToolInvocation, tree: tool_pb2.TreeData, function: str
+        self, invocation: tool_pb2.ToolInvocation, tree: tool_pb2.TreeData, function: str
     ) -> tool_pb2.Assessment:
-        if asked.name in self.deaf:
+        if invocation.name in self.deaf:
             error = to_status(ToolFailedError("It is deaf."))
-            return tool_pb2.Assessment(id=asked.id, error=error)
-        reason = self.hindrance(asked.name, tree) if self.hindrance else ""
+            return tool_pb2.Assessment(id=invocation.id, error=error)
+        reason = self.hindrance(invocation.name, tree) if self.hindrance else ""
         return tool_pb2.Assessment(
-            id=asked.id,
+            id=invocation.id,
             available=not reason,
             reason=reason,
             function=chat_pb2.FunctionDeclaration(
                 name=function,
                 description=f"Is the {function}.",
-                parameters_schema_json=json.dumps(self.schemas.get(asked.name, QUERY)),
+                parameters_schema_json=json.dumps(self.schemas.get(invocation.name, QUERY)),
             ),
             examples=[
-                tool_pb2.ToolExample(request=said, arguments_json=json.dumps(inputs))
-                for said, inputs in self.examples.get(asked.name, ())
+                tool_pb2.ToolExample(request=example, arguments_json=json.dumps(inputs))
+                for example, inputs in self.examples.get(invocation.name, ())
             ],
-            end=asked.name in self.ends,
-            trigger=self.trigger(asked.name, tree) if self.trigger and not reason else None,
+            end=invocation.name in self.ends,
+            trigger=self.trigger(invocation.name, tree) if self.trigger and not reason else None,
         )
 
     async def ExecuteTools(
@@ -101,42 +110,42 @@ class Shelf(Tools):
         )
 
     def _ran(
-        self, asked: tool_pb2.ToolInvocation, context: tool_pb2.RunContext
+        self, invocation: tool_pb2.ToolInvocation, context: tool_pb2.RunContext
     ) -> tool_pb2.ToolEvent:
-        inputs = json.loads(asked.function_call.arguments_json or "{}")
-        several = asked.name in self.functions
-        self.ran.append((asked.function_call.name if several else asked.name, inputs))
+        inputs = json.loads(invocation.function_call.arguments_json or "{}")
+        several = invocation.name in self.functions
+        self.ran.append((invocation.function_call.name if several else invocation.name, inputs))
         if self.outcome is not None:
-            outcome = self.outcome(asked.name, inputs, context)
+            outcome = self.outcome(invocation.name, inputs, context)
         else:
-            outcome = self.finds.get(asked.name, [])
+            outcome = self.finds.get(invocation.name, [])
         if isinstance(outcome, HeddleError):
-            return tool_pb2.ToolEvent(id=asked.id, error=to_status(outcome))
-        found = [json.dumps(each) for each in outcome]
+            return tool_pb2.ToolEvent(id=invocation.id, error=to_status(outcome))
+        objects = [json.dumps(each) for each in outcome]
         result = tool_pb2.ToolResult(
-            parts=[chat_pb2.ContentPart(text="\n".join(found))],
-            objects_json=found,
-            name=self.names.get(asked.name, asked.name),
-            message=f"Found {len(found)}.",
+            parts=[chat_pb2.ContentPart(text="\n".join(objects))],
+            objects_json=objects,
+            name=self.names.get(invocation.name, invocation.name),
+            message=f"Found {len(objects)}.",
         )
-        return tool_pb2.ToolEvent(id=asked.id, result=result)
+        return tool_pb2.ToolEvent(id=invocation.id, result=result)
 
 
 @dataclass
 class Model(Connector):
-    """A model that decides as a test says, and answers `Hello` when it is asked without tools."""
+    """A model that decides as a test says, and answers `Hello` to requests without tools."""
 
     decide: Callable[[connector_pb2.GenerateMessageRequest], Sequence[tuple[str, Any]]] | None = (
         None
     )
-    """What it calls, with which inputs. None: nothing."""
+    """Its calls with their inputs. None: no calls."""
     undecided: Exception | None = None
-    """How it fails to decide."""
+    """The error of its decisions."""
     tokens: int = 100
     """Of the prompt of a decision."""
     decisions: list[connector_pb2.GenerateMessageRequest] = field(default_factory=list)
 
-    def _said(
+    def _answer(
         self, request: connector_pb2.GenerateMessageRequest
     ) -> Sequence[Sequence[connector_pb2.GenerationEvent]]:
         if not request.functions:
@@ -158,11 +167,11 @@ class Model(Connector):
 
 
 @dataclass(frozen=True)
-class Routed:
+class Agent:
     """An orchestrator between the two."""
 
-    bench: Bench
-    shelf: Shelf
+    harness: Harness
+    tools: ToolServer
     model: Model
 
     async def run(
@@ -174,10 +183,10 @@ class Routed:
         **more: Any,
     ) -> "Run":
         """Return a run with these tools, or those of the matrix."""
-        asked = ask(routing(*(tools or SEARCHES), router=router, rounds=rounds), prompt)
+        request = ask(routing(*(tools or SEARCHES), router=router, rounds=rounds), prompt)
         for name, value in more.items():
-            setattr(asked, name, value)
-        return Run(await self.bench.events(asked))
+            setattr(request, name, value)
+        return Run(await self.harness.events(request))
 
 
 @dataclass(frozen=True)
@@ -193,18 +202,18 @@ class Run:
     @property
     def path(self) -> list[str]:
         """The tools that were chosen, `+` between those of one decision."""
-        return ["+".join(each.tool for each in made.choices) for made in self.decisions]
+        return ["+".join(each.tool for each in decision.choices) for decision in self.decisions]
 
     def outputs(self, kind: str) -> list[dict[str, Any]]:
         """Return the payloads of outputs of a type."""
-        told = [event.output for event in self.events if event.HasField("output")]
-        return [json.loads(each.payload_json) for each in told if each.type == kind]
+        outputs = [event.output for event in self.events if event.HasField("output")]
+        return [json.loads(each.payload_json) for each in outputs if each.type == kind]
 
     @property
     def response(self) -> dict[str, Any]:
         """The payload of the one response."""
-        [found] = self.outputs("response")
-        return found
+        [response] = self.outputs("response")
+        return response
 
     @property
     def text(self) -> str:
@@ -213,18 +222,18 @@ class Run:
 
 def routing(*tools: str, router: str = "rules", rounds: int = 0) -> assistant_pb2.Assistant:
     mode = assistant_pb2.MODE_AGENT
-    made = assistant(
+    created = assistant(
         *(assistant_pb2.ToolBinding(tool=name, mode=mode) for name in tools),
         strategy=f"agent_{router}" if router else "agent",
     )
-    made.max_tool_rounds = rounds
-    return made
+    created.max_tool_rounds = rounds
+    return created
 
 
 @asynccontextmanager
-async def routed(model: Model | None = None, **given: Any) -> AsyncGenerator[Routed]:
+async def routed(model: Model | None = None, **settings_: Any) -> AsyncGenerator[Agent]:
     """Run an orchestrator; `given` are settings."""
-    shelf = Shelf()  # type: ignore[abstract] # it answers only what an orchestrator asks
+    tools = ToolServer()  # type: ignore[abstract] # it answers only what an orchestrator asks
     model = model or Model()  # type: ignore[abstract] # see above
-    async with orchestrating(shelf, model, **given) as bench:
-        yield Routed(bench, shelf, model)
+    async with orchestrating(tools, model, **settings_) as harness:
+        yield Agent(harness, tools, model)

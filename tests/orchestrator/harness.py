@@ -1,4 +1,4 @@
-"""An orchestrator between a scripted tool service and a scripted connector, all over real calls."""
+"""An orchestrator with a scripted tools service and a scripted connector, over real calls."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -32,16 +32,16 @@ ORCHESTRATOR = pb.DESCRIPTOR.services_by_name["OrchestratorService"]
 
 @dataclass
 class Tools(tool_pb2_grpc.ToolServiceServicer):
-    """Tools whose behaviour stands in their config: text, seconds, fail, statuses, hang."""
+    """Tools whose config sets their behaviour: text, seconds, fail, statuses."""
 
     seen: list[tool_pb2.ExecuteToolsRequest] = field(default_factory=list)
     started: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a tool runs."""
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     listed: int = 0
-    """How often it was asked what it offers."""
+    """How often the functions were listed."""
     listing: asyncio.Event | None = None
-    """What it waits for before it tells."""
+    """Delays the list until it is set."""
 
     async def ListFunctions(
         self, request: tool_pb2.ListFunctionsRequest, context: Context
@@ -104,15 +104,15 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
 
 @dataclass
 class Connector(connector_pb2_grpc.ConnectorServiceServicer):
-    """A model that says what it was told to, and remembers what it was asked."""
+    """A model with scripted answers. Stores the requests."""
 
     batches: Sequence[Sequence[connector_pb2.GenerationEvent]] = ()
     calls: int = 0
-    """How often it calls a function first, the one that it is offered."""
+    """How often it calls the first declared function before it answers."""
     arguments: str = "{}"
-    """With what."""
+    """Of its calls."""
     going_on: asyncio.Event | None = None
-    """What it waits for before it streams anything but the first batch."""
+    """Delays all batches but the first until it is set."""
     seen: list[connector_pb2.GenerateMessageRequest] = field(default_factory=list)
     wholes: int = 0
     refusal: Exception | None = None
@@ -123,7 +123,7 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
         self.seen.append(request)
         if self.refusal:
             raise self.refusal
-        for number, batch in enumerate(self._said(request)):
+        for number, batch in enumerate(self._answer(request)):
             if number and self.going_on is not None:
                 await self.going_on.wait()
             yield connector_pb2.GenerateMessageResponse(events=batch)
@@ -133,31 +133,31 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
     ) -> connector_pb2.GenerateWholeMessageResponse:
         self.seen.append(request.generation)
         self.wholes += 1
-        events = [event for batch in self._said(request.generation) for event in batch]
+        events = [event for batch in self._answer(request.generation) for event in batch]
         return connector_pb2.GenerateWholeMessageResponse(events=events)
 
-    def _said(
+    def _answer(
         self, request: connector_pb2.GenerateMessageRequest
     ) -> Sequence[Sequence[connector_pb2.GenerationEvent]]:
-        said = self.batches or [[text("Hello"), done()]]
+        batches = self.batches or [[text("Hello"), done()]]
         if len(self.seen) > self.calls:
-            return said
+            return batches
         call = chat_pb2.ToolCall(
             id="c", name=request.functions[0].name, arguments_json=self.arguments
         )
-        *before, last = said
+        *before, last = batches
         return [*before, [connector_pb2.GenerationEvent(tool_call=call), *last]]
 
 
 @dataclass
-class Kept(assistant_pb2_grpc.AssistantServiceServicer):
-    """One kept assistant, `1`, and its quota."""
+class StoredAssistants(assistant_pb2_grpc.AssistantServiceServicer):
+    """One stored assistant, `1`, and its quota."""
 
     tools: Sequence[assistant_pb2.ToolBinding] = ()
     quota: assistant_pb2.Quota | None = None
     reads: int = 0
     reading: asyncio.Event | None = None
-    """What it waits for before it answers."""
+    """Delays the answer until it is set."""
 
     async def GetAssistant(
         self, request: assistant_pb2.GetAssistantRequest, context: Context
@@ -167,14 +167,14 @@ class Kept(assistant_pb2_grpc.AssistantServiceServicer):
             await self.reading.wait()
         if request.reference not in ("1", "lamb_assistant.1"):
             raise NotFoundError(f"No assistant is named {request.reference!r}.")
-        kept = assistant(*self.tools, system_prompt="kept")
-        kept.id = "1"
-        return assistant_pb2.GetAssistantResponse(assistant=kept, quota=self.quota)
+        stored = assistant(*self.tools, system_prompt="stored")
+        stored.id = "1"
+        return assistant_pb2.GetAssistantResponse(assistant=stored, quota=self.quota)
 
 
 @dataclass
 class Usage(usage_pb2_grpc.UsageServiceServicer):
-    """Remembers what it is told, and fails as it is told to."""
+    """Stores the requests, and raises the errors in `failures`."""
 
     seen: list[usage_pb2.RecordUsageRequest] = field(default_factory=list)
     callers: list[Caller] = field(default_factory=list)
@@ -194,13 +194,13 @@ class Usage(usage_pb2_grpc.UsageServiceServicer):
 
 
 @dataclass
-class Bench:
-    """The orchestrator and what stands around it."""
+class Harness:
+    """The orchestrator and the services around it."""
 
     orchestrator: grpc.aio.Channel
     tools: Tools
     connector: Connector
-    kept: Kept
+    assistants: StoredAssistants
     usage: Usage
 
     async def batches(
@@ -233,12 +233,12 @@ async def serving(*bindings: Binding) -> AsyncGenerator[str]:
 
 @asynccontextmanager
 async def orchestrating(
-    tools: Tools | None = None, connector: Connector | None = None, **given: Any
-) -> AsyncGenerator[Bench]:
-    # The stand-ins answer only what an orchestrator asks.
+    tools: Tools | None = None, connector: Connector | None = None, **settings_: Any
+) -> AsyncGenerator[Harness]:
+    # The services implement only what an orchestrator calls.
     tools = tools or Tools()  # type: ignore[abstract] # see above
     connector = connector or Connector()  # type: ignore[abstract] # see above
-    kept = Kept()  # type: ignore[abstract] # see above
+    stored = StoredAssistants()  # type: ignore[abstract] # see above
     usage = Usage()  # type: ignore[abstract] # see above
     async with (
         serving(bind(TOOLS, tool_pb2_grpc.add_ToolServiceServicer_to_server, tools)) as tools_at,
@@ -246,7 +246,7 @@ async def orchestrating(
             bind(CONNECTORS, connector_pb2_grpc.add_ConnectorServiceServicer_to_server, connector)
         ) as connector_at,
         serving(
-            bind(ASSISTANTS, assistant_pb2_grpc.add_AssistantServiceServicer_to_server, kept),
+            bind(ASSISTANTS, assistant_pb2_grpc.add_AssistantServiceServicer_to_server, stored),
             bind(USAGE, usage_pb2_grpc.add_UsageServiceServicer_to_server, usage),
         ) as assistants_at,
     ):
@@ -257,7 +257,7 @@ async def orchestrating(
                 "connector_address": connector_at,
                 "assistants_address": assistants_at,
                 "drain_wait": 0,
-                **given,
+                **settings_,
             }
         )
         async with (
@@ -265,7 +265,7 @@ async def orchestrating(
             running(app(settings, clients), settings) as server,
             channel(server.address, ORCHESTRATOR) as orchestrator,
         ):
-            yield Bench(orchestrator, tools, connector, kept, usage)
+            yield Harness(orchestrator, tools, connector, stored, usage)
 
 
 def text(words: str) -> connector_pb2.GenerationEvent:
@@ -315,6 +315,6 @@ def kinds(events: Sequence[pb.RunEvent]) -> list[str]:
     return [event.WhichOneof("event") or "" for event in events]
 
 
-def prompt_of(bench: Bench) -> str:
-    """Return the text of what the model was asked last."""
-    return bench.connector.seen[-1].messages[-1].parts[0].text
+def prompt_of(harness: Harness) -> str:
+    """Return the text of the last message of the last request to the model."""
+    return harness.connector.seen[-1].messages[-1].parts[0].text

@@ -9,8 +9,8 @@ from heddle_orchestrator.agent.decision import MAX_PARALLEL_CHOICES
 from heddle_runtime.errors import DeadlineError, HeddleError, ToolFailedError, UnavailableError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from orchestrator.agent.scripted import Outcome, Run, routing
-from orchestrator.bench import ask
+from orchestrator.agent.scripted_services import Outcome, Run, routing
+from orchestrator.harness import ask
 
 TOOLS = (
     *("fast_vector_search", "hybrid_search", "colqwen_search", "visual_interpretation"),
@@ -58,13 +58,13 @@ async def _one(data: st.DataObject, agent: Any) -> None:
     missing = data.draw(st.sets(st.sampled_from(TOOLS), max_size=3), "missing")
     trigger = data.draw(st.sampled_from([None, *tools]), "trigger")
     cause = data.draw(st.sampled_from(["", "always", "each time"]), "cause")
-    shelf, model = agent.shelf, agent.model
-    shelf.ran.clear()
-    shelf.trees.clear()
+    server, model = agent.tools, agent.model
+    server.ran.clear()
+    server.trees.clear()
     model.decisions.clear()
 
     def outcome(*_: object) -> Outcome:
-        return outcomes[(len(shelf.ran) - 1) % len(outcomes)]
+        return outcomes[(len(server.ran) - 1) % len(outcomes)]
 
     def decide(_: object) -> Any:
         number = len(model.decisions) - 1
@@ -74,22 +74,22 @@ async def _one(data: st.DataObject, agent: Any) -> None:
         return turn
 
     def fired(tool: str, _: tool_pb2.TreeData) -> tool_pb2.Trigger | None:
-        why = f"{len(shelf.trees)}" if cause == "each time" else cause
-        asked = '{"query": "triggered"}'
-        return tool_pb2.Trigger(inputs_json=asked, cause=why) if tool == trigger else None
+        why = f"{len(server.trees)}" if cause == "each time" else cause
+        inputs = '{"query": "triggered"}'
+        return tool_pb2.Trigger(inputs_json=inputs, cause=why) if tool == trigger else None
 
-    shelf.outcome, model.decide, shelf.trigger = outcome, decide, fired
-    shelf.ends = ["form_letter"]
-    shelf.deaf = sorted(missing)
-    asked = ask(routing(*tools, router=router, rounds=rounds), prompt)
+    server.outcome, model.decide, server.trigger = outcome, decide, fired
+    server.ends = ["form_letter"]
+    server.deaf = sorted(missing)
+    request = ask(routing(*tools, router=router, rounds=rounds), prompt)
 
-    run = Run(await agent.bench.events(asked))
+    run = Run(await agent.harness.events(request))
 
     assert len(run.outputs("response")) == 1
     assert [event.HasField("done") for event in run.events].count(True) == 1
     assert run.events[-1].HasField("done")
     assert run.text == run.response["text"] != ""
     assert len(run.decisions) <= rounds + 1
-    assert len(shelf.ran) <= rounds * max(MAX_PARALLEL_CHOICES, 1)
+    assert len(server.ran) <= rounds * max(MAX_PARALLEL_CHOICES, 1)
     assert len([event for event in run.events if event.HasField("output")]) <= 1 + 5 * rounds + 7
-    assert not {name for name, _ in shelf.ran} & missing
+    assert not {name for name, _ in server.ran} & missing

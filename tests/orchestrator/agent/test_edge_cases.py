@@ -10,8 +10,8 @@ from heddle.tool.v1 import tool_pb2
 from heddle_orchestrator.agent.repeat_detection import RepeatDetector
 from heddle_orchestrator.agent.state import PastRun, State
 from heddle_runtime.errors import UnavailableError
-from orchestrator.agent.scripted import FAST, Model, Routed, Run, routed, routing
-from orchestrator.bench import ask, assistant
+from orchestrator.agent.scripted_services import FAST, Agent, Model, Run, routed, routing
+from orchestrator.harness import ask, assistant
 
 LOOK = "visual_interpretation"
 PAGES = "/v1/vector_stores/vs_1/files/doc_1/pages/"
@@ -20,12 +20,12 @@ PAGES = "/v1/vector_stores/vs_1/files/doc_1/pages/"
 class Tired(Model):
     """A model that cannot summarize."""
 
-    def _said(
+    def _answer(
         self, request: connector_pb2.GenerateMessageRequest
     ) -> Sequence[Sequence[connector_pb2.GenerationEvent]]:
         if "Summarize the passages" in request.messages[0].parts[0].text:
             raise UnavailableError("The model is tired.")
-        return super()._said(request)
+        return super()._answer(request)
 
 
 def once(*calls: tuple[str, Any]) -> Any:
@@ -36,7 +36,7 @@ def once(*calls: tuple[str, Any]) -> Any:
 
 async def test_what_no_model_can_summarize_is_cut_and_the_run_answers() -> None:
     async with routed(Tired()) as agent:  # type: ignore[abstract] # it answers only what an orchestrator asks
-        agent.shelf.finds = {FAST: [{"manual": "Big", "page": 2, "text": "z" * 130_000}]}
+        agent.tools.finds = {FAST: [{"manual": "Big", "page": 2, "text": "z" * 130_000}]}
 
         run = await agent.run("What is the voltage?", FAST)
 
@@ -45,56 +45,58 @@ async def test_what_no_model_can_summarize_is_cut_and_the_run_answers() -> None:
     assert run.response["sources"] == [{"page": 2, "manual": "Big"}]
 
 
-async def test_half_a_character_in_a_models_inputs_does_not_end_the_run(agent: Routed) -> None:
-    agent.shelf.finds = {FAST: [{"text": "a"}]}
+async def test_half_a_character_in_a_models_inputs_does_not_end_the_run(
+    agent: Agent,
+) -> None:
+    agent.tools.finds = {FAST: [{"text": "a"}]}
     agent.model.decide = once((FAST, '{"query": "half \\ud83d"}'))
 
     run = await agent.run("Which port does ssh use?", FAST, router="native")
 
-    assert agent.shelf.ran[0] == (FAST, {"query": "half ?"})
+    assert agent.tools.ran[0] == (FAST, {"query": "half ?"})
     assert run.text == "Hello"
 
 
-async def test_what_a_tool_found_is_told_as_json_however_long_it_is(agent: Routed) -> None:
-    agent.shelf.finds = {
+async def test_what_a_tool_found_is_told_as_json_however_long_it_is(agent: Agent) -> None:
+    agent.tools.finds = {
         FAST: [{"page": n, "text": f"voltage {n} " + "x" * 1_900} for n in range(40)]
     }
 
     run = await agent.run("What is the voltage?", FAST)
 
-    [found] = run.outputs("result")
-    assert [each["page"] for each in found["objects"]] == list(range(40))
+    [output] = run.outputs("result")
+    assert [each["page"] for each in output["objects"]] == list(range(40))
 
 
 async def test_what_a_tool_is_called_with_is_told_as_json_however_long_it_is(
-    agent: Routed,
+    agent: Agent,
 ) -> None:
     agent.model.decide = once((FAST, {"query": "key sk-" + "a1" * 20 + " long" * 1_000}))
 
     run = await agent.run("Which port does ssh use?", FAST, router="native")
 
-    told = json.loads(run.decisions[0].choices[0].inputs_json)["query"]
-    assert told.startswith("key [redacted] long")
-    assert told.endswith("…")
-    assert len(told) < 1_100
+    query = json.loads(run.decisions[0].choices[0].inputs_json)["query"]
+    assert query.startswith("key [redacted] long")
+    assert query.endswith("…")
+    assert len(query) < 1_100
 
 
 async def test_the_sources_of_a_tool_that_ends_the_run_are_those_of_the_answer(
-    agent: Routed,
+    agent: Agent,
 ) -> None:
-    agent.shelf.ends = ["form_letter"]
-    agent.shelf.finds = {"form_letter": [{"text": "Dear all", "sources": [{"manual": "Forms"}]}]}
+    agent.tools.ends = ["form_letter"]
+    agent.tools.finds = {"form_letter": [{"text": "Dear all", "sources": [{"manual": "Forms"}]}]}
 
     run = await agent.run("Write the form letter", "form_letter")
 
     assert run.response["sources"] == [{"page": None, "manual": "Forms"}]
 
 
-async def test_a_tool_that_ends_the_run_does_so_wherever_it_ran(agent: Routed) -> None:
+async def test_a_tool_that_ends_the_run_does_so_wherever_it_ran(agent: Agent) -> None:
     trigger = tool_pb2.Trigger(inputs_json='{"query": "x"}', cause="now")
-    agent.shelf.trigger = lambda *_: trigger
-    agent.shelf.ends = ["form_letter"]
-    agent.shelf.finds = {"form_letter": [{"text": "Dear all"}], FAST: [{"text": "something"}]}
+    agent.tools.trigger = lambda *_: trigger
+    agent.tools.ends = ["form_letter"]
+    agent.tools.finds = {"form_letter": [{"text": "Dear all"}], FAST: [{"text": "something"}]}
 
     run = await agent.run("Which port does ssh use?", "form_letter", FAST)
 
@@ -102,21 +104,21 @@ async def test_a_tool_that_ends_the_run_does_so_wherever_it_ran(agent: Routed) -
     assert "Dear all" in run.text
 
 
-async def test_tools_with_the_names_of_others_are_told_apart(agent: Routed) -> None:
+async def test_tools_with_the_names_of_others_are_told_apart(agent: Agent) -> None:
     names = (FAST, FAST, f"{FAST}_2", "summarize", "text_response")
     agent.model.decide = lambda _: []
 
     await agent.run("Which port does ssh use?", *names, router="native")
 
-    [asked] = agent.model.decisions
-    offered = [each.name for each in asked.functions]
+    [request] = agent.model.decisions
+    offered = [each.name for each in request.functions]
     assert len(offered) == len(set(offered)) == len(names)
     assert not {"summarize", "text_response"} & set(offered)
 
 
-async def test_each_function_of_a_server_is_a_tool_of_its_own(agent: Routed) -> None:
-    agent.shelf.functions = {"mcp": ["lookup", "translate"], "other": ["lookup"]}
-    agent.shelf.outcome = lambda *_: [{"text": f"result {len(agent.shelf.ran)}"}]
+async def test_each_function_of_a_server_is_a_tool_of_its_own(agent: Agent) -> None:
+    agent.tools.functions = {"mcp": ["lookup", "translate"], "other": ["lookup"]}
+    agent.tools.outcome = lambda *_: [{"text": f"result {len(agent.tools.ran)}"}]
     same = {"query": "cloth"}
     agent.model.decide = once(("mcp__lookup", same), ("translate", same), ("translate", same))
 
@@ -124,8 +126,8 @@ async def test_each_function_of_a_server_is_a_tool_of_its_own(agent: Routed) -> 
 
     declared = [each.name for each in agent.model.decisions[0].functions]
     assert declared == ["mcp__lookup", "translate", "other"]
-    assert agent.shelf.ran[:2] == [("lookup", same), ("translate", same)]
-    assert [past.tool for past in agent.shelf.trees[2].history] == ["lookup", "translate"]
+    assert agent.tools.ran[:2] == [("lookup", same), ("translate", same)]
+    assert [past.tool for past in agent.tools.trees[2].history] == ["lookup", "translate"]
     assert "translate was already run" in run.decisions[2].rejected
 
 
@@ -160,18 +162,18 @@ def test_only_what_amounts_to_the_same_inputs_is_refused(
     assert not guard.refuses(FAST, later)
 
 
-async def test_the_trace_tells_the_state_in_which_the_run_ended(agent: Routed) -> None:
-    agent.shelf.outcome = lambda tool, *_: (
+async def test_the_trace_tells_the_state_in_which_the_run_ended(agent: Agent) -> None:
+    agent.tools.outcome = lambda tool, *_: (
         UnavailableError("down, says ana@example.org")
         if tool == "hybrid_search"
         else [{"page": n, "text": "x" * 250, "password": "hunter2"} for n in range(300)]
     )
     calls = [(FAST, {"query": "to ana@example.org"}), ("hybrid_search", {"query": "b"})]
     agent.model.decide = lambda _: calls if len(agent.model.decisions) == 1 else []
-    made = routing(FAST, "hybrid_search", router="native")
-    made.verbose = True
+    target = routing(FAST, "hybrid_search", router="native")
+    target.verbose = True
 
-    run = Run(await agent.bench.events(ask(made, "Which port? I am ana@example.org")))
+    run = Run(await agent.harness.events(ask(target, "Which port? I am ana@example.org")))
 
     [trace] = [event.trace for event in run.events if event.HasField("trace")]
     tree = trace.tree
@@ -180,20 +182,20 @@ async def test_the_trace_tells_the_state_in_which_the_run_ended(agent: Routed) -
         (FAST, False),
         ("hybrid_search", True),
     ]
-    [found] = tree.environment.found
-    first = json.loads(found.objects_json[0])
+    [finding] = tree.environment.found
+    first = json.loads(finding.objects_json[0])
     assert first == {"page": 0, "text": "x" * 199 + "…", "password": "[redacted]"}
-    assert len(found.objects_json) + tree.environment.left_out == 300
+    assert len(finding.objects_json) + tree.environment.left_out == 300
     assert tree.ByteSize() < 60_000
     assert "ana@example.org" not in str(trace)
     assert tree.environment.errors[0].message == "down, says [redacted]"
 
 
-async def test_only_a_run_of_the_agent_has_such_a_state_in_its_trace(agent: Routed) -> None:
-    asked = ask(assistant(), "Hello")
-    asked.include_trace = True
+async def test_only_a_run_of_the_agent_has_such_a_state_in_its_trace(agent: Agent) -> None:
+    request = ask(assistant(), "Hello")
+    request.include_trace = True
 
-    events = await agent.bench.events(asked)
+    events = await agent.harness.events(request)
 
     [trace] = [event.trace for event in events if event.HasField("trace")]
     assert not trace.HasField("tree")

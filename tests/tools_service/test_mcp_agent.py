@@ -1,0 +1,103 @@
+"""The tools of an MCP server, chosen and run by the routing agent."""
+
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
+from heddle_runtime.errors import from_status
+from heddle_runtime.identity import TokenSigner
+from heddle_runtime.struct_codec import to_struct
+from runtime.accounts import SECRET
+from tools_service.calling import SERVICE, Calling, calling_tools
+from tools_service.mcp_calling import pins
+from tools_service.serving import said
+
+COMMANDS = {"time": [sys.executable, "-m", "mcp_server_time", "--local-timezone=UTC"]}
+SERVER = {"command": "time"}
+BOTH = ("get_current_time", "convert_time")
+
+
+@pytest.fixture
+async def tools(tmp_path: Path) -> AsyncIterator[Calling]:
+    async with calling_tools(tmp_path, mcp_commands=COMMANDS) as calling:
+        yield calling
+
+
+def in_agent_run() -> pb.RunContext:
+    context = said("What time is it in Berlin?")
+    context.tree.user_prompt = "What time is it in Berlin?"
+    return context
+
+
+async def assessed(tools: Calling, config: dict[str, Any]) -> list[pb.Assessment]:
+    invocation = pb.ToolInvocation(id="clock", name="mcp", config=to_struct(config))
+    request = pb.AssessToolsRequest(invocations=[invocation], context=in_agent_run())
+    before = CALLER.set(Caller("req_test", SERVICE, TokenSigner(SECRET).token(SERVICE)))
+    try:
+        response = await tools.client.stub.AssessTools(request, **new_call_options(30))
+    finally:
+        CALLER.reset(before)
+    return list(response.assessments)
+
+
+async def run(tools: Calling, config: dict[str, Any], function: str, **arguments: Any) -> Any:
+    call = pb.FunctionCall(name=function, arguments_json=json.dumps(arguments))
+    invocation = pb.ToolInvocation(id="1", name="mcp", config=to_struct(config), function_call=call)
+    return await tools.event(invocation, in_agent_run())
+
+
+async def test_each_accepted_function_is_a_choice_of_the_agent(tools: Calling) -> None:
+    config = {**SERVER, "tools": list(BOTH), "pins": await pins(tools, SERVER)}
+
+    choices = await assessed(tools, config)
+
+    assert {each.function.name for each in choices} == set(BOTH)
+    assert all(each.available and each.id == "clock" for each in choices)
+    schema = json.loads(choices[0].function.parameters_schema_json)
+    assert schema["required"]
+
+
+async def test_the_agent_runs_a_function_and_gets_its_answer_as_an_object(tools: Calling) -> None:
+    config = {**SERVER, "tools": list(BOTH), "pins": await pins(tools, SERVER)}
+
+    event = await run(tools, config, "get_current_time", timezone="Europe/Berlin")
+
+    [answer] = event.result.objects_json
+    assert json.loads(json.loads(answer)["text"])["timezone"] == "Europe/Berlin"
+    assert event.result.name == "get_current_time"
+
+
+async def test_a_function_that_nobody_accepted_is_neither_a_choice_nor_run(
+    tools: Calling,
+) -> None:
+    accepted = await pins(tools, SERVER)
+    config = {
+        **SERVER,
+        "tools": list(BOTH),
+        "pins": {"convert_time": accepted["convert_time"]},
+    }
+
+    [choice] = await assessed(tools, config)
+    event = await run(tools, config, "get_current_time", timezone="Europe/Berlin")
+
+    assert choice.function.name == "convert_time"
+    assert from_status(event.error).metadata["kind"] == "held_back"
+
+
+async def test_a_server_without_accepted_functions_is_not_available(tools: Calling) -> None:
+    [choice] = await assessed(tools, SERVER)
+
+    assert not choice.available
+    assert choice.reason == "It offers no function: its author has accepted none."
+
+
+async def test_a_server_that_is_not_there_is_an_error_of_its_own(tools: Calling) -> None:
+    [choice] = await assessed(tools, {"command": "absent", "tools": ["x"]})
+
+    assert choice.HasField("error")
+    assert not choice.available
