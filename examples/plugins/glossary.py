@@ -17,6 +17,6 @@ class GlossaryConfig(ToolConfig):
 async def glossary(call: ToolCall[GlossaryConfig]) -> ToolResult:
     """Explains the terms that the last message contains."""
     call.status("looking terms up")
-    asked = call.query.casefold()
-    found = {term: text for term, text in call.config.terms.items() if term in asked}
-    return ToolResult("\n".join(f"{term}: {text}" for term, text in found.items()))
+    query = call.query.casefold()
+    terms = {term: text for term, text in call.config.terms.items() if term in query}
+    return ToolResult("\n".join(f"{term}: {text}" for term, text in terms.items()))

@@ -21,7 +21,7 @@ _FIGURES = (
 )
 
 
-class Wanted(ToolArguments):
+class SearchText(ToolArguments):
     """What to look for."""
 
     query: str = Field(
@@ -35,7 +35,7 @@ class Page(ToolArguments):
     page: int = Field(default=0, ge=0, description="The page; 0 for the best that was found.")
 
 
-async def _pages_were_found(call: ToolCall[Any]) -> bool:
+async def _figures_available(call: ToolCall[Any]) -> bool:
     if not call.environment.find("guide_figures"):
         raise ToolError("No page with a figure was found yet.")
     return True
@@ -44,7 +44,7 @@ async def _pages_were_found(call: ToolCall[Any]) -> bool:
 @tool(
     "guide_passages",
     title="Passages of the guide",
-    arguments=Wanted,
+    arguments=SearchText,
     modes=("function", "agent"),
     examples=[
         Example("What is a shuttle?", {"query": "shuttle"}),
@@ -52,15 +52,15 @@ async def _pages_were_found(call: ToolCall[Any]) -> bool:
         Example("How many shafts does a loom need?", {"query": "shafts of a loom"}),
     ],
 )
-async def guide_passages(call: ToolCall[Any, Wanted]) -> ToolResult:
+async def guide_passages(call: ToolCall[Any, SearchText]) -> ToolResult:
     """Finds what the guide says: definitions and facts."""
-    return _found(call.arguments.query, _PASSAGES)
+    return _search(call.arguments.query, _PASSAGES)
 
 
 @tool(
     "guide_figures",
     title="Figures of the guide",
-    arguments=Wanted,
+    arguments=SearchText,
     modes=("function", "agent"),
     examples=[
         Example("Show me a drawing of the shuttle", {"query": "shuttle"}),
@@ -68,9 +68,9 @@ async def guide_passages(call: ToolCall[Any, Wanted]) -> ToolResult:
         Example("Is there a diagram of twill?", {"query": "twill"}),
     ],
 )
-async def guide_figures(call: ToolCall[Any, Wanted]) -> ToolResult:
+async def guide_figures(call: ToolCall[Any, SearchText]) -> ToolResult:
     """Finds pages of the guide that have a figure, a diagram or a drawing."""
-    return _found(call.arguments.query, _FIGURES)
+    return _search(call.arguments.query, _FIGURES)
 
 
 @tool(
@@ -78,28 +78,32 @@ async def guide_figures(call: ToolCall[Any, Wanted]) -> ToolResult:
     title="Look at a figure",
     arguments=Page,
     modes=("agent",),
-    available=_pages_were_found,
+    available=_figures_available,
 )
 async def look_at_figure(call: ToolCall[Any, Page]) -> ToolResult:
     """Tells what a figure that was found shows."""
-    found = call.environment.find("guide_figures")
-    if not found:
+    pages = call.environment.find("guide_figures")
+    if not pages:
         return ToolResult("", message="There is no page to look at.")
-    page = next((each for each in found if each["page"] == call.arguments.page), found[0])
-    told = {"page": page["page"], "manual": _GUIDE, "interpretation": f"It shows: {page['text']}"}
-    return ToolResult("", objects=[told], name=_GUIDE)
+    page = next((each for each in pages if each["page"] == call.arguments.page), pages[0])
+    description = {
+        "page": page["page"],
+        "manual": _GUIDE,
+        "interpretation": f"It shows: {page['text']}",
+    }
+    return ToolResult("", objects=[description], name=_GUIDE)
 
 
-def _found(query: str, texts: tuple[tuple[int, str], ...]) -> ToolResult:
-    wanted = {word.strip("?.,!").casefold() for word in query.split()}
-    found = [
+def _search(query: str, texts: tuple[tuple[int, str], ...]) -> ToolResult:
+    words = {word.strip("?.,!").casefold() for word in query.split()}
+    matches = [
         {"page": page, "manual": _GUIDE, "text": text}
         for page, text in texts
-        if any(len(word) > _SHORT and word in text.casefold() for word in wanted)
+        if any(len(word) > _SHORT and word in text.casefold() for word in words)
     ]
     return ToolResult(
-        "\n".join(str(each["text"]) for each in found),
-        objects=found,
+        "\n".join(str(each["text"]) for each in matches),
+        objects=matches,
         name=_GUIDE,
-        message=f"Found {len(found)} passages for '{query}'.",
+        message=f"Found {len(matches)} passages for '{query}'.",
     )

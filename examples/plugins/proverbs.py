@@ -25,10 +25,10 @@ async def proverbs(
         yield Error("No proverbs are known.", suggestion="Add some to the configuration")
         return
     yield Status(f"Looking through {len(known)} proverbs...")
-    wanted = {word.strip("?.,!").casefold() for word in call.query.split()}
-    found = [
+    words = {word.strip("?.,!").casefold() for word in call.query.split()}
+    matches = [
         {"text": each, "manual": "Proverbs", "page": number}
         for number, each in enumerate(known, start=1)
-        if wanted & set(each.casefold().strip(".").split())
+        if words & set(each.casefold().strip(".").split())
     ]
-    yield Result(found, "proverbs", {"count": len(found)}, f"Found {len(found)} proverbs.")
+    yield Result(matches, "proverbs", {"count": len(matches)}, f"Found {len(matches)} proverbs.")

@@ -11,7 +11,7 @@ import yaml
 from docs.blocks import Block, blocks
 from docs.console import agrees, pieces, steps
 from docs.shell import run
-from heddle_assistants.documents import AssistantDocument
+from heddle_conversion.assistant_json import read_assistant
 from integration.whole import Whole, whole
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ PAGES = sorted((ROOT / "docs").rglob("*.md"))
 RUN = ("sh", "python", "console")
 """The languages of blocks that run. `bash` is for commands that belong to no page's story."""
 NOT_RUN_AT_MOST = 1
-SCHEMAS: dict[str, Callable[[Any], object]] = {"assistant": AssistantDocument.model_validate}
+SCHEMAS: dict[str, Callable[[Any], object]] = {"assistant": read_assistant}
 _MARK = "--- this block ---"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 from docs.shell import run
-from heddle_assistants.documents import AssistantDocument
+from heddle_conversion.assistant_json import read_assistant
 from integration.whole import Whole, whole
 from tools_service.serving import discovered
 
@@ -36,13 +36,13 @@ def test_the_assistant_of_the_guide_is_one() -> None:
         for tool in yaml.safe_load(binding)["tools"]:
             assert tool["mode"] == "function"
             assert tool["type"] in {each.name for each in discovered(None)}
-    assert AssistantDocument.model_validate(yaml.safe_load(document)).tools[0].slot == "context"
+    assert read_assistant(yaml.safe_load(document)).tools[0].slot == "context"
 
 
 def test_every_example_is_an_assistant() -> None:
     files = sorted((ROOT / "examples" / "assistants").glob("*.yaml"))
 
-    documents = [AssistantDocument.model_validate(yaml.safe_load(f.read_text())) for f in files]
+    documents = [read_assistant(yaml.safe_load(f.read_text())) for f in files]
 
     assert sorted(document.id for document in documents) == list("1234567")
 

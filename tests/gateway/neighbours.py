@@ -274,7 +274,7 @@ class Neighbours:
             assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
             record_pb2_grpc.add_RecordServiceServicer_to_server,
         )
-        records = record_pb2_grpc.RecordServiceServicer()  # answers that it has no method
+        records = record_pb2_grpc.RecordServiceServicer()  # type: ignore[abstract] # answers that it is not implemented
         servicers = (self.orchestrator, self.tools, self.connectors, self.assistants, records)
         return [
             bind(contracts[0], register, servicer)
@@ -299,8 +299,8 @@ async def serving_neighbours(
     )
     async with running(app(), settings) as service:
         if transport == "local":
-            yield ServiceClients.over(*[service.local] * 5)
+            yield ServiceClients.over(*[service.local] * len(SERVICES))
             return
         contracts = [contracts[0] for contracts in SERVICES.values()]
         async with channel(service.address, *contracts) as connection:
-            yield ServiceClients.over(*[connection] * 5)
+            yield ServiceClients.over(*[connection] * len(SERVICES))

@@ -48,12 +48,13 @@ async def test_lambs_sign_of_life_needs_no_key(bench: Bench, path: str) -> None:
 
 
 async def test_health_names_every_service_and_counts_broken_plugins(bench: Bench) -> None:
-    services = ("orchestrator", "tools", "connector", "assistants", "migration")
     response = await bench.client.get("/health", headers={"authorization": ""})
     assert response.status_code == 200
     assert response.json() == {
         "status": "ok",
-        "services": dict.fromkeys(services, True),
+        "services": dict.fromkeys(
+            ("orchestrator", "tools", "connector", "assistants", "migration"), True
+        ),
         "plugin_problems": 1,
     }
 

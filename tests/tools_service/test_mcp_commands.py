@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 from heddle_runtime.identity import Identity
-from heddle_tools_service.providers.mcp.conversations import MOST_IDLE
+from heddle_tools_service.providers.mcp.conversations import MAX_IDLE
 from patience import until
 from tools_service.calling import Calling, calling_tools
 from tools_service.mcp_calling import answer, called, failure, listed, pins
@@ -125,10 +125,10 @@ async def test_many_runs_leave_few_processes(tools: Calling) -> None:
     server = {"command": "counting"}
     config = {**server, "tools": ["count"], "pins": await pins(tools, server)}
 
-    for number in range(MOST_IDLE + 2):
+    for number in range(MAX_IDLE + 2):
         assert await answer(tools, config, "count", run=f"req_{number}") == "1"
 
-    await until(lambda: len(processes("counting")) <= MOST_IDLE)
+    await until(lambda: len(processes("counting")) <= MAX_IDLE)
 
 
 @pytest.mark.parametrize("cancelled", [False, True])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
-from heddle_tools_service.workspace.limits import LARGEST_FILE, MOST_EDITS, MOST_FILES
+from heddle_tools_service.workspace.limits import MAX_EDITS, MAX_FILE_BYTES, MAX_FILES
 from heddle_tools_service.workspace.shapes import Edit, FileEdits
 from tools_service.workspace.areas import left_over, patched, waiting
 
@@ -263,7 +263,7 @@ def test_an_absent_file_can_be_made_if_that_is_asked(workspace: Workspace, tmp_p
     [
         (b"a\0b\n", "not_text"),
         ("utf-16\n".encode("utf-16"), "not_text"),
-        (b"x" * (LARGEST_FILE + 1), "not_text"),
+        (b"x" * (MAX_FILE_BYTES + 1), "not_text"),
     ],
 )
 def test_what_is_no_text_is_refused(workspace: Workspace, data: bytes, kind: str) -> None:
@@ -286,11 +286,11 @@ def test_bytes_that_would_be_lost_are_not_guessed(workspace: Workspace) -> None:
 def test_sizes_are_limited(workspace: Workspace, seven: Path) -> None:
     edit = Edit("x", "", 1, 0)
     for files in (
-        [FileEdits(f"{n}.txt", (edit,), create=True) for n in range(MOST_FILES + 1)],
-        [FileEdits("seven.py", (edit,) * (MOST_EDITS + 1))],
-        [FileEdits("seven.py", (Edit("x" * LARGEST_FILE, "", 1, 0),))],
+        [FileEdits(f"{n}.txt", (edit,), create=True) for n in range(MAX_FILES + 1)],
+        [FileEdits("seven.py", (edit,) * (MAX_EDITS + 1))],
+        [FileEdits("seven.py", (Edit("x" * MAX_FILE_BYTES, "", 1, 0),))],
         [
-            FileEdits(f"{n}.txt", (Edit("x" * (LARGEST_FILE - 1), ""),), create=True)
+            FileEdits(f"{n}.txt", (Edit("x" * (MAX_FILE_BYTES - 1), ""),), create=True)
             for n in range(6)
         ],
     ):
@@ -311,12 +311,12 @@ def test_sizes_are_limited(workspace: Workspace, seven: Path) -> None:
     ids=["equal lines", "alike lines", "other lines", "long lines"],
 )
 def test_hints_for_hostile_files_come_quickly(workspace: Workspace, old: str, line: str) -> None:
-    lines = min(40_000, LARGEST_FILE // (len(line) + 1) - 1)
+    lines = min(40_000, MAX_FILE_BYTES // (len(line) + 1) - 1)
     (workspace.area.root / "ana" / "big").write_text(f"{line}\n" * lines)
     started = time.perf_counter()
 
     with pytest.raises(WorkspaceError) as caught:
-        patched(workspace, "big", *[Edit("z", f"{old}!", 1, 2)] * MOST_EDITS)
+        patched(workspace, "big", *[Edit("z", f"{old}!", 1, 2)] * MAX_EDITS)
 
     assert caught.value.kind == "content_mismatch"
     assert time.perf_counter() - started < 8

@@ -126,7 +126,7 @@ def test_an_unknown_restore_id_is_not_found(workspace: Workspace, identifier: st
 def test_only_the_last_backups_are_kept(
     workspace: Workspace, seven: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state, "MOST_BACKUPS", 3)
+    monkeypatch.setattr(state, "MAX_BACKUPS", 3)
     done = [patched(workspace, "seven.py", Edit("x", "", 1, 0)).restore_id for _ in range(5)]
 
     kept = sorted(path.name for path in (workspace.state.folder / "backups").iterdir())

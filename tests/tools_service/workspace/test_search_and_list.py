@@ -8,7 +8,7 @@ import pytest
 from heddle_tools_service.workspace import limits, walking
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
-from heddle_tools_service.workspace.limits import LARGEST_FILE
+from heddle_tools_service.workspace.limits import MAX_FILE_BYTES
 from heddle_tools_service.workspace.shapes import FileQuery, Matches
 from tools_service.workspace.areas import workspace_in
 
@@ -119,7 +119,7 @@ def test_long_lines_are_cut_and_other_files_skipped(filled: Workspace) -> None:
     root = filled.area.root / "ana"
     (root / "long.txt").write_text("heddle" + "x" * 1_000)
     (root / "binary").write_bytes(b"heddle\0")
-    (root / "huge").write_bytes(b"heddle\n" + b"x" * LARGEST_FILE)
+    (root / "huge").write_bytes(b"heddle\n" + b"x" * MAX_FILE_BYTES)
     os.mkfifo(root / "pipe")
 
     found = filled.search(FileQuery("heddle"))
@@ -145,9 +145,9 @@ def test_a_search_that_takes_too_long_ends_and_says_so(
     filled: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value, words in (
-        ("LONGEST_SEARCH", -1.0, "ended after"),
-        ("LARGEST_SEARCH", 30, "first 30 bytes"),
-        ("MOST_VISITED", 2, "were looked at"),
+        ("MAX_SEARCH_SECONDS", -1.0, "ended after"),
+        ("MAX_SEARCH_BYTES", 30, "first 30 bytes"),
+        ("MAX_VISITED", 2, "were looked at"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(limits, name, value)
@@ -158,7 +158,7 @@ def test_files_that_the_glob_leaves_out_do_not_count(
     filled: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (filled.area.root / "ana" / "data.bin").write_bytes(b"\0" * 5_000)
-    monkeypatch.setattr(limits, "LARGEST_SEARCH", 4_000)
+    monkeypatch.setattr(limits, "MAX_SEARCH_BYTES", 4_000)
 
     assert filled.search(FileQuery("heddle", pattern="*.py")).cut == ""
     assert filled.search(FileQuery("heddle")).cut == "only the first 4,000 bytes were searched"
@@ -187,7 +187,7 @@ def test_depth_pattern_and_number_limit_a_list(
     assert paths("", "*.py", 9, 100) == ["src/.hidden.py", "src/a.py", "src/deep/b.py"]
     assert paths("", "src/*/*", 9, 100) == ["src/deep/b.py", "src/deep/c.txt"]
     assert filled.list("", "", 9, 3).cut == "only the first 3 are shown"
-    monkeypatch.setattr(walking, "MOST_VISITED", 3)
+    monkeypatch.setattr(walking, "MAX_VISITED", 3)
     assert "were looked at" in filled.list("", "", 9, 100).cut
 
 

@@ -16,7 +16,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _NAME_RULE = "use 1 to 63 of a-z, 0-9 and _, a letter first"
 _FUNCTION = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
 _FUNCTION_RULE = "use 1 to 64 of a-z, A-Z, 0-9, _ and -, a letter first"
-_LONGEST = {"title": 100, "description": 1_000, "version": 50, "category": 50}
+_MAX_CHARS = {"title": 100, "description": 1_000, "version": 50, "category": 50}
 # The text of the user, and what assistants that work as tools will fill.
 _RESERVED_SLOTS = frozenset({"user_input", "tool_result"})
 _RESERVED_NAMES = frozenset({"assistant_tool"})
@@ -57,7 +57,7 @@ def _problems(tool: Tool) -> Iterator[str]:
             yield f"its {kind} cannot be {str(word)[:80]!r}: {_NAME_RULE}"
         elif word in reserved:
             yield f"the {kind} {word!r} is reserved, choose another"
-    for name, longest in _LONGEST.items():
+    for name, longest in _MAX_CHARS.items():
         value: object = getattr(tool, name)
         if not isinstance(value, str) or not value.strip():
             yield f"its {name} is missing, write one"

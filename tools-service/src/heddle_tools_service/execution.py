@@ -14,7 +14,7 @@ from heddle_tools_service.result_mapping import failure, late, progress
 from heddle_tools_service.sdk import FileChange
 
 log = structlog.get_logger(__name__)
-_MOST_STATUSES = 200
+_MAX_STATUSES = 200
 _LAST_WORDS = 1.0
 
 Happening = pb.ToolStatus | pb.ToolResult | HeddleError
@@ -94,7 +94,7 @@ class Run:
     def status(self, message: str, change: FileChange | None = None) -> None:
         """Tell what the tool is doing, or has changed. Only from the event loop's thread."""
         # Nobody reads hundreds of them, and they must not fill the memory of a slow reader's call.
-        if not self.over and self._statuses < _MOST_STATUSES:
+        if not self.over and self._statuses < _MAX_STATUSES:
             self._statuses += 1
             self._outbox.put(Event(self._id, progress(message, change)))
 

@@ -9,7 +9,7 @@ from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_tools_service.sdk import Function, FunctionOffer
 
-_LONGEST = 1_000_000
+_MAX_ARGUMENT_CHARS = 1_000_000
 WRONG_ARGUMENTS = "invalid_arguments"
 """The kind of failure, as programs and models read it."""
 
@@ -51,8 +51,8 @@ def members_of(call: pb.FunctionCall) -> dict[str, Any]:
     """
     if not call.arguments_json.strip():
         return {}
-    if len(call.arguments_json) > _LONGEST:
-        raise _wrong(call, f"must have at most {_LONGEST:,} characters")
+    if len(call.arguments_json) > _MAX_ARGUMENT_CHARS:
+        raise _wrong(call, f"must have at most {_MAX_ARGUMENT_CHARS:,} characters")
     try:
         members = json.loads(call.arguments_json, parse_constant=_refuse)
     except json.JSONDecodeError as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 from heddle_runtime.frontend_payloads import shortened
 
-from heddle_tools_service.result_mapping import LONGEST_TEXT
+from heddle_tools_service.result_mapping import MAX_TEXT_CHARS
 from heddle_tools_service.sdk import (
     Error,
     Response,
@@ -121,7 +121,7 @@ def _paragraph(item: object) -> str:
 
 
 def _json(value: object) -> str:
-    return json.dumps(shortened(value, LONGEST_TEXT), ensure_ascii=False)
+    return json.dumps(shortened(value, MAX_TEXT_CHARS), ensure_ascii=False)
 
 
 def _sources(items: Sequence[object]) -> Iterator[Source]:

@@ -7,7 +7,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_LONGEST_QUERY = 10_000
+_MAX_QUERY_CHARS = 10_000
 
 
 class _PlainSchema(GenerateJsonSchema):
@@ -53,7 +53,7 @@ class Query(ToolArguments):
     """The arguments of a tool that has none of its own. They become `ToolCall.query`."""
 
     query: str = Field(
-        min_length=1, max_length=_LONGEST_QUERY, description="What to look for, in plain words."
+        min_length=1, max_length=_MAX_QUERY_CHARS, description="What to look for, in plain words."
     )
 
 

@@ -39,7 +39,7 @@ from heddle_tools_service.validation_errors import ARGUMENTS, REQUIRED
 
 ENTRY_POINTS = "heddle.tools"
 NO_CAPABILITIES = Capabilities()
-_LONGEST_NAME = 80
+_MAX_NAME_CHARS = 80
 _MODES: dict[Mode, assistant_pb2.Mode.ValueType] = {
     "augment": assistant_pb2.MODE_AUGMENT,
     "function": assistant_pb2.MODE_FUNCTION,
@@ -95,7 +95,7 @@ class Installed:
         if self.arguments is None or function is None:
             raise self._wrong_mode("function")
         if call.name != function.name:
-            raise NotFoundError(f"No function is named {call.name[:_LONGEST_NAME]!r}.")
+            raise NotFoundError(f"No function is named {call.name[:_MAX_NAME_CHARS]!r}.")
         parsed, violations = self.arguments.read(members_of(call))
         if violations:
             message = f"The arguments of {function.name!r} are wrong: {_listed(violations)}."
@@ -207,7 +207,7 @@ class Registry:
         try:
             return self._installed[name]
         except KeyError:
-            shown = name[:_LONGEST_NAME]
+            shown = name[:_MAX_NAME_CHARS]
             raise NotFoundError(f"No tool is named {shown!r}.", tool=shown) from None
 
     def describe(self, installed: Installed) -> pb.Tool:

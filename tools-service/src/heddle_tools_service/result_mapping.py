@@ -25,25 +25,25 @@ from heddle_tools_service.definitions import is_slot
 from heddle_tools_service.sdk import FileChange, Source, ToolError, ToolResult, ToolUnavailableError
 
 log = structlog.get_logger(__name__)
-LONGEST_TEXT = 400_000
-LONGEST_PHRASE = 300
-_LONGEST_MESSAGE = 2_500
-_LONGEST_DIFF = 20_000
-_LONGEST_DETAILS = 20_000
-_LARGEST_METADATA = 400_000
+MAX_TEXT_CHARS = 400_000
+MAX_PHRASE_CHARS = 300
+_MAX_MESSAGE_CHARS = 2_500
+_MAX_DIFF_CHARS = 20_000
+_MAX_DETAILS_CHARS = 20_000
+_MAX_METADATA_BYTES = 400_000
 """Bytes."""
-_MOST_SOURCES = 200
-_LARGEST_SOURCES = 4_000_000
+_MAX_SOURCES = 200
+_MAX_SOURCES_BYTES = 4_000_000
 """Bytes of all sources of a result."""
-_MOST_WARNINGS = 64
-_LONGEST_FIELD = 4_000
-_MOST_OBJECTS = 500
+_MAX_WARNINGS = 64
+_MAX_FIELD_CHARS = 4_000
+_MAX_OBJECTS = 500
 
 
 def phrase(message: str) -> str:
     """Return a status as people may see it: one line, without secrets, at most 300 characters."""
-    shown = redact(_plain(" ".join(str(message)[: 2 * LONGEST_PHRASE].split())))
-    return shown if len(shown) <= LONGEST_PHRASE else f"{shown[: LONGEST_PHRASE - 1]}…"
+    shown = redact(_plain(" ".join(str(message)[: 2 * MAX_PHRASE_CHARS].split())))
+    return shown if len(shown) <= MAX_PHRASE_CHARS else f"{shown[: MAX_PHRASE_CHARS - 1]}…"
 
 
 def progress(message: str, change: FileChange | None = None) -> pb.ToolStatus:
@@ -55,7 +55,7 @@ def progress(message: str, change: FileChange | None = None) -> pb.ToolStatus:
         reason=_cut(redact(change.reason)),
         line_start=change.first,
         line_end=change.last,
-        diff=_plain(lines_within(change.diff, _LONGEST_DIFF)),
+        diff=_plain(lines_within(change.diff, _MAX_DIFF_CHARS)),
     )
     return pb.ToolStatus(message=phrase(message), change=message_change)
 
@@ -104,11 +104,11 @@ def result(tool_result: ToolResult, slot: str, own_slot: str, elapsed: float) ->
         warnings.append("The slot that the tool named cannot be one; its own was filled.")
         tool_result = replace(tool_result, slot="")
     text = tool_result.text
-    if len(text) > LONGEST_TEXT:
-        warnings.append(f"The output was cut from {len(text):,} to {LONGEST_TEXT:,} characters.")
-        text = text[:LONGEST_TEXT]
+    if len(text) > MAX_TEXT_CHARS:
+        warnings.append(f"The output was cut from {len(text):,} to {MAX_TEXT_CHARS:,} characters.")
+        text = text[:MAX_TEXT_CHARS]
     metadata = _metadata(tool_result, warnings)
-    sources = _sources(tool_result.sources[:_MOST_SOURCES], warnings)
+    sources = _sources(tool_result.sources[:_MAX_SOURCES], warnings)
     duration = duration_pb2.Duration()
     duration.FromTimedelta(timedelta(seconds=elapsed))
     return pb.ToolResult(
@@ -116,7 +116,7 @@ def result(tool_result: ToolResult, slot: str, own_slot: str, elapsed: float) ->
         sources=sources,
         metadata=metadata,
         elapsed=duration,
-        warnings=warnings[-_MOST_WARNINGS:],
+        warnings=warnings[-_MAX_WARNINGS:],
         slot=slot or tool_result.slot or own_slot,
         name=_cut(tool_result.name),
         message=phrase(tool_result.message),
@@ -152,7 +152,7 @@ def _objects(objects: Iterable[object], warnings: list[str]) -> list[str]:
             text = ""
         if not text.startswith("{"):
             wrong += 1
-        elif len(texts) == _MOST_OBJECTS or size + len(text) > LONGEST_TEXT:
+        elif len(texts) == _MAX_OBJECTS or size + len(text) > MAX_TEXT_CHARS:
             more += 1
         else:
             size += len(text)
@@ -170,8 +170,8 @@ def _metadata(tool_result: ToolResult, warnings: list[str]) -> Struct:
     except (ValueError, TypeError, ParseError, RecursionError):
         warnings.append("The tool's metadata is not plain JSON and was left out.")
         return Struct()
-    if metadata.ByteSize() > _LARGEST_METADATA:
-        limit = f"{_LARGEST_METADATA:,} bytes"
+    if metadata.ByteSize() > _MAX_METADATA_BYTES:
+        limit = f"{_MAX_METADATA_BYTES:,} bytes"
         warnings.append(f"The tool's metadata has more than {limit} and was left out.")
         return Struct()
     return metadata
@@ -184,7 +184,7 @@ def _sources(sources: Sequence[Source], warnings: list[str]) -> list[pb.Source]:
     for source in sources:
         message = _source(source)
         size += message.ByteSize()
-        if size > _LARGEST_SOURCES:
+        if size > _MAX_SOURCES_BYTES:
             left_out = len(sources) - len(messages)
             warnings.append(f"{left_out} of the tool's sources were left out: they are too large.")
             break
@@ -217,17 +217,17 @@ def _more(error: ToolError) -> dict[str, str]:
         except (ValueError, TypeError, RecursionError):
             log.error("a tool's error has details that are no JSON", kind=error.kind)  # noqa: TRY400 - the tool is at fault
         else:
-            if len(details) <= _LONGEST_DETAILS:
+            if len(details) <= _MAX_DETAILS_CHARS:
                 more["details_json"] = details
     return more
 
 
 def _safe(error: ToolError) -> str:
-    return redact(_plain(str(error)))[:_LONGEST_MESSAGE] or "The tool gave up without a word."
+    return redact(_plain(str(error)))[:_MAX_MESSAGE_CHARS] or "The tool gave up without a word."
 
 
 def _cut(text: str) -> str:
-    return _plain(text[:_LONGEST_FIELD])
+    return _plain(text[:_MAX_FIELD_CHARS])
 
 
 def _plain(text: str) -> str:

@@ -9,7 +9,7 @@ from heddle_runtime.redaction import redact
 from jsonschema_rs import ValidationError, ValidationErrorKind
 from pydantic import ValidationError as ModelError
 
-_LONGEST_NAME = 80
+_MAX_NAME_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,5 +102,5 @@ def _either(words: Iterable[str]) -> str:
 def _path(noun: Noun, location: Iterable[str | int]) -> str:
     path = noun.root
     for step in location:
-        path += f"[{step}]" if isinstance(step, int) else f".{step[:_LONGEST_NAME]}"
+        path += f"[{step}]" if isinstance(step, int) else f".{step[:_MAX_NAME_CHARS]}"
     return path

@@ -9,16 +9,17 @@ from pathlib import Path
 import structlog
 import yaml
 from google.protobuf import json_format
-from pydantic import ValidationError
+from heddle_conversion.assistant_json import PUBLISHED_MEMBER, FieldError, read_assistant
+from heddle_runtime.errors import InvalidRequestError
 
-from heddle_assistants.documents import AssistantDocument
+from heddle_assistants.assistants.checking import check_file_assistant, with_defaults
 from heddle_assistants.store import Kept
 
 log = structlog.get_logger(__name__)
 _ENDINGS = {".yaml", ".yml", ".json"}
 # An endless number, a member whose name is a number, lists in lists without an end.
 _ODD = (OverflowError, TypeError, RecursionError)
-_UNREADABLE = (OSError, ValueError, yaml.YAMLError, json_format.Error, *_ODD)
+_UNREADABLE = (OSError, ValueError, yaml.YAMLError, json_format.Error, InvalidRequestError, *_ODD)
 _LOOK_AGAIN = 1.0  # seconds between two looks at the folder
 State = tuple[int, int]
 """A file's time of change in nanoseconds, and its size."""
@@ -83,16 +84,19 @@ def _state(path: Path) -> State | None:
 
 def _parse(path: Path) -> Kept:
     data = path.read_bytes()
-    document = AssistantDocument.model_validate(yaml.safe_load(data))  # JSON is YAML
+    document = yaml.safe_load(data)  # JSON is YAML
+    assistant = read_assistant(document)
+    check_file_assistant(assistant)
+    published = document.get(PUBLISHED_MEMBER, True)
+    if not isinstance(published, bool):
+        raise FieldError((PUBLISHED_MEMBER,), "must be true or false")
     etag = hashlib.sha256(data).hexdigest()[:32]
-    return Kept(document.contract(), etag, document.published)
+    return Kept(with_defaults(assistant), etag, published)
 
 
 def _explain(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        return "; ".join(
-            f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()
-        )
+    if isinstance(error, InvalidRequestError):
+        return "; ".join(f"{each.field} {each.description}" for each in error.violations)
     if isinstance(error, _ODD):
         return f"a tool's settings are none that JSON can hold: {error}"
     return str(error)

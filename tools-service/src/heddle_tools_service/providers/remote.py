@@ -12,9 +12,9 @@ from heddle_runtime.redaction import REDACTED, redact
 
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
-LARGEST_ANSWER = 8 * 1024 * 1024
+MAX_ANSWER_BYTES = 8 * 1024 * 1024
 _REASONS = ("error", "detail", "message")
-_LONGEST_REASON = 200
+_MAX_REASON_CHARS = 200
 _SECONDS = re.compile(r"[0-9]{1,6}")
 _UNPACKED = "identity"
 _BUSY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
@@ -39,7 +39,7 @@ class BusyError(ToolUnavailableError):
 
 
 async def fetch(
-    http: httpx.AsyncClient, request: httpx.Request, who: str, *, largest: int = LARGEST_ANSWER
+    http: httpx.AsyncClient, request: httpx.Request, who: str, *, largest: int = MAX_ANSWER_BYTES
 ) -> tuple[int, Any]:
     """Send a request and return the answer's status, below 500, and its JSON value.
 
@@ -57,7 +57,7 @@ async def fetch(
 
 
 async def exchange(
-    http: httpx.AsyncClient, request: httpx.Request, who: str, *, largest: int = LARGEST_ANSWER
+    http: httpx.AsyncClient, request: httpx.Request, who: str, *, largest: int = MAX_ANSWER_BYTES
 ) -> tuple[int, bytes]:
     """Send a request and return the answer's status, below 500, and its body.
 
@@ -118,7 +118,7 @@ def reason_in(content: object, secret: str) -> str:
         content = next((content[name] for name in _REASONS if name in content), "")
     reason = " ".join(content.split()) if isinstance(content, str) else ""
     reason = reason.replace(secret, REDACTED) if secret else reason
-    return redact(reason)[:_LONGEST_REASON].rstrip(".")
+    return redact(reason)[:_MAX_REASON_CHARS].rstrip(".")
 
 
 async def _limited(response: httpx.Response, who: str, largest: int) -> bytes:

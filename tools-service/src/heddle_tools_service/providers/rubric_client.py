@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 RUBRICS = pb.DESCRIPTOR.services_by_name["RubricService"]
 REMEMBERED = 2.0
 """Seconds that a changed rubric may take to count."""
-_MOST = 256  # each may hold a quarter of a million characters
+_MAX_CACHED = 256  # each may hold a quarter of a million characters
 
 
 class RubricClient:
@@ -31,7 +31,7 @@ class RubricClient:
     def __init__(self, rubrics: Channel, acting: ServiceCredentials) -> None:
         self._rubrics: RubricServiceAsyncStub = pb_grpc.RubricServiceStub(rubrics)  # type: ignore[arg-type] # a local channel stands for a real one
         self._acting = acting
-        self._known: TTLCache[bytes, pb.Rubric | None] = TTLCache(REMEMBERED, _MOST)
+        self._known: TTLCache[bytes, pb.Rubric | None] = TTLCache(REMEMBERED, _MAX_CACHED)
 
     async def find(self, rubric_id: str, assistant: Assistant) -> Rubric | None:
         """Return a rubric; None alike if there is none and if the owner may not read it.

@@ -19,7 +19,7 @@ from heddle_tools_service.capabilities.rubrics import Rubric
 from heddle_tools_service.sdk import Assistant
 
 log = structlog.get_logger(__name__)
-_LARGEST_FILE = 1024 * 1024
+_MAX_FILE_BYTES = 1024 * 1024
 _ENDINGS = frozenset({".yaml", ".yml", ".json"})
 
 
@@ -90,7 +90,7 @@ def _records(folder: Path) -> Iterator[RubricRecord]:
 def _read(path: Path, _changed: int, size: int) -> RubricRecord | None:
     """Return the rubric of a file. Its time and size are arguments so that changes count."""
     try:
-        if size > _LARGEST_FILE:
+        if size > _MAX_FILE_BYTES:
             raise ValueError("larger than 1 MiB")  # noqa: TRY301 - reported as all else that is wrong
         return RubricRecord.model_validate(yaml.safe_load(path.read_bytes()))
     except ValidationError as error:

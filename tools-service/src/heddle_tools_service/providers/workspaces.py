@@ -39,7 +39,7 @@ _STATE = ".state"
 _NOBODY = "~"
 _SHARED = "~shared"
 _PLAIN = frozenset(f"{string.ascii_lowercase}{string.digits}@_-.")
-_LONGEST = 200
+_MAX_NAME_CHARS = 200
 _QUEUES = 64
 ResultT = TypeVar("ResultT")
 
@@ -178,7 +178,7 @@ def folder_name(name: str) -> str:
     written = "".join(signs)
     return (
         written
-        if len(written) <= _LONGEST
+        if len(written) <= _MAX_NAME_CHARS
         else f"~{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
     )
 

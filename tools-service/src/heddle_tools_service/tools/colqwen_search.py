@@ -18,13 +18,13 @@ from heddle_tools_service.tools.retrieved import (
     search_text,
 )
 
-_MOST = 20
+_MAX_RESULTS = 20
 
 
 class ColqwenSearchArguments(SearchText):
     """What to look for, and how much to bring."""
 
-    top_k: int = Field(default=3, ge=1, le=_MOST, description="Maximum pages")
+    top_k: int = Field(default=3, ge=1, le=_MAX_RESULTS, description="Maximum pages")
 
 
 @tool(

@@ -9,8 +9,8 @@ from heddle_tools_service.sdk import Query, ToolCall, ToolError, ToolResult, too
 from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig, check, look_up, rag_result
 
 _MESSAGES = 10
-_LONGEST_MESSAGE = 1_000
-_LONGEST_QUERY = 400
+_MAX_MESSAGE_CHARS = 1_000
+_MAX_QUERY_CHARS = 400
 _TASK = """\
 Below is the end of a conversation. Write the one search query that finds what the user's last
 message needs. Replace words such as "it" or "that one" by what they stand for. Keep the language
@@ -55,11 +55,11 @@ async def rewritten(call: ToolCall[Any], model: SmallModel) -> str:
     except ToolError:
         return call.query
     lines = [line.strip(" \t\"'`") for line in answer.splitlines()]
-    return next(filter(None, lines), call.query)[:_LONGEST_QUERY]
+    return next(filter(None, lines), call.query)[:_MAX_QUERY_CHARS]
 
 
 def _turn(message: Mapping[str, Any]) -> str:
     content = message.get("content") or ""
     if isinstance(content, list):
         content = " ".join(part["text"] for part in content if part.get("type") == "text")
-    return f"{message.get('role', 'user')}: {content[:_LONGEST_MESSAGE]}"
+    return f"{message.get('role', 'user')}: {content[:_MAX_MESSAGE_CHARS]}"

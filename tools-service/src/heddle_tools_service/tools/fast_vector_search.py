@@ -29,7 +29,7 @@ from heddle_tools_service.tools.retrieved import (
 )
 from heddle_tools_service.tools.simple_rag import source_of
 
-_MOST = 50
+_MAX_RESULTS = 50
 _BALANCED = SearchOptions(vector_weight=0.5)
 
 
@@ -37,14 +37,14 @@ class FastVectorSearchConfig(ManualConfig):
     """Where to look, and how much to bring."""
 
     limit: int = Field(
-        default=5, ge=1, le=_MOST, description="Maximum results where it fills a slot"
+        default=5, ge=1, le=_MAX_RESULTS, description="Maximum results where it fills a slot"
     )
 
 
 class FastVectorSearchArguments(SearchText):
     """What to look for, and where."""
 
-    limit: int = Field(default=5, ge=1, le=_MOST, description="Maximum results")
+    limit: int = Field(default=5, ge=1, le=_MAX_RESULTS, description="Maximum results")
     collection: str = Field(default=ASSET_MANUAL, description="The collection to search")
 
 

@@ -22,8 +22,8 @@ from heddle_tools_service.sdk import (
 )
 from heddle_tools_service.tools.chosen_collections import any_chosen, required
 
-_MOST_COLLECTIONS = 64
-_LONGEST_EXCERPT = 1_000
+_MAX_COLLECTIONS = 64
+_MAX_EXCERPT_CHARS = 1_000
 _NAMES = 8
 _SUMMARY_TOKENS = 60
 _LINE = re.compile(r"^\s*(\d+)\s*[.:)-]\s*(.+)$", re.MULTILINE)
@@ -44,7 +44,7 @@ class GraphConfig(ToolConfig):
     """Which graphs, and how much of them."""
 
     collections: tuple[str, ...] = Field(
-        max_length=_MOST_COLLECTIONS,
+        max_length=_MAX_COLLECTIONS,
         description="Collections to ask; those that were made with a graph",
         examples=[["kb-1"]],
     )
@@ -211,7 +211,12 @@ def _sources(passages: Iterable[Passage]) -> list[Source]:
         sources.setdefault(
             (each.attributes.get("document", ""), each.text),
             Source(
-                each.title, each.uri, each.text[:_LONGEST_EXCERPT], None, "passage", each.attributes
+                each.title,
+                each.uri,
+                each.text[:_MAX_EXCERPT_CHARS],
+                None,
+                "passage",
+                each.attributes,
             ),
         )
     return list(sources.values())

@@ -31,15 +31,15 @@ from heddle_tools_service.tools.retrieved import (
 )
 from heddle_tools_service.tools.simple_rag import source_of
 
-_MOST = 20
+_MAX_RESULTS = 20
 _BALANCED = SearchOptions(vector_weight=0.5)
 
 
 class HybridSearchArguments(SearchText):
     """What to look for, and how much to bring."""
 
-    text_limit: int = Field(default=3, ge=1, le=_MOST, description="Maximum text results")
-    visual_limit: int = Field(default=2, ge=0, le=_MOST, description="Maximum pages")
+    text_limit: int = Field(default=3, ge=1, le=_MAX_RESULTS, description="Maximum text results")
+    visual_limit: int = Field(default=2, ge=0, le=_MAX_RESULTS, description="Maximum pages")
 
 
 @tool(

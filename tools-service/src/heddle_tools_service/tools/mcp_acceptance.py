@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from heddle_tools_service.capabilities.remote_servers import RemoteTool
 from heddle_tools_service.tools.mcp_options import McpConfig
 
-_LONGEST_NAME = 64
-_LONGEST_DESCRIPTION = 8_000
-_LARGEST_SCHEMA = 64_000
+_MAX_NAME_CHARS = 64
+_MAX_DESCRIPTION_CHARS = 8_000
+_MAX_SCHEMA_BYTES = 64_000
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -38,7 +38,7 @@ def judged(remote_tool: RemoteTool, config: McpConfig) -> tuple[str, str]:
         return "", f"The tool {name!r} has a schema that is no JSON. Its server must mend it."
     accepted = config.pins.get(remote_tool.name)
     accept = f"Look at what it says now (`heddle mcp pins`), then set pins.{name} to {form}."
-    if size > _LARGEST_SCHEMA or len(remote_tool.description) > _LONGEST_DESCRIPTION:
+    if size > _MAX_SCHEMA_BYTES or len(remote_tool.description) > _MAX_DESCRIPTION_CHARS:
         return "", f"The tool {name!r} is described at such length that no model is told of it."
     if remote_tool.name not in config.tools:
         return form, f"The tool {name!r} is not among `tools`. Add it there. {accept}"
@@ -54,11 +54,11 @@ def names(tools: Sequence[str]) -> dict[str, str]:
     """Return by the server's names what models call the tools: fewer letters are allowed there."""
     named: dict[str, str] = {}
     for name in tools:
-        preferred = _FOREIGN.sub("_", name)[:_LONGEST_NAME] or "_"
+        preferred = _FOREIGN.sub("_", name)[:_MAX_NAME_CHARS] or "_"
         free, number = preferred, 1
         while free in named.values():
             number += 1
             ending = f"_{number}"
-            free = preferred[: _LONGEST_NAME - len(ending)] + ending
+            free = preferred[: _MAX_NAME_CHARS - len(ending)] + ending
         named.setdefault(name, free)
     return named

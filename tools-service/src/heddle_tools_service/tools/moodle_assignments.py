@@ -10,7 +10,7 @@ from heddle_tools_service.sdk import NoOptions, ToolCall, ToolResult, tool
 from heddle_tools_service.tools.marking import marked
 from heddle_tools_service.tools.moodle import MoodleArguments
 
-_MOST = 40
+_MAX_ASSIGNMENTS = 40
 
 
 class MoodleAssignmentsArguments(MoodleArguments):
@@ -23,7 +23,10 @@ class MoodleAssignmentsArguments(MoodleArguments):
         default=30, ge=0, le=366, description="How many days ahead to look for due assignments"
     )
     limit: int = Field(
-        default=_MOST, ge=1, le=_MOST, description="Maximum number of assignments to look at"
+        default=_MAX_ASSIGNMENTS,
+        ge=1,
+        le=_MAX_ASSIGNMENTS,
+        description="Maximum number of assignments to look at",
     )
 
 

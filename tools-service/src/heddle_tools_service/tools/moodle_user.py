@@ -9,7 +9,7 @@ from heddle_tools_service.sdk import NoOptions, ToolCall, ToolError, ToolResult,
 
 NOBODY = "default"
 _METADATA = ("user_id", "lti_user_id", "lis_person_sourcedid", "email")
-_LONGEST = 200
+_MAX_CHARS = 200
 _PATIENCE = 5.0
 
 
@@ -47,4 +47,4 @@ def _text(value: object) -> str:
     """Return a name of a client's as one line; empty if it is none."""
     if not isinstance(value, str | int) or isinstance(value, bool):
         return ""
-    return " ".join(str(value).split())[:_LONGEST]
+    return " ".join(str(value).split())[:_MAX_CHARS]

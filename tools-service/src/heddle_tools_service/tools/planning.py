@@ -7,11 +7,11 @@ from typing import Any
 
 from heddle_tools_service.capabilities.passages import Passage
 
-MOST_SEARCHES = 3
+MAX_SEARCHES = 3
 """Of one plan."""
 _SHOWN = 8
-_LONGEST_EXCERPT = 300
-_LONGEST_QUERY = 400
+_MAX_EXCERPT_CHARS = 300
+_MAX_QUERY_CHARS = 400
 _PLAN = """\
 You plan searches of documents for this task:
 {task}
@@ -58,7 +58,7 @@ def plan_prompt(
         task=task,
         searches="\n".join(f"- {each.tool}: {each.query}" for each in searches),
         passages=_excerpts(passages) or "(nothing was found)",
-        most=str(MOST_SEARCHES),
+        most=str(MAX_SEARCHES),
         tools=", ".join(tools),
         tool=tools[0],
     )
@@ -82,15 +82,15 @@ def planned(answer: str, allowed: Collection[str]) -> tuple[list[Search], list[s
         if not isinstance(query, str) or not query.strip() or not isinstance(tool, str):
             continue
         if tool in allowed:
-            searches.append(Search(tool, query.strip()[:_LONGEST_QUERY]))
+            searches.append(Search(tool, query.strip()[:_MAX_QUERY_CHARS]))
         else:
             refused.append(tool)
-    return searches[:MOST_SEARCHES], refused
+    return searches[:MAX_SEARCHES], refused
 
 
 def _excerpts(passages: Sequence[Passage]) -> str:
     return "\n".join(
-        f"- {each.title}: {' '.join(each.text.split())[:_LONGEST_EXCERPT]}"
+        f"- {each.title}: {' '.join(each.text.split())[:_MAX_EXCERPT_CHARS]}"
         for each in passages[:_SHOWN]
     )
 

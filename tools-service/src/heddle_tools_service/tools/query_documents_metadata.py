@@ -27,7 +27,7 @@ from heddle_tools_service.sdk import (
 from heddle_tools_service.tools.chosen_collections import any_chosen, required
 from heddle_tools_service.tools.document_filters import FORM, NotAFilterError, query_of
 
-_MOST_COLLECTIONS = 64
+_MAX_COLLECTIONS = 64
 _TASK = """\
 Write one SELECT statement for SQLite that answers the question below. Answer with the statement
 alone. Texts stand in single quotes. Times are texts in UTC such as '2026-01-31 12:00:00' and
@@ -55,7 +55,7 @@ class DocumentsConfig(ToolConfig):
     """Which documents, and how much of the answer."""
 
     collections: tuple[str, ...] = Field(
-        max_length=_MOST_COLLECTIONS,
+        max_length=_MAX_COLLECTIONS,
         description="Collections whose documents can be asked about",
         examples=[["kb-1"]],
     )

@@ -16,7 +16,7 @@ from heddle_tools_service.tools.simple_rag import (
     rag_result,
 )
 
-_LONGEST_PREVIEW = 200
+_MAX_PREVIEW_CHARS = 200
 _UNTITLED = "Untitled"
 # Some models write an empty text for what they leave out.
 Day = Annotated[date | None, BeforeValidator(lambda value: value or None)]
@@ -107,7 +107,7 @@ def format_passages(passages: Sequence[Passage]) -> str:
 
 def citation(passage: Passage) -> dict[str, Any]:
     """Return what an answer can cite a passage by."""
-    preview = passage.text[:_LONGEST_PREVIEW]
+    preview = passage.text[:_MAX_PREVIEW_CHARS]
     return {
         "chunk_id": passage.chunk_id,
         "document_id": passage.document_id,

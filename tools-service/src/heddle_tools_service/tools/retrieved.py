@@ -11,8 +11,8 @@ from heddle_tools_service.capabilities.passages import Passage
 from heddle_tools_service.sdk import Source, ToolArguments, ToolCall, ToolConfig, ToolResult
 
 ASSET_MANUAL = "AssetManual"
-_MOST_COLLECTIONS = 64
-_LONGEST_EXCERPT = 1_000
+_MAX_COLLECTIONS = 64
+_MAX_EXCERPT_CHARS = 1_000
 
 
 class ManualConfig(ToolConfig):
@@ -21,7 +21,7 @@ class ManualConfig(ToolConfig):
     collections: tuple[str, ...] = Field(
         default=(ASSET_MANUAL,),
         min_length=1,
-        max_length=_MOST_COLLECTIONS,
+        max_length=_MAX_COLLECTIONS,
         description="Collections that may be searched, the one for calls that name none first",
     )
 
@@ -124,7 +124,7 @@ def page_source(page: PageMatch) -> Source:
     return Source(
         page.title,
         page.uri or page.picture_uri,
-        page.text[:_LONGEST_EXCERPT],
+        page.text[:_MAX_EXCERPT_CHARS],
         page.score,
         "page",
         {name: value for name, value in attributes.items() if value},

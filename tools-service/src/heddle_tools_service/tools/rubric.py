@@ -17,7 +17,7 @@ from heddle_tools_service.sdk import (
 )
 from heddle_tools_service.tools.rubric_forms import RubricData, evaluation_json, evaluation_markdown
 
-_MOST_LISTED = 3
+_MAX_LISTED = 3
 
 
 class RubricConfig(ToolConfig):
@@ -82,5 +82,5 @@ def _read(content: object) -> RubricData:
         return RubricData.model_validate(content)
     except ValidationError as error:
         places = [".".join(map(str, item["loc"])) or "the content" for item in error.errors()]
-        wrong = ", ".join(places[:_MOST_LISTED])
+        wrong = ", ".join(places[:_MAX_LISTED])
         raise ToolError(f"Failed to load rubric: wrong or missing: {wrong}") from error

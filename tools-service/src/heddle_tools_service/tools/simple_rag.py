@@ -23,15 +23,15 @@ from heddle_tools_service.sdk import (
 )
 from heddle_tools_service.tools.chosen_collections import chosen, required
 
-_MOST_COLLECTIONS = 64
-_LONGEST_EXCERPT = 1_000
+_MAX_COLLECTIONS = 64
+_MAX_EXCERPT_CHARS = 1_000
 
 
 class KnowledgeBaseConfig(ToolConfig):
     """Where to look, and how much to bring."""
 
     collections: tuple[str, ...] = Field(
-        max_length=_MOST_COLLECTIONS,
+        max_length=_MAX_COLLECTIONS,
         description="List of collection IDs to query",
         examples=[["kb-1"]],
     )
@@ -125,7 +125,7 @@ def source_of(passage: Passage) -> Source:
     return Source(
         passage.title,
         passage.uri,
-        passage.text[:_LONGEST_EXCERPT],
+        passage.text[:_MAX_EXCERPT_CHARS],
         passage.score,
         "passage",
         passage.attributes,

@@ -10,7 +10,7 @@ from heddle_tools_service.sdk import Example, ToolArguments, ToolCall, ToolError
 from heddle_tools_service.tools.pages_seen import pages_in, pages_seen
 from heddle_tools_service.tools.retrieved import ManualConfig, page_source, result
 
-_LONGEST_PATH = 400
+_MAX_PATH_CHARS = 400
 
 
 class VisualInterpretationArguments(ToolArguments):
@@ -18,7 +18,7 @@ class VisualInterpretationArguments(ToolArguments):
 
     image_path: str = Field(
         default="",
-        max_length=_LONGEST_PATH,
+        max_length=_MAX_PATH_CHARS,
         description="The preview_url of a page that a search found. Without it, the best of the "
         "pages that were found before.",
     )

@@ -8,7 +8,7 @@ from heddle_tools_service.capabilities.workspace import ChangedFile, Patched, Wo
 from heddle_tools_service.sdk import FileChange, ToolCall, ToolConfig
 
 PATH = "Path of the file, relative to the workspace, with / between names"
-_LONGEST_DIFF = 50_000
+_MAX_DIFF_CHARS = 50_000
 
 
 class WorkspaceConfig(ToolConfig):
@@ -64,7 +64,7 @@ def summary(patched: Patched) -> dict[str, Any]:
     """Return what a model reads of a patch."""
     return {
         **({"restore_id": patched.restore_id} if patched.restore_id else {}),
-        "files": [_file(file, _LONGEST_DIFF // len(patched.files)) for file in patched.files],
+        "files": [_file(file, _MAX_DIFF_CHARS // len(patched.files)) for file in patched.files],
     }
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from heddle_tools_service.capabilities.workspace import Page
 from heddle_tools_service.sdk import Source, ToolResult
 
-_LONGEST = 50_000
-_LONGEST_LINE = 2_000
+_MAX_CHARS = 50_000
+_MAX_LINE_CHARS = 2_000
 _ENDS = {"CRLF": ", lines end with CRLF", "mixed": ", line ends are mixed"}
 
 
@@ -42,9 +42,9 @@ def page_result(page: Page, seen: Shown, text: str) -> ToolResult:
 
 def _numbered(page: Page) -> list[str]:
     lines: list[str] = []
-    left = _LONGEST
+    left = _MAX_CHARS
     for number, line in enumerate(page.lines, page.first):
-        cut = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}… (line cut)"
+        cut = line if len(line) <= _MAX_LINE_CHARS else f"{line[:_MAX_LINE_CHARS]}… (line cut)"
         left -= len(cut) + 8
         if left < 0 and lines:
             break

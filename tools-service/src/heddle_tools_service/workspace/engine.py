@@ -10,7 +10,7 @@ from hashlib import sha256
 from heddle_tools_service.workspace.commit import Write, commit, undo
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.jail import Image, Jail
-from heddle_tools_service.workspace.limits import LOCK_WAIT, MOST_BACKUPS
+from heddle_tools_service.workspace.limits import LOCK_WAIT, MAX_BACKUPS
 from heddle_tools_service.workspace.locks import held, paths_held
 from heddle_tools_service.workspace.paths import components
 from heddle_tools_service.workspace.planning import Planned, plan, read
@@ -201,7 +201,7 @@ def _held(path: str, *, created: bool) -> list[str]:
 
 def _no_backup(identifier: str) -> WorkspaceError:
     message = (
-        f"There is no restore_id {identifier[:40]!r}; the last {MOST_BACKUPS} changes can be "
+        f"There is no restore_id {identifier[:40]!r}; the last {MAX_BACKUPS} changes can be "
         "restored."
     )
     return WorkspaceError("not_found", message)

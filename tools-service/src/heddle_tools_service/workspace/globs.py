@@ -7,7 +7,7 @@ import re2
 
 from heddle_tools_service.workspace.errors import WorkspaceError
 
-_LONGEST = 500
+_MAX_GLOB_CHARS = 500
 _TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
 _MEANINGS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
@@ -20,8 +20,10 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     """
     if not pattern:
         return lambda _: True
-    if len(pattern) > _LONGEST:
-        raise WorkspaceError("invalid_arguments", f"A glob has at most {_LONGEST} characters.")
+    if len(pattern) > _MAX_GLOB_CHARS:
+        raise WorkspaceError(
+            "invalid_arguments", f"A glob has at most {_MAX_GLOB_CHARS} characters."
+        )
     glob = pattern.removeprefix("./")
     compiled = re2.compile("".join(_translated(glob)))
     if "/" in glob:

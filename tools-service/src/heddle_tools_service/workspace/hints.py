@@ -6,8 +6,8 @@ from difflib import SequenceMatcher
 
 from heddle_tools_service.workspace.texts import shown
 
-MOST_PLACES = 10
-_MOST_SHOWN = 6
+MAX_PLACES = 10
+_MAX_SHOWN = 6
 _WIDEST = 120
 _NEIGHBOURS = 400
 _COMPARED = 120
@@ -16,9 +16,9 @@ _ALIKE = 0.6
 
 def numbered(lines: Sequence[str], start: int, stop: int) -> list[str]:
     """Return lines `start` to `stop` with their numbers, the middle of many left out."""
-    numbered_lines = [_line(lines, index) for index in range(start, min(stop, start + _MOST_SHOWN))]
-    if stop - start > _MOST_SHOWN:
-        numbered_lines.append(f"   … {stop - start - _MOST_SHOWN} more lines, to line {stop}")
+    numbered_lines = [_line(lines, index) for index in range(start, min(stop, start + _MAX_SHOWN))]
+    if stop - start > _MAX_SHOWN:
+        numbered_lines.append(f"   … {stop - start - _MAX_SHOWN} more lines, to line {stop}")
     return numbered_lines
 
 
@@ -54,7 +54,7 @@ def places(lines: Sequence[str], block: Sequence[str]) -> list[int]:
     sought = "\n".join(["", *block, ""])
     positions: list[int] = []
     at = whole.find(sought)
-    while at >= 0 and len(positions) < MOST_PLACES:
+    while at >= 0 and len(positions) < MAX_PLACES:
         positions.append(whole.count("\n", 0, at))
         at = whole.find(sought, at + 1)
     return positions
@@ -64,7 +64,7 @@ def lines_of(text: str, needle: str) -> list[int]:
     """Return the lines, from 1, in which `needle` begins; at most 11."""
     positions: list[int] = []
     at = text.find(needle)
-    while at >= 0 and len(positions) <= MOST_PLACES:
+    while at >= 0 and len(positions) <= MAX_PLACES:
         positions.append(text.count("\n", 0, at) + 1)
         at = text.find(needle, at + 1)
     return positions

@@ -129,8 +129,8 @@ def _searched(text: Text, index: int, edit: Edit) -> Hunk:
 def _not_once(text: Text, seen: str, old: str, new: str) -> WorkspaceError:
     lines = hints.lines_of(seen, old)
     if lines:
-        places = ", ".join(map(str, lines[: hints.MOST_PLACES]))
-        more = " and more" if len(lines) > hints.MOST_PLACES else ""
+        places = ", ".join(map(str, lines[: hints.MAX_PLACES]))
+        more = " and more" if len(lines) > hints.MAX_PLACES else ""
         message = (
             f"Content mismatch: old_content is there more than once, at lines {places}{more}. "
             "Add lines around it until it is unique, or give line_start and line_end."

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from heddle_tools_service.providers.openat import open_beneath, open_folder_beneath
 from heddle_tools_service.workspace.errors import WorkspaceError
-from heddle_tools_service.workspace.limits import LARGEST_FILE
+from heddle_tools_service.workspace.limits import MAX_FILE_BYTES
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PERMISSIONS = 0o777
@@ -122,10 +122,10 @@ def read(parent: int, name: str, path: str) -> Image:
         about = os.fstat(descriptor)
         _check(about, path)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(LARGEST_FILE + 1)
+            data = file.read(MAX_FILE_BYTES + 1)
     finally:
         os.close(descriptor)
-    if len(data) > LARGEST_FILE:
+    if len(data) > MAX_FILE_BYTES:
         raise _too_large(path)
     return Image(data, about.st_mode & _PERMISSIONS, _stamp(about))
 
@@ -167,11 +167,11 @@ def _check(about: os.stat_result, path: str) -> None:
         raise WorkspaceError("path_denied", f"{path!r} is not a regular file.")
     if about.st_nlink > 1:  # its other name may be outside
         raise WorkspaceError("path_denied", f"{path!r} has more than one name (a hard link).")
-    if about.st_size > LARGEST_FILE:
+    if about.st_size > MAX_FILE_BYTES:
         raise _too_large(path)
 
 
 def _too_large(path: str) -> WorkspaceError:
     return WorkspaceError(
-        "not_text", f"{path!r} has more than {LARGEST_FILE:,} bytes: too large for a workspace."
+        "not_text", f"{path!r} has more than {MAX_FILE_BYTES:,} bytes: too large for a workspace."
     )

@@ -12,7 +12,7 @@ from heddle_tools_service.workspace.errors import WorkspaceError
 
 _STRIPES = 64
 _SHORTEST_WAIT = 0.002
-_LONGEST_WAIT = 0.05
+_MAX_WAIT_SECONDS = 0.05
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def held(path: Path, deadline: float, *, shared: bool = False) -> Iterator[None]
                 )
                 raise WorkspaceError("conflict", message)
             time.sleep(wait)
-            wait = min(wait * 2, _LONGEST_WAIT)
+            wait = min(wait * 2, _MAX_WAIT_SECONDS)
         yield
     finally:
         os.close(descriptor)  # which also unlocks

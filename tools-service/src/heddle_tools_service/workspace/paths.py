@@ -6,7 +6,7 @@ from heddle_tools_service.workspace.errors import WorkspaceError
 
 TEMPORARY = ".heddle-"
 """How the names of files begin that exist only while a patch is written."""
-_LONGEST = 4_096
+_MAX_PATH_CHARS = 4_096
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs"})
 
 
@@ -21,7 +21,9 @@ def components(path: str) -> list[str]:
         raise _denied(path, "paths are relative to the workspace, with / between names, without ..")
     if any(part in {"", "."} for part in parts):
         raise _denied(path, "a name in it is empty; write it like src/main.py")
-    if len(path) > _LONGEST or any(unicodedata.category(sign) in _UNPRINTABLE for sign in path):
+    if len(path) > _MAX_PATH_CHARS or any(
+        unicodedata.category(sign) in _UNPRINTABLE for sign in path
+    ):
         raise _denied(path, "it is too long or holds signs that cannot be printed")
     if any(is_hidden(part) for part in parts):
         raise _denied(path, "what a version control system or the service keeps is out of reach")

@@ -12,16 +12,16 @@ from heddle_tools_service.workspace.errors import WorkspaceError, about, first_o
 from heddle_tools_service.workspace.hunks import Hunk, hunk
 from heddle_tools_service.workspace.jail import Image, Jail
 from heddle_tools_service.workspace.limits import (
-    LARGEST_FILE,
-    LARGEST_PATCH,
-    MOST_EDITS,
-    MOST_FILES,
+    MAX_EDITS,
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    MAX_PATCH_BYTES,
 )
 from heddle_tools_service.workspace.paths import components
 from heddle_tools_service.workspace.shapes import ChangedFile, Edit, FileEdits
 from heddle_tools_service.workspace.texts import Text, decode, encode
 
-_MOST_EXPLAINED = 3
+_MAX_EXPLAINED = 3
 _NEW_MODE = 0o644
 
 
@@ -47,12 +47,14 @@ def plan(area: Jail, files: Sequence[FileEdits], *, relocate: bool) -> list[Plan
             planned.append(_plan_file(area, file, relocate=relocate))
         except WorkspaceError as error:
             problems.append(error)
-            if len(problems) == _MOST_EXPLAINED:
+            if len(problems) == _MAX_EXPLAINED:
                 break
     if problems:
         raise first_of(problems)
-    if sum(len(one.write.after or b"") for one in planned) > LARGEST_PATCH:
-        message = f"The files have more than {LARGEST_PATCH:,} bytes together: patch fewer at once."
+    if sum(len(one.write.after or b"") for one in planned) > MAX_PATCH_BYTES:
+        message = (
+            f"The files have more than {MAX_PATCH_BYTES:,} bytes together: patch fewer at once."
+        )
         raise WorkspaceError("invalid_arguments", message)
     return planned
 
@@ -74,14 +76,14 @@ def _check_number(files: Sequence[FileEdits]) -> None:
     if twice is not None:
         message = f"{twice!r} is named twice: put all of its changes together."
         raise WorkspaceError("invalid_arguments", message)
-    if len(files) > MOST_FILES:
-        message = f"At most {MOST_FILES} files can be changed at once."
+    if len(files) > MAX_FILES:
+        message = f"At most {MAX_FILES} files can be changed at once."
         raise WorkspaceError("invalid_arguments", message)
 
 
 def _plan_file(area: Jail, file: FileEdits, *, relocate: bool) -> Planned:
-    if not 1 <= len(file.edits) <= MOST_EDITS:
-        message = f"{file.path!r}: changes must have 1 to {MOST_EDITS} items."
+    if not 1 <= len(file.edits) <= MAX_EDITS:
+        message = f"{file.path!r}: changes must have 1 to {MAX_EDITS} items."
         raise WorkspaceError("invalid_arguments", message)
     before = None if file.create else _present(area, file)
     if file.create:
@@ -94,8 +96,8 @@ def _plan_file(area: Jail, file: FileEdits, *, relocate: bool) -> Planned:
     except WorkspaceError as error:
         raise WorkspaceError(error.kind, f"{file.path}: {error}") from None
     after = encode(applied.new)
-    if len(after) > LARGEST_FILE:
-        message = f"{file.path!r} would have more than {LARGEST_FILE:,} bytes. Split it."
+    if len(after) > MAX_FILE_BYTES:
+        message = f"{file.path!r} would have more than {MAX_FILE_BYTES:,} bytes. Split it."
         raise WorkspaceError("invalid_arguments", message)
     names = components(file.path)
     path = "/".join(names)
@@ -158,7 +160,7 @@ def _hunks(path: str, text: Text, edits: Sequence[Edit], *, relocate: bool) -> I
             yield hunk(text, index, edit, relocate=relocate)
         except WorkspaceError as error:
             problems.append(WorkspaceError(error.kind, f"changes[{index}] of {path}: {error}"))
-            if len(problems) == _MOST_EXPLAINED:
+            if len(problems) == _MAX_EXPLAINED:
                 break
     if problems:
         raise first_of(problems)

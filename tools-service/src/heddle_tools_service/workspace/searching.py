@@ -14,10 +14,10 @@ from heddle_tools_service.workspace.shapes import FileQuery, Match, Matches
 from heddle_tools_service.workspace.texts import decode, shown
 from heddle_tools_service.workspace.walking import CUT_VISITS, walk
 
-_LONGEST_PATTERN = 1_000
-_LONGEST_LINE = 20_000
+_MAX_PATTERN_CHARS = 1_000
+_MAX_LINE_CHARS = 20_000
 _WIDEST = 300
-_CUT_LINES = f"of long lines, the first {_LONGEST_LINE:,} characters were searched"
+_CUT_LINES = f"of long lines, the first {_MAX_LINE_CHARS:,} characters were searched"
 
 
 def searched(area: Jail, query: FileQuery) -> Matches:
@@ -44,7 +44,7 @@ def searched(area: Jail, query: FileQuery) -> Matches:
             skipped += 1
             continue
         files += 1
-        long = long or any(len(line) > _LONGEST_LINE for line in lines)
+        long = long or any(len(line) > _MAX_LINE_CHARS for line in lines)
         for match in _in_lines(entry.path, lines, hits):
             if len(matches) == query.most:
                 cut = f"only the first {query.most:,} are shown"
@@ -57,27 +57,27 @@ class _Budget:
     """What one search may cost."""
 
     def __init__(self) -> None:
-        self._end = time.monotonic() + limits.LONGEST_SEARCH
+        self._end = time.monotonic() + limits.MAX_SEARCH_SECONDS
         self._visits = 0
         self._bytes = 0
 
     def spent(self, size: int) -> str:
         """Count one more visit that reads `size` bytes; say what is used up."""
         self._visits += 1
-        self._bytes += min(size, limits.LARGEST_FILE)
-        if self._visits > limits.MOST_VISITED:
+        self._bytes += min(size, limits.MAX_FILE_BYTES)
+        if self._visits > limits.MAX_VISITED:
             return CUT_VISITS
-        if self._bytes > limits.LARGEST_SEARCH:
-            return f"only the first {limits.LARGEST_SEARCH:,} bytes were searched"
+        if self._bytes > limits.MAX_SEARCH_BYTES:
+            return f"only the first {limits.MAX_SEARCH_BYTES:,} bytes were searched"
         if time.monotonic() > self._end:
-            return f"the search was ended after {limits.LONGEST_SEARCH:g} s"
+            return f"the search was ended after {limits.MAX_SEARCH_SECONDS:g} s"
         return ""
 
 
 def _finder(query: FileQuery) -> Callable[[str], bool]:
     """Return what tells whether a line matches. RE2 has no backtracking, so no line is slow."""
-    if not 1 <= len(query.text) <= _LONGEST_PATTERN or "\n" in query.text:
-        message = f"query must be 1 to {_LONGEST_PATTERN:,} characters of one line."
+    if not 1 <= len(query.text) <= _MAX_PATTERN_CHARS or "\n" in query.text:
+        message = f"query must be 1 to {_MAX_PATTERN_CHARS:,} characters of one line."
         raise WorkspaceError("invalid_arguments", message)
     if not query.regex:
         if query.case_sensitive:
@@ -101,5 +101,5 @@ def _finder(query: FileQuery) -> Callable[[str], bool]:
 
 def _in_lines(path: str, lines: list[str], hits: Callable[[str], bool]) -> Iterator[Match]:
     for number, line in enumerate(map(shown, lines), 1):
-        if hits(line[:_LONGEST_LINE]):
+        if hits(line[:_MAX_LINE_CHARS]):
             yield Match(path, number, line if len(line) <= _WIDEST else f"{line[:_WIDEST]}…")

@@ -17,11 +17,11 @@ import msgspec
 from heddle_runtime.durable_files import sync
 
 from heddle_tools_service.workspace import locks
-from heddle_tools_service.workspace.limits import LARGEST_BACKUPS, MOST_BACKUPS
+from heddle_tools_service.workspace.limits import MAX_BACKUPS, MAX_BACKUPS_BYTES
 
 _RECORD = "record.json"
 _UNFINISHED = ".new"
-_LONGEST_WRITING = 60.0
+_MAX_WRITING_CHARS = 60.0
 
 
 class FileRecord(msgspec.Struct, frozen=True):
@@ -136,7 +136,7 @@ class State:
     def prune(self) -> None:
         """Remove the oldest backups beyond what is kept, and what nobody finished."""
         for note in self.journal.glob(f"*{_UNFINISHED}"):
-            if _age(note) > _LONGEST_WRITING:
+            if _age(note) > _MAX_WRITING_CHARS:
                 note.unlink(missing_ok=True)
         count, size = 0, 0
         for backup in sorted((self.folder / "backups").iterdir(), reverse=True):
@@ -148,7 +148,7 @@ class State:
                 continue
             count += 1
             size += _size(backup)
-            if count > MOST_BACKUPS or (count > 1 and size > LARGEST_BACKUPS):
+            if count > MAX_BACKUPS or (count > 1 and size > MAX_BACKUPS_BYTES):
                 shutil.rmtree(backup, ignore_errors=True)
 
 

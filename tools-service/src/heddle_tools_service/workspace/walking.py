@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from heddle_tools_service.workspace.errors import about
 from heddle_tools_service.workspace.globs import matcher
 from heddle_tools_service.workspace.jail import Jail
-from heddle_tools_service.workspace.limits import DEEPEST, MOST_VISITED
+from heddle_tools_service.workspace.limits import DEEPEST, MAX_VISITED
 from heddle_tools_service.workspace.paths import folder_components, is_hidden
 from heddle_tools_service.workspace.shapes import Entry, Listing
 
-CUT_VISITS = f"only the first {MOST_VISITED:,} files and folders were looked at"
+CUT_VISITS = f"only the first {MAX_VISITED:,} files and folders were looked at"
 
 
 def listed(area: Jail, folder: str, pattern: str, depth: int, most: int) -> Listing:
@@ -27,7 +27,7 @@ def listed(area: Jail, folder: str, pattern: str, depth: int, most: int) -> List
     entries: list[Entry] = []
     visited = 0
     for visited, entry in enumerate(walk(area, folder, depth), 1):
-        if visited > MOST_VISITED:
+        if visited > MAX_VISITED:
             return Listing(tuple(entries), CUT_VISITS)
         if pattern and (entry.folder or not matches(entry.path)):
             continue

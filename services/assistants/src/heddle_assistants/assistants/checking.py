@@ -1,5 +1,6 @@
 """What is wrong with an assistant that a request carries."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -18,10 +19,11 @@ from heddle_conversion.json_text import checked, same
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.struct_codec import from_struct
 
-from heddle_assistants.field_checks import NO_USER, may_be_user, refuse_nul
+from heddle_assistants.field_checks import NO_USER, may_be_user, refuse_nul, require_name
 
 _MOST_TOOLS = 64
 _LONGEST_TIMEOUT = 86_400  # seconds
+_FILE_ID = r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}"
 _TEXTS = ("name", "title", "description", "owner", "system_prompt", "prompt_template")
 
 
@@ -48,6 +50,30 @@ def document_of(assistant: pb.Assistant) -> dict[str, Any]:
     if violations:
         raise InvalidRequestError("The assistant is not valid.", violations)
     return document
+
+
+def check_file_assistant(assistant: pb.Assistant) -> None:
+    """Check an assistant of the folder.
+
+    Raises:
+        InvalidRequestError: It is wrong; each violation says where.
+    """
+    require_name(assistant.name, "assistant.name")
+    violations = list(_violations(assistant))
+    if not re.fullmatch(_FILE_ID, assistant.id, re.ASCII):
+        violations.append(Violation("assistant.id", f"must match {_FILE_ID}"))
+    if violations:
+        raise InvalidRequestError("The assistant is not valid.", violations)
+
+
+def with_defaults(assistant: pb.Assistant) -> pb.Assistant:
+    """Return an assistant whose tools name the mode and the policy that they leave open."""
+    complete = pb.Assistant()
+    complete.CopyFrom(assistant)
+    for binding in complete.tools:
+        binding.mode = binding.mode or pb.MODE_AUGMENT
+        binding.on_failure = binding.on_failure or pb.FAILURE_POLICY_NOTE
+    return complete
 
 
 def _completed(assistant: pb.Assistant) -> pb.Assistant:

@@ -19,9 +19,9 @@ from heddle_tools_service.sdk import ToolError
 if TYPE_CHECKING:
     from heddle_tools_service.providers.mcp.session import Session
 
-MOST_IDLE = 8
+MAX_IDLE = 8
 """Sessions that are kept though nobody uses them; of more the oldest ends."""
-MOST_PROCESSES = 16
+MAX_PROCESSES = 16
 """Commands that run at once; more wait."""
 IDLE = 30.0
 """Seconds after which a run that has not used a server again is taken to be over."""
@@ -35,7 +35,7 @@ class Conversations:
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
-        self._processes = asyncio.Semaphore(MOST_PROCESSES)
+        self._processes = asyncio.Semaphore(MAX_PROCESSES)
         self._open: OrderedDict[Hashable, _Conversation] = OrderedDict()
         """Those that can be joined; idle ones in the order in which they became so."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -90,7 +90,7 @@ class Conversations:
             return
         self._open.move_to_end(key)
         conversation.wait(lambda: self._close(key, conversation))
-        self._end_oldest(MOST_IDLE)
+        self._end_oldest(MAX_IDLE)
 
     def _end_oldest(self, most: int) -> None:
         idle = [

@@ -13,7 +13,7 @@ from heddle_runtime.egress import SETTING, ForbiddenAddressError
 from heddle_tools_service.providers.remote import refuse_packed, want_unpacked
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
-LARGEST_TRAFFIC = 4 * 1024 * 1024
+MAX_TRAFFIC_BYTES = 4 * 1024 * 1024
 """Bytes that a server may answer to one use of it."""
 _SILENCE = httpx.Timeout(600.0, connect=10.0)
 """Seconds that a server may be silent; whoever uses it gives up sooner."""
@@ -34,7 +34,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
         """
         self._http = http
         self._who = who
-        self._left = LARGEST_TRAFFIC
+        self._left = MAX_TRAFFIC_BYTES
         self.failure: ToolError | None = None
         """Why the last message to the server failed; the SDK tells less."""
 
@@ -72,7 +72,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
 
     def renew(self) -> None:
         """Let the server answer as much again as at the beginning."""
-        self._left = LARGEST_TRAFFIC
+        self._left = MAX_TRAFFIC_BYTES
         self.failure = None
 
     def take(self, size: int) -> None:
@@ -83,7 +83,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
         """
         self._left -= size
         if self._left < 0:
-            megabytes = LARGEST_TRAFFIC // 1024**2
+            megabytes = MAX_TRAFFIC_BYTES // 1024**2
             self.failure = ToolError(f"{self._who} answers with more than {megabytes} MiB.")
             raise httpx2.ReadError("too much")
 

@@ -25,11 +25,11 @@ from heddle_tools_service.providers.mcp.reachability import Reach
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 log = structlog.get_logger(__name__)
-LONGEST_TEXT = 100_000
+MAX_TEXT_CHARS = 100_000
 """Characters of an answer that models get to read."""
-_MOST_PAGES = 20
-_MOST_TOOLS = 500
-_LONGEST_COMPLAINT = 2_000
+_MAX_PAGES = 20
+_MAX_TOOLS = 500
+_MAX_COMPLAINT_CHARS = 2_000
 _BROKEN_OFF = ("Connection closed", "SSE stream ended")
 _CLIENT = types.Implementation(name="heddle", version="1")
 
@@ -83,15 +83,15 @@ class Session:
         """Return all tools that the server has."""
         tools: list[RemoteTool] = []
         cursor: str | None = None
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             page = await self.client.list_tools(cursor=cursor)
             tools += [self._tool(tool) for tool in page.tools]
             cursor = page.next_cursor
-            if len(tools) > _MOST_TOOLS:
+            if len(tools) > _MAX_TOOLS:
                 break
             if not cursor:
                 return tools
-        raise ToolError(f"{self.reach.who} has more than {_MOST_TOOLS} tools, or does not say all.")
+        raise ToolError(f"{self.reach.who} has more than {_MAX_TOOLS} tools, or does not say all.")
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> RemoteAnswer:
         """Call a tool by the server's name for it."""
@@ -110,9 +110,9 @@ class Session:
         if not texts and answer.structured_content is not None:
             texts.append(json.dumps(answer.structured_content, ensure_ascii=False))
         text = self.reach.without_secret("\n".join(texts))
-        if len(text) > LONGEST_TEXT:
-            left_out.append(f"all but the first {LONGEST_TEXT:,} of {len(text):,} characters")
-        return RemoteAnswer(text[:LONGEST_TEXT], bool(answer.is_error), left_out)
+        if len(text) > MAX_TEXT_CHARS:
+            left_out.append(f"all but the first {MAX_TEXT_CHARS:,} of {len(text):,} characters")
+        return RemoteAnswer(text[:MAX_TEXT_CHARS], bool(answer.is_error), left_out)
 
     def _tool(self, tool: types.Tool) -> RemoteTool:
         clean = self.reach.without_secret
@@ -162,7 +162,7 @@ def _known(leaf: BaseException, reach: Reach) -> ToolError | None:
         ):
             return ToolUnavailableError(f"{reach.who} broke off without an answer.")
         case MCPError():
-            reason = redact(reach.without_secret(leaf.message))[:_LONGEST_COMPLAINT]
+            reason = redact(reach.without_secret(leaf.message))[:_MAX_COMPLAINT_CHARS]
             return ToolError(f"{reach.who} answers with an error: {reason}", kind="mcp_error")
         case ValidationError():
             return ToolError(f"{reach.who} answers with what is no MCP.", kind="mcp_garbled")

@@ -15,7 +15,7 @@ from heddle_tools_service.sdk import ToolError
 _WHO = "Moodle"
 _SERVER = "/webservice/rest/server.php"
 _REFUSALS = frozenset({"exception", "errorcode", "error"})
-_LONGEST_MESSAGE = 300
+_MAX_MESSAGE_CHARS = 300
 _CODE = re.compile(r"[A-Za-z0-9_/-]{1,80}", re.ASCII)
 
 Value = str | int | Sequence[int] | Sequence[str]
@@ -80,7 +80,9 @@ def _refusal(site: MoodleSite, function: str, answer: Mapping[str, Any]) -> Tool
     code = _without(site.token, answer.get("errorcode"))
     code = code if _CODE.fullmatch(code) else "unknown"
     reason = redact(_without(site.token, answer.get("message") or answer.get("error")))
-    message = f"Moodle refuses {function} ({code}): {reason[:_LONGEST_MESSAGE] or 'no reason told'}"
+    message = (
+        f"Moodle refuses {function} ({code}): {reason[:_MAX_MESSAGE_CHARS] or 'no reason told'}"
+    )
     return ToolError(message, kind="moodle_error", details={"errorcode": code})
 
 

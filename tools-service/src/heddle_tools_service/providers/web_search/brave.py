@@ -8,20 +8,20 @@ from heddle_tools_service.sdk import ToolError
 
 WHO = "Brave Search"
 URL = "https://api.search.brave.com/res/v1"
-_LONGEST_QUERY = 400
-_MOST_WORDS = 50
-_MOST_RESULTS = 20
+_MAX_QUERY_CHARS = 400
+_MAX_WORDS = 50
+_MAX_RESULTS = 20
 
 
 async def search(
     http: httpx.AsyncClient, site: SearchSite, query: str, max_results: int
 ) -> WebAnswer:
     """Search as `SearchBy` says. Brave takes 400 characters and 50 words of a query."""
-    words = " ".join(query.split()[:_MOST_WORDS])[:_LONGEST_QUERY]
+    words = " ".join(query.split()[:_MAX_WORDS])[:_MAX_QUERY_CHARS]
     request = http.build_request(
         "GET",
         f"{site.url}/web/search",
-        params={"q": words, "count": min(max_results, _MOST_RESULTS)},
+        params={"q": words, "count": min(max_results, _MAX_RESULTS)},
         headers={"X-Subscription-Token": site.key, "Accept": "application/json"},
     )
     answer = await ask(http, site, request, WHO)

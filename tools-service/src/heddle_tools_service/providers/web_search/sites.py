@@ -14,7 +14,7 @@ from heddle_tools_service.capabilities.web_search import WebAnswer, WebResult
 from heddle_tools_service.providers.remote import fetch, reason_in
 from heddle_tools_service.sdk import ToolError
 
-_LONGEST_SNIPPET = 2_000
+_MAX_SNIPPET_CHARS = 2_000
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _REFUSED_KEYS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.FORBIDDEN}
 
@@ -103,5 +103,5 @@ def text(value: object) -> str:
 
 def plain(value: object) -> str:
     """Return a text without the tags that mark words in it, on one line."""
-    bare = html.unescape(_TAG.sub("", text(value)[:_LONGEST_SNIPPET]))
+    bare = html.unescape(_TAG.sub("", text(value)[:_MAX_SNIPPET_CHARS]))
     return " ".join(bare.split())

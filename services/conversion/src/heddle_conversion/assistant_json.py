@@ -1,0 +1,252 @@
+"""The JSON form of an assistant, the same in files and in the REST interface.
+
+Reader and writer walk the descriptor of `heddle.assistant.v1.Assistant`, so a new field of the
+contract needs no change here. Members that the contract does not model are in `extra`.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from google.api import field_behavior_pb2
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import Struct
+from google.protobuf.timestamp_pb2 import Timestamp
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOLS
+from heddle_runtime.struct_codec import from_struct, to_struct
+
+FORMAT_VERSION = 2
+VERSION_MEMBER = "_format_version"
+PUBLISHED_MEMBER = "published"
+MAX_TIMEOUT_SECONDS = 86_400.0
+_MIN_TIMEOUT_SECONDS = 0.001
+_MAX_DEPTH = 32
+"""Levels of a tool's configuration. A level costs three of the 100 nested messages that protobuf
+reads."""
+_MAX_INT = 2**31 - 1
+_LAST_SECOND = 253_402_300_799  # of the year 9999; timestamps end there
+_MEMBERS = {"tool": "type", "disabled": "enabled", "create_time": "created", "extra_json": "extra"}
+"""Where a member has another name than the field. `enabled` is the opposite of `disabled`."""
+_MAXIMA = {"max_tool_rounds": MAX_TOOL_ROUNDS, "tools": MAX_TOOLS}
+_UNKNOWN = "is not known here; what is to be kept all the same goes into extra"
+
+if TYPE_CHECKING:  # protobuf's C implementation has classes of its own
+    from google._upb._message import FieldDescriptor as CFieldDescriptor
+
+    Descriptor = FieldDescriptor | CFieldDescriptor
+
+Path = tuple[str | int, ...]
+"""The members and items that lead to a value."""
+ExactText = Callable[[Path, object], str]
+"""Returns the JSON text of a value."""
+
+
+class FieldError(ValueError):
+    """A member of the JSON form is wrong."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path = path
+        self.problem = problem
+
+    def __str__(self) -> str:
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        return f"{''.join(steps).removeprefix('.') or 'The document'} {self.problem}"
+
+
+def read_assistant(
+    document: object, exact_text: ExactText = lambda _, value: json.dumps(value)
+) -> pb.Assistant:
+    """Return the assistant that a document describes. A member that it lacks is not set.
+
+    Args:
+        document: The document; whether it is published is ignored.
+        exact_text: Returns the text of a value of `extra`.
+
+    Raises:
+        FieldError: The document is wrong.
+    """
+    members = dict(_mapping(document, ()))
+    if (version := members.pop(VERSION_MEMBER, None)) not in (None, FORMAT_VERSION):
+        problem = f"must be {FORMAT_VERSION}, not {str(version)[:20]}"
+        raise FieldError((VERSION_MEMBER,), problem)
+    members.pop(PUBLISHED_MEMBER, None)
+    assistant = pb.Assistant()
+    _read(assistant, members, (), exact_text)
+    return assistant
+
+
+def write_assistant(
+    assistant: pb.Assistant, embed: Callable[[str], Any] = json.loads
+) -> dict[str, Any]:
+    """Return the document of an assistant.
+
+    Args:
+        assistant: The assistant.
+        embed: Returns what stands for a JSON text in the document.
+    """
+    document = {VERSION_MEMBER: FORMAT_VERSION, **_write(assistant, embed)}
+    document.setdefault("created", 0)
+    document.setdefault("extra", embed("{}"))
+    return document
+
+
+def _read(message: Message, members: Mapping[str, Any], path: Path, exact: ExactText) -> None:
+    fields = {_MEMBERS.get(field.name, field.name): field for field in message.DESCRIPTOR.fields}
+    for name in members:
+        if name not in fields:
+            raise FieldError((*path, str(name)), _UNKNOWN)
+    for name, field in fields.items():
+        value = members.get(name)
+        required = (
+            field_behavior_pb2.REQUIRED
+            in field.GetOptions().Extensions[field_behavior_pb2.field_behavior]
+        )
+        if value is None and not required:
+            continue
+        at = (*path, name)
+        if field.name == "extra_json":
+            setattr(message, field.name, exact(at, _mapping(value, at)))
+        elif field.is_repeated:
+            for index, item in enumerate(_items(value, at, field)):
+                _read_message(getattr(message, field.name).add(), item, (*at, index), exact)
+        elif field.type == FieldDescriptor.TYPE_MESSAGE:
+            _read_message(getattr(message, field.name), value, at, exact)
+        else:
+            setattr(message, field.name, _scalar(field, value, at, required=required))
+
+
+def _read_message(message: Message, value: object, path: Path, exact: ExactText) -> None:
+    match message:
+        case Struct():
+            message.CopyFrom(_struct(value, path))
+        case Duration():
+            seconds = _number(value, path)
+            message.FromNanoseconds(round(seconds * 1e9))
+        case Timestamp():
+            message.FromSeconds(_whole(value, path, _LAST_SECOND))
+        case _:
+            message.SetInParent()
+            _read(message, _mapping(value, path), path, exact)
+
+
+def _scalar(field: "Descriptor", value: object, path: Path, *, required: bool) -> object:
+    match field.type:
+        case FieldDescriptor.TYPE_BOOL:
+            if not isinstance(value, bool):
+                raise FieldError(path, "must be true or false")
+            return value != (field.name == "disabled")
+        case FieldDescriptor.TYPE_ENUM:
+            values = _enum_values(field)
+            if not isinstance(value, str) or value not in values:
+                raise FieldError(path, f"must be one of {', '.join(values)}")
+            return values[value]
+        case FieldDescriptor.TYPE_STRING:
+            if not isinstance(value, str):
+                raise FieldError(path, "must be a string")
+            if required and not value:
+                raise FieldError(path, "must not be empty")
+            return value
+        case FieldDescriptor.TYPE_INT32 | FieldDescriptor.TYPE_INT64:
+            return _whole(value, path, _MAXIMA.get(field.name, _MAX_INT))
+        case _:
+            raise NotImplementedError(field.full_name)
+
+
+def _write(message: Message, embed: Callable[[str], Any]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for field in message.DESCRIPTOR.fields:
+        name, value = _MEMBERS.get(field.name, field.name), getattr(message, field.name)
+        if field.name == "extra_json":
+            if value:
+                members[name] = embed(value)
+        elif field.is_repeated:
+            members[name] = [_write_message(item, embed) for item in value]
+        elif field.type == FieldDescriptor.TYPE_MESSAGE:
+            if message.HasField(field.name) or not isinstance(value, Duration | Timestamp):
+                members[name] = _write_message(value, embed)
+        elif field.type == FieldDescriptor.TYPE_ENUM:
+            names = {number: text for text, number in _enum_values(field).items()}
+            # Writing the default of another field out would be an edit.
+            if value in names or field.name == "mode":
+                members[name] = names.get(value, "augment")
+        else:
+            members[name] = not value if field.name == "disabled" else value
+    return members
+
+
+def _write_message(message: Message, embed: Callable[[str], Any]) -> object:
+    match message:
+        case Struct():
+            return from_struct(message)
+        case Duration():
+            return message.ToNanoseconds() / 1e9
+        case Timestamp():
+            return message.seconds
+        case _:
+            return _write(message, embed)
+
+
+def _enum_values(field: "Descriptor") -> dict[str, int]:
+    """Return the values of an enumeration by their names, without the prefix and the first one."""
+    assert field.enum_type is not None  # noqa: S101 - it is of an enumeration
+    values = field.enum_type.values
+    prefix = values[0].name.removesuffix("UNSPECIFIED")
+    return {value.name.removeprefix(prefix).lower(): value.number for value in values[1:]}
+
+
+def _mapping(value: object, path: Path) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise FieldError(path, "must be an object")
+    return value
+
+
+def _items(value: object, path: Path, field: "Descriptor") -> list[Any]:
+    if not isinstance(value, list):
+        raise FieldError(path, "must be an array")
+    if len(value) > _MAXIMA[field.name]:
+        raise FieldError(path, f"must have at most {_MAXIMA[field.name]} items")
+    return value
+
+
+def _whole(value: object, path: Path, maximum: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= maximum:
+        raise FieldError(path, f"must be a whole number from 0 to {maximum}")
+    return value
+
+
+def _number(value: object, path: Path) -> float:
+    low, high = _MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise FieldError(path, f"must be a number from {low:g} to {high:g}")
+    return float(value)
+
+
+def _struct(value: object, path: Path) -> Struct:
+    members = _mapping(value, path)
+    level: list[object] = [members]
+    for _ in range(_MAX_DEPTH + 1):
+        level = [item for each in level for item in _inner(each, path)]
+    if level:
+        raise FieldError(path, f"is nested more than {_MAX_DEPTH} levels deep")
+    try:
+        return to_struct(members)
+    except ValueError:
+        raise FieldError(path, "has a number that is too large") from None
+
+
+def _inner(value: object, path: Path) -> list[object]:
+    match value:
+        case dict():
+            if not all(isinstance(name, str) for name in value):
+                raise FieldError(path, "has a member whose name is not a text")
+            return list(value.values())
+        case list():
+            return value
+        case None | bool() | int() | float() | str():
+            return []
+        case _:
+            raise FieldError(path, "holds something that JSON cannot write")
