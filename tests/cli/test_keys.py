@@ -103,7 +103,7 @@ def test_the_key_alone_goes_to_the_output_and_serves(service: str, heddle: Run) 
     assert code == 0
     [key] = out.splitlines()
     identifier = key.split("_")[1]
-    assert notes == f"{identifier}: made. Keep the key: nobody can show it again.\n"
+    assert notes == f"{identifier}: created. Store the key: it cannot be shown again.\n"
     listed = heddle("keys", "list")
     day = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 30 * 86_400))
     assert listed == (

@@ -46,10 +46,10 @@ def check_size() -> None:
     """Exit if the environment of the demo is larger than the README states."""
     size = 0
     for arguments in ("--apparent-size",), ():
-        command = ["du", "-s", "--block-size=1", *arguments, ".venv", ".heddle"]
+        command = ["du", "-s", "--block-size=1", *arguments, ".venv"]
         lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         size = sum(int(line.split()[0]) for line in lines.splitlines())
-        print(f"fresh: .venv and .heddle use {size / 1e9:.2f} GB", *arguments, flush=True)
+        print(f"fresh: .venv uses {size / 1e9:.2f} GB", *arguments, flush=True)
     if size > MAX_DEMO_BYTES:
         sys.exit(f"fresh: the demo uses more than {MAX_DEMO_BYTES / 1e9} GB of disk")
 

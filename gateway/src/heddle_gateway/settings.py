@@ -23,6 +23,7 @@ class GatewaySettings(ServiceSettings):
     )
     orchestrator_address: addresses.OrchestratorAddress = addresses.ORCHESTRATOR
     tools_address: addresses.ToolsAddress = addresses.TOOLS
+    knowledge_address: addresses.KnowledgeAddress = addresses.KNOWLEDGE
     connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
     assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
     migration_address: addresses.MigrationAddress = addresses.MIGRATION

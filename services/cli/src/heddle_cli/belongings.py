@@ -7,21 +7,21 @@ import typer
 from google.protobuf.timestamp_pb2 import Timestamp
 
 
-def entries(given: Iterable[str]) -> dict[str, str]:
+def entries(texts: Iterable[str]) -> dict[str, str]:
     """Read `key=value` texts.
 
     Raises:
         BadParameter: One has no key, or no `=`.
     """
-    found: dict[str, str] = {}
-    for text in given:
+    metadata: dict[str, str] = {}
+    for text in texts:
         key, mark, value = text.partition("=")
         if not (key and mark):
             raise typer.BadParameter(
                 f"{text!r} is no entry. Write key=value.", param_hint="--metadata"
             )
-        found[key] = value
-    return found
+        metadata[key] = value
+    return metadata
 
 
 def time_of(text: str) -> Timestamp | None:
@@ -33,9 +33,9 @@ def time_of(text: str) -> Timestamp | None:
     if not text:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
         time = Timestamp()
-        time.FromDatetime(found if found.tzinfo else found.replace(tzinfo=UTC))
+        time.FromDatetime(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except (ValueError, OverflowError):  # the year 0 or 10000 in UTC
         raise typer.BadParameter(
             f"{text!r} is no date. Write it as 2026-03-31 or 2026-03-31T12:00:00+02:00.",

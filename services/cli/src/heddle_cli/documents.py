@@ -34,7 +34,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Documents:
     """What files and folders hold."""
 
     documents: list[Document]
@@ -43,13 +43,13 @@ class Found:
     """The names of files in folders whose endings tell no type that can be read."""
 
 
-def documents(paths: Iterable[Path], *, recursive: bool) -> Found:
+def documents(paths: Iterable[Path], *, recursive: bool) -> Documents:
     """Return the documents of `paths`; a file that is named itself is one, whatever its ending.
 
     Raises:
         InvalidRequestError: A folder cannot be read.
     """
-    found: dict[Path, Document] = {}
+    by_path: dict[Path, Document] = {}
     skipped: dict[Path, str] = {}
     for path in paths:
         is_folder = path.is_dir()
@@ -58,10 +58,11 @@ def documents(paths: Iterable[Path], *, recursive: bool) -> Found:
             name = file.relative_to(root).as_posix()
             media_type = MEDIA_TYPES.get(file.suffix.lower(), "")
             if media_type or file == path:
-                found.setdefault(file.resolve(), Document(file, name, media_type))
+                by_path.setdefault(file.resolve(), Document(file, name, media_type))
             else:
                 skipped[file.resolve()] = name
-    return Found(list(found.values()), [skipped[file] for file in skipped if file not in found])
+    unread = [skipped[file] for file in skipped if file not in by_path]
+    return Documents(list(by_path.values()), unread)
 
 
 def _files(folder: Path, *, recursive: bool) -> Iterator[Path]:

@@ -21,7 +21,7 @@ from heddle_cli.documents import Document
 from heddle_cli.failures import sentence
 
 MAX_BYTES = 30 * 1024 * 1024
-LONGEST = 600.0
+MAX_SECONDS = 600.0
 """Seconds for one document; a book of a thousand pages takes minutes on a small machine."""
 
 State = Literal["new", "replaced", "unchanged", "unreadable", "failed"]
@@ -44,9 +44,9 @@ class Outcome:
         return self.state not in ("unreadable", "failed")
 
 
-def ensure_collection(connection: Connection, wanted: knowledge_pb2.Collection) -> bool:
+def ensure_collection(connection: Connection, collection: knowledge_pb2.Collection) -> bool:
     """Make the collection if there is none of its name, and return whether there was none."""
-    request = knowledge_pb2.CreateCollectionRequest(collection=wanted)
+    request = knowledge_pb2.CreateCollectionRequest(collection=collection)
     try:
         KnowledgeServiceStub(connection.channel).CreateCollection(request, **new_call_options(SOON))
     except grpc.RpcError as error:
@@ -104,13 +104,13 @@ def _ingested(
 ) -> Outcome:
     outcome = Outcome("failed", "The answer of the service was cut off.")
     stub = KnowledgeServiceStub(connection.channel)
-    call = stub.IngestDocument(request, **new_call_options(LONGEST))
+    call = stub.IngestDocument(request, **new_call_options(MAX_SECONDS))
     try:
         for response in call:
             match response.WhichOneof("event"):
                 case "progress":
-                    told = response.progress
-                    progress(told.stage, told.done, told.total)
+                    step = response.progress
+                    progress(step.stage, step.done, step.total)
                 case "ingested":
                     outcome = _outcome(response.ingested)
                 case None:  # an event of a newer contract

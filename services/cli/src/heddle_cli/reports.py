@@ -1,4 +1,4 @@
-"""What a sweep says, for people and for programs."""
+"""The output of batch jobs, as text and as JSON."""
 
 import json
 from typing import Protocol
@@ -11,7 +11,7 @@ from heddle_cli.terminal import out, plain
 
 
 class Report(Protocol):
-    """Prints what a sweep says."""
+    """Prints the progress and the findings of a batch job."""
 
     def finding(self, table: str, finding: pb.Finding) -> None:
         """Tell what a person should look at."""
@@ -30,9 +30,9 @@ class Sentences:
     def finding(self, table: str, finding: pb.Finding) -> None:
         """Print a line."""
         refused = finding.HasField("error")
-        said = [*finding.notes, *([sentence(from_status(finding.error))] if refused else ())]
+        notes = [*finding.notes, *([sentence(from_status(finding.error))] if refused else ())]
         line = f"{'refused' if refused else 'look at'}  {table} {finding.id}  {finding.name}: "
-        text = " ".join(plain(line + " ".join(said)).split("\n"))
+        text = " ".join(plain(line + " ".join(notes)).split("\n"))
         out.print(text, style="red" if refused else "yellow")
 
     def counts(self, table: str, progress: pb.Progress) -> None:
@@ -55,7 +55,7 @@ class JsonLines:
     def finding(self, table: str, finding: pb.Finding) -> None:
         """Print a line."""
         error = from_status(finding.error) if finding.HasField("error") else None
-        told = {
+        record = {
             "kind": "finding",
             "table": table,
             "id": finding.id,
@@ -63,11 +63,11 @@ class JsonLines:
             "notes": list(finding.notes),
             "error": {"reason": error.reason, "message": error.message} if error else None,
         }
-        out.print(json.dumps(told))
+        out.print(json.dumps(record))
 
     def counts(self, table: str, progress: pb.Progress) -> None:
         """Print a line."""
-        told = {
+        record = {
             "kind": "counts",
             "table": table,
             "dry_run": self._dry_run,
@@ -76,4 +76,4 @@ class JsonLines:
             "unchanged": progress.unchanged,
             "refused": progress.refused,
         }
-        out.print(json.dumps(told))
+        out.print(json.dumps(record))

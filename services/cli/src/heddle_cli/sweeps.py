@@ -12,8 +12,8 @@ from heddle_cli.connections import Connection
 from heddle_cli.reports import JsonLines, Report
 from heddle_cli.terminal import bars, notes, out
 
-LONGEST = 86_400.0
-"""Seconds. A sweep takes what it takes, but calls must have an end."""
+MAX_SECONDS = 86_400.0
+"""The timeout of the call of a batch job, whose duration is unknown."""
 
 
 class Step(Protocol):
@@ -62,25 +62,25 @@ def sweep(
     Raises:
         HeddleError: The call failed. Its message says how far it came.
     """
-    told: dict[str, pb.Progress] = {}
+    by_table: dict[str, pb.Progress] = {}
     try:
         with _bars(shown=out.is_terminal and not isinstance(report, JsonLines)) as show:
             for step in call:
                 name = table(step)
-                told[name] = step.progress
+                by_table[name] = step.progress
                 show(name, step.progress)
                 for finding in step.findings:
                     report.finding(name, finding)
     except grpc.RpcError as error:
-        raise _cut(connection.failure(error), told, dry_run=dry_run) from error
+        raise _cut(connection.failure(error), by_table, dry_run=dry_run) from error
     except KeyboardInterrupt:
-        notes.print(f"heddle: Stopped. {_far(told, dry_run=dry_run)}", style="red")
+        notes.print(f"heddle: Stopped. {_far(by_table, dry_run=dry_run)}", style="red")
         raise
     finally:
         call.cancel()  # the service stops too
-    for name, progress in told.items():
+    for name, progress in by_table.items():
         report.counts(name, progress)
-    return not any(progress.refused for progress in told.values())
+    return not any(progress.refused for progress in by_table.values())
 
 
 @contextmanager
@@ -97,17 +97,19 @@ def _bars(*, shown: bool) -> Iterator[Callable[[str, pb.Progress], None]]:
         yield show
 
 
-def _cut(known: HeddleError, told: dict[str, pb.Progress], *, dry_run: bool) -> HeddleError:
-    if not told:
+def _cut(known: HeddleError, by_table: dict[str, pb.Progress], *, dry_run: bool) -> HeddleError:
+    if not by_table:
         return known
-    message = f"{known.message} {_far(told, dry_run=dry_run)}"
+    message = f"{known.message} {_far(by_table, dry_run=dry_run)}"
     return HeddleError(message, known.violations, retry_after=known.retry_after)
 
 
-def _far(told: dict[str, pb.Progress], *, dry_run: bool) -> str:
+def _far(by_table: dict[str, pb.Progress], *, dry_run: bool) -> str:
     if dry_run:
         return "Nothing was changed."
-    parts = [f"{_seen(progress)} of {progress.total} {table}" for table, progress in told.items()]
+    parts = [
+        f"{_seen(progress)} of {progress.total} {table}" for table, progress in by_table.items()
+    ]
     return f"Done: {', '.join(parts) or 'nothing'}. Run it again; it goes on with the rest."
 
 

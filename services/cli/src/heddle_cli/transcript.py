@@ -40,8 +40,9 @@ class Transcript:
             case "text_delta":
                 self._write(event.text_delta)
             case "picture":
-                made = event.picture
-                self._note(f"picture {made.name}: {len(made.data)} bytes of {made.media_type}")
+                picture = event.picture
+                size = f"{len(picture.data)} bytes of {picture.media_type}"
+                self._note(f"picture {picture.name}: {size}")
             case "tool_call":
                 self._note(f"asks for {event.tool_call.name}({event.tool_call.arguments_json})")
             case _:  # nothing that a reader waits for
@@ -102,9 +103,10 @@ def show_trace(trace: orchestrator_pb2.Trace) -> None:
         took = step.elapsed.ToTimedelta().total_seconds()
         result = step.error_reason or f"{step.output_chars} characters"
         notes.print(plain(f"{step.name}: {took:.2f} s, {result}"), style="dim")
-    for found in trace.tree.environment.found:
+    for objects in trace.tree.environment.found:
         notes.print(
-            plain(f"{found.tool} found {len(found.objects_json)} in {found.name}"), style="dim"
+            plain(f"{objects.tool} found {len(objects.objects_json)} in {objects.name}"),
+            style="dim",
         )
     for message in trace.prompt:
         role = chat_pb2.Role.Name(message.role).removeprefix("ROLE_").lower()
@@ -115,7 +117,7 @@ def show_trace(trace: orchestrator_pb2.Trace) -> None:
         notes.print(plain(f"\n[{role}]\n{text}"), style="dim")
 
 
-def _name(told: orchestrator_pb2.ToolStarted | orchestrator_pb2.ToolFinished) -> str:
+def _name(tool: orchestrator_pb2.ToolStarted | orchestrator_pb2.ToolFinished) -> str:
     return (
-        f"{told.binding_id} {told.call.name}".strip() if told.HasField("call") else told.binding_id
+        f"{tool.binding_id} {tool.call.name}".strip() if tool.HasField("call") else tool.binding_id
     )

@@ -21,7 +21,7 @@ NAMES = _ENGINES[0][1]
 """What matches the patterns of `patternProperties`."""
 _BUDGET = 0.25
 """Seconds of this thread's processor, for all patterns of one check."""
-_MOST = 100
+_MAX_PATTERNS = 100
 
 
 @dataclass(slots=True)
@@ -38,12 +38,12 @@ class PatternError(ValueError):
 
 @lru_cache(256)
 def _matcher(pattern: str) -> tuple[int, Callable[[str], bool]]:
-    for longest, options in _ENGINES:
+    for max_characters, options in _ENGINES:
         try:
-            found = Draft202012Validator({"pattern": pattern}, pattern_options=options)
+            validator = Draft202012Validator({"pattern": pattern}, pattern_options=options)
         except ValidationError:
             continue
-        return longest, found.is_valid
+        return max_characters, validator.is_valid
     raise PatternError("is no pattern of ECMA-262, or too large a one")
 
 
@@ -57,8 +57,8 @@ def keyword(watch: Watch) -> type:
     class Pattern:
         def __init__(self, _schema: object, value: object, _place: object) -> None:
             watch.patterns += 1
-            if watch.patterns > _MOST:
-                raise PatternError(f"is one of more than {_MOST} patterns")
+            if watch.patterns > _MAX_PATTERNS:
+                raise PatternError(f"is one of more than {_MAX_PATTERNS} patterns")
             self._longest, self._matches = _matcher(str(value))
             self._broken = f"must match the pattern {value}"
 

@@ -83,8 +83,8 @@ class Egress:
             UnicodeError: No host has a name of such letters.
         """
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = [str(sockaddr[0]) for *_, sockaddr in found]
+        candidates = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [str(sockaddr[0]) for *_, sockaddr in candidates]
         permitted = [address for address in addresses if self.permits(address)]
         if not permitted:
             raise ForbiddenAddressError

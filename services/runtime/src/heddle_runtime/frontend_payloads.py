@@ -8,10 +8,10 @@ from typing import Any
 
 from heddle_runtime.redaction import redact_value
 
-_LONGEST_TEXT = 2_000
+_MAX_TEXT_CHARACTERS = 2_000
 _MARGIN = 512  # a secret that begins before the cut is recognised by what comes after it
-_MOST_CHARS = 100_000
-_DEEPEST = 32
+_MAX_OBJECTS_CHARACTERS = 100_000
+_MAX_DEPTH = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Result:
             "metadata": shown(self.metadata),
             "llm_message": shown(self.llm_message),
         }
-        return _told("result", query_id, payload | ({"left_out": left_out} if left_out else {}))
+        return _payload("result", query_id, payload | ({"left_out": left_out} if left_out else {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Error:
             "recoverable": self.recoverable,
             "suggestion": shown(self.suggestion),
         }
-        return _told("error", query_id, payload)
+        return _payload("error", query_id, payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Response:
     def to_frontend(self, query_id: str) -> dict[str, Any]:
         """Return the answer as frontends read it, plain JSON. Its text is whole, as it was said."""
         payload = {"text": self.text, "sources": shown(self.sources)}
-        return _told("response", query_id, payload)
+        return _payload("response", query_id, payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,33 +93,40 @@ class Status:
 
     def to_frontend(self, query_id: str) -> dict[str, Any]:
         """Return the progress as frontends read it, plain JSON."""
-        return _told("status", query_id, {"message": shown(self.message)})
+        return _payload("status", query_id, {"message": shown(self.message)})
 
 
 ToolOutput = Result | Error | Response | Status
 """Whatever comes out."""
 
 
-def shortened(value: Any, longest: int = _LONGEST_TEXT, depth: int = _DEEPEST) -> Any:  # noqa: ANN401 - any value
+def shortened(
+    value: Any,  # noqa: ANN401 - any value
+    max_characters: int = _MAX_TEXT_CHARACTERS,
+    depth: int = _MAX_DEPTH,
+) -> Any:  # noqa: ANN401 - any value
     """Return a value as plain JSON, with its texts cut; what JSON does not know becomes text."""
     match value:
         case str():
-            return value if len(value) <= longest else f"{value[: longest - 1]}…"
+            return value if len(value) <= max_characters else f"{value[: max_characters - 1]}…"
         case float():
             return value if math.isfinite(value) else None
         case int() | None:  # a bool, too
             return value
         case Mapping() if depth:
-            return {str(name): shortened(it, longest, depth - 1) for name, it in value.items()}
+            return {
+                str(name): shortened(item, max_characters, depth - 1)
+                for name, item in value.items()
+            }
         case list() | tuple() | set() | frozenset() if depth:
-            return [shortened(it, longest, depth - 1) for it in value]
+            return [shortened(it, max_characters, depth - 1) for it in value]
         case _:
-            return shortened(str(value), longest)
+            return shortened(str(value), max_characters)
 
 
-def shown(value: Any, longest: int = _LONGEST_TEXT) -> Any:  # noqa: ANN401 - any value
+def shown(value: Any, max_characters: int = _MAX_TEXT_CHARACTERS) -> Any:  # noqa: ANN401 - any value
     """Return a value as people may see it: plain JSON, its texts short, without secrets."""
-    return shortened(redact_value(shortened(value, longest + _MARGIN)), longest)
+    return shortened(redact_value(shortened(value, max_characters + _MARGIN)), max_characters)
 
 
 def written(value: object) -> str:
@@ -133,10 +140,10 @@ def _within(objects: list[Any]) -> tuple[list[Any], int]:
     size = 0
     for number, each in enumerate(objects):
         size += len(json.dumps(each, ensure_ascii=False))
-        if size > _MOST_CHARS:
+        if size > _MAX_OBJECTS_CHARACTERS:
             return objects[:number], len(objects) - number
     return objects, 0
 
 
-def _told(kind: str, query_id: str, payload: dict[str, Any]) -> dict[str, Any]:
+def _payload(kind: str, query_id: str, payload: dict[str, Any]) -> dict[str, Any]:
     return {"type": kind, "query_id": query_id, "payload": payload}

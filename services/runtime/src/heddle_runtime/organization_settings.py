@@ -63,8 +63,8 @@ class OrganizationSettings:
             return await self._settings(pb.ResolveSettingsRequest(organization=organization))
         if not owner:
             return _OPERATORS
-        found = await self._settings(pb.ResolveSettingsRequest(owner=owner))
-        return found if found.organization else await self._of_the_operator()
+        settings = await self._settings(pb.ResolveSettingsRequest(owner=owner))
+        return settings if settings.organization else await self._of_the_operator()
 
     async def number(self, organization: str, owner: str) -> int | None:
         """Return the number by which LAMB's data call an assistant's owner, if there is one.
@@ -76,14 +76,14 @@ class OrganizationSettings:
         """
         if not owner:
             return None
-        found = await self._settings(pb.ResolveSettingsRequest(owner=owner))
-        at_home = organization in ("", found.organization)
-        return found.user_id if at_home and found.HasField("user_id") else None
+        settings = await self._settings(pb.ResolveSettingsRequest(owner=owner))
+        at_home = organization in ("", settings.organization)
+        return settings.user_id if at_home and settings.HasField("user_id") else None
 
     async def _of_the_operator(self) -> pb.ResolveSettingsResponse:
         request = pb.ResolveSettingsRequest(organization=DEFAULT_ORGANIZATION)
-        found = await self._settings(request)
-        return found if found.organization else _OPERATORS
+        settings = await self._settings(request)
+        return settings if settings.organization else _OPERATORS
 
     async def _settings(self, request: pb.ResolveSettingsRequest) -> pb.ResolveSettingsResponse:
         request.without_servers = self._without_servers

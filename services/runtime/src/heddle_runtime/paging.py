@@ -26,8 +26,8 @@ def page(
     after = read_token(token)
     limit = page_size(size, default, maximum)
     rest = sorted((item for item in items if key(item) > after), key=key)
-    found = rest[:limit]
-    return found, write_token(key(found[-1])) if len(rest) > limit else ""
+    items_of_page = rest[:limit]
+    return items_of_page, write_token(key(items_of_page[-1])) if len(rest) > limit else ""
 
 
 def page_size(size: int, default: int, maximum: int) -> int:

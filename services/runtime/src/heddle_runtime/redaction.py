@@ -25,7 +25,7 @@ _PATTERNS = re.compile(
     re.VERBOSE,
 )
 _SHORTEST = 6
-_LONGEST = 20_000
+_MAX_CHARACTERS = 20_000
 
 
 def redact(text: str) -> str:
@@ -36,7 +36,7 @@ def redact(text: str) -> str:
     """
     if len(text) < _SHORTEST:
         return text
-    return _PATTERNS.sub(REDACTED, text[:_LONGEST])
+    return _PATTERNS.sub(REDACTED, text[:_MAX_CHARACTERS])
 
 
 def redact_value(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON value

@@ -14,10 +14,10 @@ def assistants(*, assistants_address: AssistantsAddress = ASSISTANTS) -> None:
     service = assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"]
     with connected(assistants_address, service) as connection:
         stub = AssistantServiceStub(connection.channel)
-        found = items(
+        assistants = items(
             lambda token: stub.ListAssistants(
                 assistant_pb2.ListAssistantsRequest(page_token=token), **new_call_options(SOON)
             ),
             lambda page: page.assistants,
         )
-    columns((each.id, each.name, each.title, each.description) for each in found)
+    columns((each.id, each.name, each.title, each.description) for each in assistants)

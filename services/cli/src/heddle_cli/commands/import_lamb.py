@@ -9,7 +9,7 @@ from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import MIGRATION, MigrationAddress
 from heddle_cli.reports import JsonLines, Sentences
-from heddle_cli.sweeps import LONGEST, sweep
+from heddle_cli.sweeps import MAX_SECONDS, sweep
 
 
 def import_lamb(
@@ -31,6 +31,8 @@ def import_lamb(
     report = JsonLines(dry_run=dry_run) if as_json else Sentences(changed)
     with connected(migration_address, service) as connection:
         stub = MigrationServiceStub(connection.channel)
-        call = stub.ImportLamb(pb.ImportLambRequest(dry_run=dry_run), **new_call_options(LONGEST))
+        call = stub.ImportLamb(
+            pb.ImportLambRequest(dry_run=dry_run), **new_call_options(MAX_SECONDS)
+        )
         if not sweep(connection, call, lambda step: step.table, report, dry_run=dry_run):
             raise typer.Exit(1)

@@ -14,14 +14,14 @@ from heddle_cli.belongings import entries, time_of
 from heddle_cli.connections import Connection, connected
 from heddle_cli.documents import Document, documents
 from heddle_cli.ingestion import Outcome, Progress, ensure_collection, ingest_document
-from heddle_cli.options import TOOLS, CollectionName, ToolsAddress
+from heddle_cli.options import KNOWLEDGE, CollectionName, KnowledgeAddress
 from heddle_cli.terminal import bars, notes, out, plain
 
 _STYLES = {"unreadable": "yellow", "failed": "red", "unchanged": "dim"}
 _WIDTH = len("unreadable")
-_AT_ONCE = 16
+_MAX_CONCURRENT = 16
 """Documents in flight: small ones that arrive together share commits and embedding batches."""
-_MOST_CHARACTERS = 1_000_000
+_MAX_CHARACTERS = 1_000_000
 """More than any service takes; which sizes it takes is for it to say."""
 _NO_TYPE = "is of no type that can be read"
 _PAGES = {
@@ -61,7 +61,7 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
         typer.Option(help="The language that its words are cut as, like sv; und for none [en]."),
     ] = "",
     chunk_characters: Annotated[
-        int, typer.Option(min=0, max=_MOST_CHARACTERS, help="What its passages aim at.")
+        int, typer.Option(min=0, max=_MAX_CHARACTERS, help="What its passages aim at.")
     ] = 0,
     page_handling: Annotated[
         Literal["text", "pictures", "search"] | None,
@@ -73,7 +73,7 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
     graph: Annotated[
         bool, typer.Option("--graph", help="Draw a graph of the names in documents.")
     ] = False,
-    tools_address: ToolsAddress = TOOLS,
+    knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
     """Put documents into a collection, which is made if it is missing.
 
@@ -85,7 +85,7 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
     common = knowledge_pb2.IngestDocumentRequest(
         collection=collection, metadata=entries(metadata), document_time=time_of(date)
     )
-    wanted = knowledge_pb2.Collection(
+    settings = knowledge_pb2.Collection(
         title=title,
         embedding_model=embedding_model,
         language=language,
@@ -94,35 +94,35 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
         graph=graph,
     )
     if chunk_characters:
-        wanted.chunking.target_characters = chunk_characters
-    found = documents(paths, recursive=recursive)
-    for name in found.skipped:
+        settings.chunking.target_characters = chunk_characters
+    read = documents(paths, recursive=recursive)
+    for name in read.skipped:
         out.print(plain(f"{'skipped':<{_WIDTH}}  {name}: {_NO_TYPE}"), style="dim")
-    if not found.documents:
+    if not read.documents:
         hint = "" if recursive else " Folders in folders are read with --recursive."
         notes.print(f"heddle: There is nothing to ingest.{hint}", style="red")
         raise typer.Exit(1)
-    asked = wanted.ListFields()
-    wanted.name = collection
+    set_fields = settings.ListFields()
+    settings.name = collection
     with connected(
-        tools_address, knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
+        knowledge_address, knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
     ) as connection:
-        if not ensure_collection(connection, wanted) and asked:
+        if not ensure_collection(connection, settings) and set_fields:
             notes.print("The collection exists and stays as it is.", style="dim")
-        counts = ingest_all(connection, common, found.documents)
-    out.print(_summary(counts, collection, len(found.skipped)))
+        counts = ingest_all(connection, common, read.documents)
+    out.print(_summary(counts, collection, len(read.skipped)))
     if counts["unreadable"] or counts["failed"]:
         raise typer.Exit(1)
 
 
 def ingest_all(
-    connection: Connection, common: knowledge_pb2.IngestDocumentRequest, found: list[Document]
+    connection: Connection, common: knowledge_pb2.IngestDocumentRequest, files: list[Document]
 ) -> "Counter[str]":
     """Ingest `found`, several at a time, tell what becomes of each in their order, and count it."""
     counts: Counter[str] = Counter()
     taken: dict[str, Path] = {}
-    pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ingestion")
-    with _bars(len(found)) as (begin, end):
+    pool = ThreadPoolExecutor(_MAX_CONCURRENT, thread_name_prefix="ingestion")
+    with _bars(len(files)) as (begin, end):
 
         def ingested(document: Document) -> Outcome:
             other = taken[document.name]
@@ -131,10 +131,10 @@ def ingest_all(
                 return Outcome("failed", f"has the same name as {other}")
             return ingest_document(connection, common, document, begin(document))
 
-        for document in found:
+        for document in files:
             taken.setdefault(document.name, document.path)
         try:
-            for document, outcome in zip(found, pool.map(ingested, found), strict=True):
+            for document, outcome in zip(files, pool.map(ingested, files), strict=True):
                 end()
                 counts[outcome.state] += 1
                 line = f"{outcome.state:<{_WIDTH}}  {document.name}: {outcome.note}"
@@ -162,8 +162,8 @@ def _bars(total: int) -> Iterator[tuple[Callable[[Document], Progress], Callable
             name = plain(document.path.name)[:40]
 
             def progress(stage: str, done: int, total: int) -> None:
-                told = f"{plain(stage)} {name}".strip()
-                drawn.update(current, description=told, completed=done, total=total)
+                text = f"{plain(stage)} {name}".strip()
+                drawn.update(current, description=text, completed=done, total=total)
 
             return progress
 
@@ -173,5 +173,5 @@ def _bars(total: int) -> Iterator[tuple[Callable[[Document], Progress], Callable
 def _summary(counts: "Counter[str]", collection: str, skipped: int) -> str:
     total = counts.total()
     parts = ", ".join(f"{count} {state}" for state, count in counts.items())
-    told = f"{collection}: {total} {'document' if total == 1 else 'documents'} ({parts})"
-    return f"{told}; {skipped} {'file' if skipped == 1 else 'files'} skipped" if skipped else told
+    text = f"{collection}: {total} {'document' if total == 1 else 'documents'} ({parts})"
+    return f"{text}; {skipped} {'file' if skipped == 1 else 'files'} skipped" if skipped else text

@@ -18,7 +18,7 @@ from heddle_cli.terminal import columns, notes, out, plain
 app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 _SERVICE = pb.DESCRIPTOR.services_by_name["AccountService"]
 _DAY = 24 * 60 * 60
-_MOST_DAYS = 36_500
+_MAX_DAYS = 36_500
 
 
 @app.command("create")
@@ -39,7 +39,7 @@ def create_key(
     ] = False,
     expires: Annotated[
         float | None,
-        typer.Option(min=0.001, max=_MOST_DAYS, help="After how many days it ends. Else never."),
+        typer.Option(min=0.001, max=_MAX_DAYS, help="After how many days it ends. Else never."),
     ] = None,
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
@@ -53,9 +53,10 @@ def create_key(
         expire_time=None if expires is None else _after(expires),
     )
     with connected(assistants_address, _SERVICE) as connection:
-        made = create(connection, key)
-    out.print(made.secret)
-    notes.print(plain(f"{made.key.id}: made. Keep the key: nobody can show it again."), style="dim")
+        created = create(connection, key)
+    out.print(created.secret)
+    text = f"{created.key.id}: created. Store the key: it cannot be shown again."
+    notes.print(plain(text), style="dim")
 
 
 @app.command("list")
@@ -66,10 +67,10 @@ def list_keys(
 ) -> None:
     """List the keys, newest first: id, organisation, user, rights, state, name."""
     with connected(assistants_address, _SERVICE) as connection:
-        found = list(listed(connection, organization))
-    if not found:
+        keys = list(listed(connection, organization))
+    if not keys:
         notes.print("There are no keys. `heddle keys create` makes one.", style="dim")
-    columns(_row(key) for key in found)
+    columns(_row(key) for key in keys)
 
 
 @app.command("revoke")

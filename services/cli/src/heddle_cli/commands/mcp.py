@@ -39,25 +39,25 @@ def pins(
 
     Read before you accept: what a tool says of itself, every model that may call it believes.
     """
-    given = {"url": url, "command": command, "credential": credential}
-    config = {name: value for name, value in given.items() if value}
+    options = {"url": url, "command": command, "credential": credential}
+    config = {name: value for name, value in options.items() if value}
     invocation = tool_pb2.ToolInvocation(id="mcp", name="mcp", config=to_struct(config))
     request = tool_pb2.ListFunctionsRequest(
         invocations=[invocation], assistant=Assistant(organization=organization, model=_NO_MODEL)
     )
     with connected(tools_address, _SERVICE) as connection:
         stub = ToolServiceStub(connection.channel)
-        [found] = stub.ListFunctions(request, **new_call_options(_PATIENCE)).functions
-    if found.HasField("error"):
-        raise from_status(found.error)
-    if not found.held_back:
+        [response] = stub.ListFunctions(request, **new_call_options(_PATIENCE)).functions
+    if response.HasField("error"):
+        raise from_status(response.error)
+    if not response.held_back:
         raise InvalidRequestError("The server has no tools.")
-    for each in found.held_back:
-        told = each.declaration
-        notes.print(plain(f"{told.name}: {told.description}"))
-        notes.print(plain(told.parameters_schema_json), style="dim")
+    for each in response.held_back:
+        declaration = each.declaration
+        notes.print(plain(f"{declaration.name}: {declaration.description}"))
+        notes.print(plain(declaration.parameters_schema_json), style="dim")
         if not each.pin:
             notes.print(plain(each.reason), style="yellow")
-    accepted = {each.declaration.name: each.pin for each in found.held_back if each.pin}
+    accepted = {each.declaration.name: each.pin for each in response.held_back if each.pin}
     # ASCII: what a stranger's server calls its tools cannot steer the terminal.
     out.print(json.dumps({**config, "tools": list(accepted), "pins": accepted}, indent=2))

@@ -9,9 +9,9 @@ from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import MIGRATION, MigrationAddress
 from heddle_cli.reports import JsonLines, Sentences
-from heddle_cli.sweeps import LONGEST, sweep
+from heddle_cli.sweeps import MAX_SECONDS, sweep
 
-_MOST_IDS = 1000
+_MAX_IDS = 1000
 
 
 def migrate(
@@ -56,11 +56,11 @@ def migrate(
         stub = MigrationServiceStub(connection.channel)
         if rollback:
             back = pb.RollbackAssistantsRequest(ids=some, discard_edits=discard_edits)
-            call = stub.RollbackAssistants(back, **new_call_options(LONGEST))
+            call = stub.RollbackAssistants(back, **new_call_options(MAX_SECONDS))
             nothing_refused = sweep(connection, call, _table, report, dry_run=False)
         else:
             forth = pb.MigrateAssistantsRequest(ids=some, dry_run=dry_run)
-            calls = stub.MigrateAssistants(forth, **new_call_options(LONGEST))
+            calls = stub.MigrateAssistants(forth, **new_call_options(MAX_SECONDS))
             nothing_refused = sweep(connection, calls, _table, report, dry_run=dry_run)
     if not nothing_refused:
         raise typer.Exit(1)
@@ -78,5 +78,5 @@ def _check(
         raise typer.BadParameter("Say exactly one of --dry-run, --all, --rollback and IDs.")
     if discard_edits and not rollback:
         raise typer.BadParameter("--discard-edits goes with --rollback.")
-    if len(ids) > _MOST_IDS:
-        raise typer.BadParameter(f"At most {_MOST_IDS} IDs at once.")
+    if len(ids) > _MAX_IDS:
+        raise typer.BadParameter(f"At most {_MAX_IDS} IDs at once.")

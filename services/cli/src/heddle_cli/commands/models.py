@@ -23,7 +23,7 @@ def models(
     service = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
     with connected(connector_address, service) as connection:
         stub = ConnectorServiceStub(connection.channel)
-        found = list(
+        responses = list(
             pages(
                 lambda token: stub.ListModels(
                     connector_pb2.ListModelsRequest(page_token=token, connector=connector),
@@ -31,6 +31,6 @@ def models(
                 )
             )
         )
-    columns((m.ref.connector, m.ref.model, m.title) for page in found for m in page.models)
-    for problem in (problem for page in found for problem in page.problems):
+    columns((m.ref.connector, m.ref.model, m.title) for page in responses for m in page.models)
+    for problem in (problem for page in responses for problem in page.problems):
         notes.print(plain(f"{problem.connector}: {problem.message}"), style="yellow")

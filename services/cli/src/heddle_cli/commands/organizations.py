@@ -24,15 +24,15 @@ def list_organizations(*, assistants_address: AssistantsAddress = ASSISTANTS) ->
     """List the organisations: short name, whether it is the system's, name."""
     with connected(assistants_address, _SERVICE) as connection:
         stub = AccountServiceStub(connection.channel)
-        found = items(
+        response = items(
             lambda token: stub.ListOrganizations(
                 pb.ListOrganizationsRequest(page_token=token), **new_call_options(SOON)
             ),
             lambda page: page.organizations,
         )
-    if not found:
+    if not response:
         notes.print("There are none. `heddle organizations set` makes one.", style="dim")
-    columns((item.slug, "system" if item.system else "-", item.name) for item in found)
+    columns((item.slug, "system" if item.system else "-", item.name) for item in response)
 
 
 @app.command("show")
@@ -42,10 +42,10 @@ def show_organization(slug: Slug, *, assistants_address: AssistantsAddress = ASS
     What is printed can be edited and given to `set`, which leaves those secrets as they are.
     """
     with connected(assistants_address, _SERVICE) as connection:
-        found = read(connection, slug)
+        response = read(connection, slug)
     # ASCII: text of the settings cannot steer the terminal.
-    out.print(json.dumps(json.loads(found.organization.settings_json), indent=2))
-    notes.print(plain(f"{found.organization.name}, --etag {found.etag}"), style="dim")
+    out.print(json.dumps(json.loads(response.organization.settings_json), indent=2))
+    notes.print(plain(f"{response.organization.name}, --etag {response.etag}"), style="dim")
 
 
 @app.command("set")
@@ -63,12 +63,12 @@ def set_organization(
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Make an organisation, or change its settings or its name."""
-    wanted = pb.Organization(
+    organization = pb.Organization(
         slug=slug, name=name, settings_json=_text(settings) if settings else ""
     )
     with connected(assistants_address, _SERVICE) as connection:
         known = etag or _etag(connection, slug)
-        request = pb.PutOrganizationRequest(organization=wanted, etag=known)
+        request = pb.PutOrganizationRequest(organization=organization, etag=known)
         AccountServiceStub(connection.channel).PutOrganization(request, **new_call_options(SOON))
     out.print(plain(f"{slug}: {'changed' if known else 'made'}"))
 

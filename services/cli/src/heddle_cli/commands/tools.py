@@ -24,7 +24,7 @@ def list_tools(*, tools_address: ToolsAddress = TOOLS) -> None:
     """List the tools: name, category, origin, description. And what could not be installed."""
     with connected(tools_address, _SERVICE) as connection:
         stub = ToolServiceStub(connection.channel)
-        found = list(
+        responses = list(
             pages(
                 lambda token: stub.ListTools(
                     tool_pb2.ListToolsRequest(page_token=token), **new_call_options(SOON)
@@ -33,10 +33,10 @@ def list_tools(*, tools_address: ToolsAddress = TOOLS) -> None:
         )
     columns(
         (tool.name, tool.category, tool.origin, tool.description or tool.title)
-        for page in found
+        for page in responses
         for tool in page.tools
     )
-    for problem in (problem for page in found for problem in page.problems):
+    for problem in (problem for page in responses for problem in page.problems):
         notes.print(plain(f"skipped {problem.origin}: {problem.message}"), style="yellow")
 
 

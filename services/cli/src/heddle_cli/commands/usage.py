@@ -42,8 +42,8 @@ def usage(
             UsageServiceStub(connection.channel).ResetUsage(request, **new_call_options(SOON))
             out.print(plain(f"{assistant}: begun anew"))
             return
-        found = list(listed(connection, organization, assistant))
-    rows = [row for each in found for row in _rows(each)]
+        usage = list(listed(connection, organization, assistant))
+    rows = [row for each in usage for row in _rows(each)]
     if not rows:
         notes.print("Nothing was consumed yet.", style="dim")
         return
@@ -69,9 +69,9 @@ def listed(
         yield from page.assistants
 
 
-def _rows(found: pb.AssistantUsage) -> Iterator[tuple[str, ...]]:
-    limit = _dollars(found.quota.limit_micros) if found.HasField("quota") else "-"
-    for used in found.models:
+def _rows(usage: pb.AssistantUsage) -> Iterator[tuple[str, ...]]:
+    limit = _dollars(usage.quota.limit_micros) if usage.HasField("quota") else "-"
+    for used in usage.models:
         counts = used.counts
         numbers = (
             *(counts.requests, counts.usage_unknown),
@@ -79,10 +79,10 @@ def _rows(found: pb.AssistantUsage) -> Iterator[tuple[str, ...]]:
             used.unpriced_tokens,
         )
         yield (
-            *(found.assistant_id, found.organization),
+            *(usage.assistant_id, usage.organization),
             f"{used.model.connector}/{used.model.model}",
             *map(str, numbers),
-            *(_dollars(used.cost_micros), limit, found.name),
+            *(_dollars(used.cost_micros), limit, usage.name),
         )
 
 

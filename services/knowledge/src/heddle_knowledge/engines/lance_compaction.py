@@ -1,4 +1,4 @@
-"""Upkeep of a Lance table by Lance's own package: LanceDB leaves nothing of it to choose.
+"""Compaction of a Lance table with pylance: LanceDB offers no control over the indexes.
 
 An index has parts, each of some fragments, and a search visits all of them. LanceDB's `optimize`
 writes the index of words anew for every few rows, so that each searching process reads it again,
@@ -52,7 +52,7 @@ class Place:
 
     def dataset(self, version: int | None = None) -> "LanceDataset":
         """Open a version, the latest unless told otherwise."""
-        # Only the process of the upkeep needs it, and it takes 200 MB.
+        # Only the compaction process needs it, and it takes 200 MB.
         import lance  # noqa: PLC0415
 
         return lance.dataset(self.uri, version, storage_options=dict(self.options))
@@ -115,10 +115,10 @@ def index_vectors(place: Place, snapshot: Snapshot) -> None:
 
 
 def prune(place: Place) -> None:
-    """Remove the files of old versions, and leftovers.
+    """Remove the files of old versions, and unreferenced files.
 
-    Leftovers of writers that died go when they are a week old: until then Lance cannot tell them
-    from the files of a commit under way.
+    Unreferenced files of writers that died are removed when they are a week old. Before, Lance
+    cannot distinguish them from the files of a commit in progress.
     """
     place.dataset().cleanup_old_versions(older_than=_KEPT_VERSIONS)
 

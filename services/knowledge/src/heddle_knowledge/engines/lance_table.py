@@ -7,6 +7,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -35,6 +36,9 @@ _EF = 400
 _REFINE = 2
 _ATTEMPTS = 20
 _LONGEST_PAUSE = 0.5
+_HAS_PYLANCE = find_spec("lance") is not None
+"""`make demo` does not install pylance (210 MB). Without it LanceDB maintains the indexes, and
+searches compare all vectors, as there is no approximate index."""
 
 
 class LanceTable:
@@ -134,15 +138,20 @@ class LanceTable:
 
     async def tidy(self, spared: Snapshot | None) -> None:
         """Merge small fragments, but for those of a state."""
-        await self._tended(lambda place: compact(place, spared))
+        if _HAS_PYLANCE:
+            await self._tended(lambda place: compact(place, spared))
 
     async def index_rows(self) -> None:
         """Add rows to the indexes of words and keys."""
-        await self._tended(index_rows)
+        if _HAS_PYLANCE:
+            await self._tended(index_rows)
+        else:
+            await self._commit(self.opened.optimize)
 
     async def prune(self) -> None:
-        """Drop old versions and leftovers."""
-        await self._tended(prune)
+        """Remove old versions and unreferenced files."""
+        if _HAS_PYLANCE:
+            await self._tended(prune)
 
     async def has_words_of(self, language: str) -> bool:
         """Say whether its words are cut as a language does."""
@@ -159,7 +168,7 @@ class LanceTable:
 
     async def vectors_due(self, ann_rows: int) -> Snapshot | None:
         """Say whether vectors are to be indexed, and of which state."""
-        if not self._layout.vector:
+        if not self._layout.vector or not _HAS_PYLANCE:
             return None
         return await self._tended(lambda place: vectors_due(place, ann_rows))
 
@@ -182,7 +191,7 @@ class LanceTable:
         self.opened.close()  # type: ignore[no-untyped-call]  # no annotations there
 
     async def _tended(self, act: Callable[[Place], ResultT]) -> ResultT:
-        """Do a part of the upkeep."""
+        """Run a part of the compaction."""
         options = await self.opened.latest_storage_options() or {}
         place = Place(await self.opened.uri(), options, self._layout.vector)
         return await self._commit(lambda: asyncio.to_thread(act, place))
