@@ -5,7 +5,6 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from heddle_orchestrator.agent.validation import validated
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
 
 from benchmarks.agent import questions, tools
-from benchmarks.agent.comparing import compared
+from benchmarks.agent.comparing import compared, local_similarity
 from benchmarks.agent.model import EMBEDDED, SCRIPTED, embedded, model_client, scripted
 from benchmarks.agent.sets import FOLDER, QuestionSet, is_right, question_sets
 from benchmarks.gateway.processes import REPOSITORY
@@ -154,7 +153,7 @@ async def main() -> None:
                 _print(results[-1])
     if "embedded" in models:
         question_sets_ = [_every(each, options.every) for each in _sets(options.sets, options.only)]
-        async with embedded() as stub, aclosing(SemanticSimilarity()) as similarity:
+        async with embedded() as stub, local_similarity() as similarity:
             for router in options.routers:
                 for each in question_sets_:
                     if router in _EXPENSIVE and not (options.only or each.name in _FOR_ALL):

@@ -19,6 +19,7 @@ _SERVICES = (
     "heddle_gateway",
     "heddle_orchestrator",
     "heddle_tools_service",
+    "heddle_knowledge",
     "heddle_connector",
     "heddle_assistants",
     "heddle_migration_service",
@@ -73,7 +74,7 @@ def heddle_environment(ports: Sequence[int], upstream: int, folder: Path) -> dic
     assistants.mkdir()
     (assistants / "bench.yaml").write_text(_ASSISTANT)
     addresses = (f"127.0.0.1:{port}" for port in ports)
-    gateway, orchestrator, tools, connector, assistants_service, migration = addresses
+    gateway, orchestrator, tools, knowledge, connector, assistants_service, migration = addresses
     return {
         "HEDDLE_GATEWAY_LISTEN": gateway,
         "HEDDLE_GATEWAY_DEVELOPMENT": "1",
@@ -83,7 +84,9 @@ def heddle_environment(ports: Sequence[int], upstream: int, folder: Path) -> dic
         "HEDDLE_ORCHESTRATOR_ADDRESS": orchestrator,
         "HEDDLE_TOOLS_LISTEN": tools,
         "HEDDLE_TOOLS_ADDRESS": tools,
-        "HEDDLE_TOOLS_DATA_DIR": str(data / "knowledge"),
+        "HEDDLE_KNOWLEDGE_LISTEN": knowledge,
+        "HEDDLE_KNOWLEDGE_ADDRESS": knowledge,
+        "HEDDLE_KNOWLEDGE_DATA_DIR": str(data / "knowledge"),
         "HEDDLE_TOOLS_FILES_DIR": str(data / "files"),
         "HEDDLE_TOOLS_RUBRICS_DIR": str(data / "rubrics"),
         "HEDDLE_CONNECTOR_LISTEN": connector,

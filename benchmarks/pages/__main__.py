@@ -19,10 +19,11 @@ from pathlib import Path
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
+from heddle_knowledge.app import app
+from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.server import running
-from heddle_tools_service.app import NO_SERVICE, ToolsSettings, app
 
 from benchmarks.pages.manuals import fetch
 
@@ -66,9 +67,9 @@ def _is_contents(page: pypdfium2.PdfPage) -> bool:
 
 @asynccontextmanager
 async def service(folder: Path) -> AsyncGenerator["pb_grpc.KnowledgeServiceAsyncStub"]:
-    """Run the tools service on a folder and yield a way to its knowledge."""
-    settings = ToolsSettings(
-        listen="127.0.0.1:0", data_dir=folder, assistants_address=NO_SERVICE, drain_wait=0
+    """Run the knowledge service on a folder and yield a stub of it."""
+    settings = KnowledgeSettings(
+        listen="127.0.0.1:0", data_dir=folder, assistants_address=NOWHERE, drain_wait=0
     )
     async with (
         running(app(settings), settings) as started,
@@ -106,7 +107,7 @@ async def measure(
         for title, page in each.titles:
             if often[title] > 1:
                 continue
-            request = pb.SearchPagesRequest(collection=_COLLECTION, query=title, top_k=_FOUND)
+            request = pb.SearchPagesRequest(collections=[_COLLECTION], query=title, top_k=_FOUND)
             found = (await stub.SearchPages(request, **new_call_options(60))).pages
             places = [(it.document, it.page) for it in found]
             wanted = (f"{each.name}.pdf", page)

@@ -29,11 +29,11 @@ _PASSAGES_OF_PAGES = 60  # so that ten pages are among them, and no page of cont
 
 @contextlib.asynccontextmanager
 async def serving(folder: Path) -> AsyncIterator["pb_grpc.KnowledgeServiceAsyncStub"]:
-    """Run the tools service on a folder; what it holds already need not be embedded again."""
+    """Run the knowledge service on a folder; what it holds already need not be embedded again."""
     address = f"127.0.0.1:{free_ports(1)[0]}"
     settings = {
-        "HEDDLE_TOOLS_LISTEN": address,
-        "HEDDLE_TOOLS_DATA_DIR": str(folder / "knowledge"),
+        "HEDDLE_KNOWLEDGE_LISTEN": address,
+        "HEDDLE_KNOWLEDGE_DATA_DIR": str(folder / "knowledge"),
         "HEDDLE_ASSISTANTS_ADDRESS": "none",
     }
     logs = folder / "logs"
@@ -42,7 +42,7 @@ async def serving(folder: Path) -> AsyncIterator["pb_grpc.KnowledgeServiceAsyncS
         ("grpc.max_send_message_length", _LARGEST),
         ("grpc.max_receive_message_length", _LARGEST),
     ]
-    with started([Command("heddle_tools_service", environment=settings)], logs):
+    with started([Command("heddle_knowledge", environment=settings)], logs):
         async with grpc.aio.insecure_channel(address, options=limits) as channel:
             yield pb_grpc.KnowledgeServiceStub(channel)
 

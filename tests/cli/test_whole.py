@@ -37,6 +37,7 @@ async def start(running: Whole, *arguments: str) -> asyncio.subprocess.Process:
     """Start the command with the addresses of `running`."""
     addresses = {
         "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
+        "HEDDLE_KNOWLEDGE_ADDRESS": running.stack.knowledge,
         "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
         "HEDDLE_CONNECTOR_ADDRESS": running.stack.connector,
         "HEDDLE_ASSISTANTS_ADDRESS": running.stack.assistants,

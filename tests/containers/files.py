@@ -15,6 +15,7 @@ SERVICES = (
     "gateway",
     "orchestrator",
     "tools-service",
+    "knowledge",
     "connector",
     "assistants",
     "migration-service",

@@ -152,7 +152,7 @@ def test_what_is_kept_lies_in_volumes_and_what_is_given_is_read_only() -> None:
         for source, _, *rights in mounts:
             assert source.startswith("./") == (rights == ["ro"])
             written += [source] * (rights != ["ro"])
-    assert sorted(written) == ["knowledge", "pictures", "sqlite"]
+    assert sorted(written) == ["knowledge", "pictures", "sqlite", "workspaces"]
 
 
 def values(name: str) -> list[str]:

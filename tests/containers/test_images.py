@@ -43,7 +43,7 @@ def disk() -> Iterator[Path]:
 def test_an_image_installs_starts_is_healthy_and_stops(
     name: str, disk: Path, tmp_path: Path
 ) -> None:
-    extra = {"connector": "local", "tools-service": "pages"}.get(name, "")
+    extra = {"connector": "local", "knowledge": "pages"}.get(name, "")
 
     image = build(name, disk / "image", EXTRA=extra)
 

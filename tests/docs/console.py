@@ -27,7 +27,7 @@ def steps(document: Path) -> list[Step]:
     A command begins with `$ ` and goes on while lines end in a backslash or a quote is open.
     """
     text = document.read_text()
-    found: list[Step] = []
+    parsed: list[Step] = []
     for block in _BLOCK.finditer(text):
         first = text.count("\n", 0, block.start(1)) + 1
         lines = block[1].splitlines()
@@ -37,8 +37,8 @@ def steps(document: Path) -> list[Step]:
             while lines[last].endswith("\\") or "\n".join(lines[start : last + 1]).count("'") % 2:
                 last += 1
             command = "\n".join(lines[start : last + 1])[2:]
-            found.append(Step(first + start, command, "\n".join(lines[last + 1 : end])))
-    return found
+            parsed.append(Step(first + start, command, "\n".join(lines[last + 1 : end])))
+    return parsed
 
 
 def pieces(output: str) -> list[object]:
@@ -47,33 +47,33 @@ def pieces(output: str) -> list[object]:
     Messages of events that follow each other become one, and so do pieces of text: how they are
     grouped is chance.
     """
-    found: list[object] = []
+    parsed: list[object] = []
     position = 0
     while position < len(output):
         line = output[position:].split("\n", 1)[0]
         if _OBJECT.fullmatch(line.strip()):
             brace = position + line.index("{")
             if prefix := line[: line.index("{")].strip():
-                found.append(prefix)
+                parsed.append(prefix)
             value, position = _DECODER.raw_decode(output, brace)
             if value.keys() == {"events"}:
-                _add_events(found, value["events"])
+                _add_events(parsed, value["events"])
             else:
-                found.append(value)
+                parsed.append(value)
         else:
             if line.strip():
-                found.append(line.strip())
+                parsed.append(line.strip())
             position += len(line) + 1
-    return found
+    return parsed
 
 
-def _add_events(found: list[object], events: list[dict[str, object]]) -> None:
-    match found[-1] if found else None:
+def _add_events(parsed: list[object], events: list[dict[str, object]]) -> None:
+    match parsed[-1] if parsed else None:
         case {"events": list(known), **others} if not others:
             all_of_them = known
         case _:
             all_of_them = []
-            found.append({"events": all_of_them})
+            parsed.append({"events": all_of_them})
     for event in events:
         match all_of_them[-1] if all_of_them else None, event:
             case {"textDelta": str(before)}, {"textDelta": str(after)}:

@@ -31,13 +31,13 @@ def main() -> None:
     parser.add_argument("address")
     parser.add_argument("verb")
     parser.add_argument("symbol", nargs="?")
-    given = parser.parse_args()
-    if given.verb == "list":
-        _list(given.address, given.symbol)
-    elif given.verb == "describe":
-        sys.stdout.write(description(given.address, given.symbol))
+    options = parser.parse_args()
+    if options.verb == "list":
+        _list(options.address, options.symbol)
+    elif options.verb == "describe":
+        sys.stdout.write(description(options.address, options.symbol))
     else:
-        _call(given)
+        _call(options)
 
 
 def _list(address: str, service: str | None) -> None:
@@ -48,13 +48,13 @@ def _list(address: str, service: str | None) -> None:
     sys.stdout.write("".join(f"{name}\n" for name in sorted(names)))
 
 
-def _call(given: argparse.Namespace) -> None:
-    arguments = [f"--header={header}" for header in given.headers]
-    if given.max_time is not None:
-        arguments.append(f"--timeout={given.max_time:g}s")
-    if given.data is not None:
-        arguments.append(f"--data={given.data}")
-    ran = _buf(arguments, f"{given.address}/{given.verb}")
+def _call(options: argparse.Namespace) -> None:
+    arguments = [f"--header={header}" for header in options.headers]
+    if options.max_time is not None:
+        arguments.append(f"--timeout={options.max_time:g}s")
+    if options.data is not None:
+        arguments.append(f"--data={options.data}")
+    ran = _buf(arguments, f"{options.address}/{options.verb}")
     sys.stdout.write(ran.stdout)
     sys.stdout.flush()
     if ran.returncode:

@@ -15,7 +15,8 @@ from heddle_conversion.assistant_json import read_assistant
 from integration.whole import Whole, whole
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "adr")
+"""Records of decisions show code as it was."""
 RUN = ("sh", "python", "console")
 """The languages of blocks that run. `bash` is for commands that belong to no page's story."""
 NOT_RUN_AT_MOST = 1

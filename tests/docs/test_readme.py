@@ -71,6 +71,7 @@ def at(running: Whole, command: str) -> str:
     places = {
         "http://127.0.0.1:8080": running.url,
         "127.0.0.1:9102": running.stack.tools,
+        "127.0.0.1:9105": running.stack.knowledge,
         ".venv/bin/heddle": "heddle",
     }
     for shown, actual in places.items():
@@ -94,6 +95,7 @@ async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
     async with whole(tmp_path) as running:
         addresses = {
             "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
+            "HEDDLE_KNOWLEDGE_ADDRESS": running.stack.knowledge,
             "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
             "HEDDLE_ASSISTANTS_ADDRESS": running.stack.assistants,
         }
@@ -102,11 +104,11 @@ async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
         whole_answer = await run("python sdk.py", tmp_path)
         ingested = await run(at(running, ingest), tmp_path, **addresses)
         dated = await run(at(running, folder), tmp_path, **addresses)
-        told = await run(at(running, chat), tmp_path, **addresses)
+        chatted = await run(at(running, chat), tmp_path, **addresses)
         listed = await run(at(running, grpcurl), tmp_path)
         created = await run(at(running, create), tmp_path)
         await run(at(running, organization), tmp_path, **addresses)
-        made = await run(at(running, key), tmp_path, **addresses)
+        created_key = await run(at(running, key), tmp_path, **addresses)
 
     explained = "A loop on a loom that holds one thread in its place."
     assert explained in spoken(streamed)
@@ -114,7 +116,7 @@ async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
     assert explained in whole_answer
     assert "README.md" in ingested
     assert "loom.md: 1 passage" in dated
-    assert explained in told
+    assert explained in chatted
     assert '"word_count"' in listed
     assert json.loads(created)["name"] == "tutor"
-    assert "hk_" in made
+    assert "hk_" in created_key

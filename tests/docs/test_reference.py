@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 SETTING = re.compile(r"\bHEDDLE_[A-Z0-9_]*[A-Z0-9]\b")
 SOURCES = ("gateway/src", "tools-service/src", "migration-service/src", "services")
 CONTAINERS_ONLY = {
-    *("HEDDLE_MEMORY_LIMIT", "HEDDLE_TOOLS_EXTRA", "HEDDLE_CONNECTOR_EXTRA"),
+    *("HEDDLE_MEMORY_LIMIT", "HEDDLE_KNOWLEDGE_EXTRA", "HEDDLE_CONNECTOR_EXTRA"),
     *("HEDDLE_POSTGRES_PASSWORD", "HEDDLE_OPENWEBUI_IMAGE", "HEDDLE_OLLAMA_IMAGE"),
 }
 """Read by docker-compose.yml only, and explained there."""

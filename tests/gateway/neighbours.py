@@ -277,11 +277,12 @@ class Neighbours:
         records = record_pb2_grpc.RecordServiceServicer()  # type: ignore[abstract] # answers that it is not implemented
         servicers = (self.orchestrator, self.tools, self.connectors, self.assistants, records)
         return [
-            bind(contracts[0], register, servicer)
-            for contracts, register, servicer in zip(
-                SERVICES.values(), registers, servicers, strict=True
-            )
+            bind(SERVICES[name][0], register, servicer)
+            for name, register, servicer in zip(_SCRIPTED, registers, servicers, strict=True)
         ]
+
+
+_SCRIPTED = ("orchestrator", "tools", "connector", "assistants", "migration")
 
 
 @asynccontextmanager

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from gateway.shelves import Shelves, key_of, shelves
-from heddle_tools_service.providers.kb_server import KnowledgeServer
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
-from heddle_tools_service.sdk import Assistant
-from integration.browser import browser
+from heddle_knowledge.access import Owner
+from heddle_knowledge.lamb.client import KnowledgeServer
+from knowledge.serving import knowledge_stub
 from tools_service.serving import discovering, said, serving, text_of
 
 LAMBS = {"name": "weaving_course", "description": "Looms.", "owner": "7", "visibility": "private"}
@@ -176,19 +175,17 @@ async def test_the_tools_of_heddle_search_another_heddle(shelf: Shelves, tool: s
     await ingested(shelf, path, "sheds.md", "# Sheds\n\nA shed is a gap.")
     server = KnowledgeServer(shelf.url, key_of("ana"))
 
-    async def server_of(_: Assistant) -> KnowledgeServer:
+    async def server_of(_: Owner) -> KnowledgeServer:
         return server
 
-    async def nothing_here() -> Any:
-        return shelf.store
-
-    async with browser() as http:
-        bases = KnowledgeBases(nothing_here, server_of, http, http, 10)
-        async with serving(discovering(None), knowledge=bases) as client:
-            config = {"collections": [path.rpartition("/")[2]]}
-            # The assistant's owner may not read the collection here: the key may, over there.
-            asker = said("What is a shed?", owner="eve@example.com", organization="college")
-            _, result = await client.run(tool, config, asker, seconds=30)
+    async with (
+        knowledge_stub(shelf.store, server_of=server_of) as knowledge,
+        serving(discovering(None), knowledge=knowledge) as client,
+    ):
+        config = {"collections": [path.rpartition("/")[2]]}
+        # The assistant's owner may not read the collection here: the key may, over there.
+        asker = said("What is a shed?", owner="eve@example.com", organization="college")
+        _, result = await client.run(tool, config, asker, seconds=30)
     assert "A shed is a gap." in text_of(result)
     assert not result.warnings
     assert result.sources[0].title == "Sheds"

@@ -17,6 +17,7 @@ from heddle_devstack.settings import DevstackSettings
 from heddle_gateway.app import OPERATIONS, GatewaySettings, document
 from heddle_gateway.http.operations import Access, Operation
 from heddle_gateway.http.server import serving
+from heddle_knowledge.settings import KnowledgeSettings
 from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
 from heddle_tools_service.app import ToolsSettings
@@ -81,11 +82,11 @@ async def heddle(folder: Path) -> AsyncGenerator[str]:
         orchestrator=OrchestratorSettings(**quiet),
         tools=ToolsSettings(
             **quiet,
-            data_dir=folder / "knowledge",
             files_dir=folder / "files",
             rubrics_dir=folder / "rubrics",
             plugins_dir=folder / "plugins",
         ),
+        knowledge=KnowledgeSettings(**quiet, data_dir=folder / "knowledge"),
         connector=ConnectorSettings(**quiet),
         migration=MigrationSettings(**quiet),
         assistants=AssistantsSettings(

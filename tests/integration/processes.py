@@ -19,6 +19,7 @@ from runtime.ports import free_port
 GATEWAY = "heddle_gateway"
 MODULES = {
     "heddle_connector": "CONNECTOR",
+    "heddle_knowledge": "KNOWLEDGE",
     "heddle_tools_service": "TOOLS",
     "heddle_assistants": "ASSISTANTS",
     "heddle_migration_service": "MIGRATION",
@@ -88,7 +89,7 @@ async def processes(folder: Path, **environment: str) -> AsyncIterator[Processes
             **{f"HEDDLE_{name}_LISTEN": address for name, address in at.items()},
             **{f"HEDDLE_{name}_ADDRESS": address for name, address in at.items()},
             "HEDDLE_GATEWAY_DEVELOPMENT": "1",
-            "HEDDLE_TOOLS_DATA_DIR": str(folder / "knowledge"),
+            "HEDDLE_KNOWLEDGE_DATA_DIR": str(folder / "knowledge"),
             "HEDDLE_ASSISTANTS_DIR": str(folder / "assistants"),
             "HEDDLE_ASSISTANTS_DATABASE": f"sqlite:///{folder}/heddle.db",
             **environment,

@@ -48,7 +48,7 @@ async def client(tmp_path: Path) -> AsyncGenerator[httpx.AsyncClient]:
     bypass = {"connector": "bypass", "model": "simple-bypass"}
     write_assistant(tmp_path, "7", yaml.safe_dump({**rest, "model": bypass}))
     async with whole(tmp_path) as here, browser(here.url, timeout=100) as http:
-        async with grpc.aio.insecure_channel(here.stack.tools) as channel:
+        async with grpc.aio.insecure_channel(here.stack.knowledge) as channel:
             await ingest(pb_grpc.KnowledgeServiceStub(channel))
         yield http
 

@@ -68,7 +68,7 @@ async def library(
         operator = Operator(await enter(grpc.aio.insecure_channel(heddle.stack.assistants)))
         provider = await enter(providing())
         keys = {slug: await operator.organization(slug, provider) for slug in ("uni", "school")}
-        channel = await enter(grpc.aio.insecure_channel(heddle.stack.tools))
+        channel = await enter(grpc.aio.insecure_channel(heddle.stack.knowledge))
         client = await enter(browser(heddle.url, timeout=60))
         yield Library(client, pb_grpc.KnowledgeServiceStub(channel), keys)
 
@@ -121,7 +121,7 @@ async def test_a_question_about_a_diagram_finds_its_page_which_opens(
     few = [DIAGRAM - 26, DIAGRAM, DIAGRAM + 30]
     async with library(tmp_path, monkeypatch, "local") as here:
         await here.keep(cut(manual, few), pb.PAGE_HANDLING_SEARCH)
-        request = pb.SearchPagesRequest(collection="eyes", query=QUESTION)
+        request = pb.SearchPagesRequest(collections=["eyes"], query=QUESTION)
         found = await here.knowledge.SearchPages(request, **signed())
         assistant = {
             "name": "tutor",

@@ -12,6 +12,7 @@ from heddle_devstack import Stack, StackSettings, stack
 from heddle_devstack.settings import DevstackSettings
 from heddle_gateway.app import GatewaySettings
 from heddle_gateway.http.server import serving
+from heddle_knowledge.settings import KnowledgeSettings
 from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
 from heddle_tools_service.app import ToolsSettings
@@ -45,12 +46,12 @@ async def whole(
         tools=ToolsSettings(
             listen=ANYWHERE,
             drain_wait=0,
-            data_dir=folder / "knowledge",
             files_dir=folder / "files",
             rubrics_dir=folder / "rubrics",
             workspace_dir=folder / "workspaces",
             plugins_dir=folder / "plugins",
         ),
+        knowledge=KnowledgeSettings(listen=ANYWHERE, drain_wait=0, data_dir=folder / "knowledge"),
         connector=ConnectorSettings(listen=ANYWHERE, drain_wait=0, images_dir=folder / "images"),
         assistants=AssistantsSettings(
             listen=ANYWHERE,

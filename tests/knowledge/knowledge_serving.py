@@ -3,33 +3,32 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
-from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_knowledge.embedders.embedding import MiniLmEmbedder
-from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.store import open_store
 from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.client import channel
-from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.server import Binding, running
 from heddle_runtime.settings import ServiceSettings
-from knowledge.opening import opening
-
-CONTRACT = pb.DESCRIPTOR.services_by_name["KnowledgeService"]
+from knowledge.serving import CONTRACT, knowledge_binding
 
 
 @asynccontextmanager
 async def knowledge_service(
-    folder: Path, settings: ServiceSettings
+    folder: Path, settings: ServiceSettings, **options: Any
 ) -> AsyncGenerator["pb_grpc.KnowledgeServiceAsyncStub"]:
     """Run the service in a folder, and connect to it."""
 
     @asynccontextmanager
     async def app() -> AsyncGenerator[list[Binding]]:
         others = [MiniLmEmbedder()]  # of which the vectors of words can be kept
-        async with open_store(folder, HashingEmbedder(), others=others) as store:
-            register = pb_grpc.add_KnowledgeServiceServicer_to_server
-            yield [bind(CONTRACT, register, KnowledgeServicer(opening(store)))]
+        async with (
+            open_store(folder, HashingEmbedder(), others=others) as store,
+            knowledge_binding(store, **options) as bindings,
+        ):
+            yield bindings
 
     async with (
         running(app(), settings) as service,

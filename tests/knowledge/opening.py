@@ -1,15 +1,18 @@
 """A store that is open, for those who ask for one when they need it, and the services over it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
-from heddle_knowledge.service.servicer import KnowledgeServicer
+from heddle_knowledge.document_queries.query_workers import QueryWorkers
+from heddle_knowledge.lamb.servers import KnowledgeServers, no_server
+from heddle_knowledge.service.servicer import Backends, KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore
-from heddle_knowledge.uploads.ingestion_queue import Bringing
+from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_runtime.server import Binding, bind
+from integration.browser import browser
 
 
 def opening(store: KnowledgeStore) -> Callable[[], Awaitable[KnowledgeStore]]:
@@ -25,16 +28,22 @@ def opening(store: KnowledgeStore) -> Callable[[], Awaitable[KnowledgeStore]]:
 async def knowledge_and_files(store: KnowledgeStore, uploads: Path) -> AsyncIterator[list[Binding]]:
     """Yield the knowledge service and the file service over a store, in their order."""
     opened = opening(store)
-    async with Bringing(uploads, opened) as bringing:
+    async with (
+        IngestionQueue(uploads, opened) as queue,
+        browser() as http,
+        aclosing(QueryWorkers()) as queries,
+    ):
+        servers = KnowledgeServers(no_server, http, http)
+        backends = Backends(servers, queries, forget_files=queue.forget_all)
         yield [
             bind(
                 knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
                 knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
-                KnowledgeServicer(opened, bringing.forget_all),
+                KnowledgeServicer(opened, backends),
             ),
             bind(
                 files_pb2.DESCRIPTOR.services_by_name["FileService"],
                 files_pb2_grpc.add_FileServiceServicer_to_server,
-                FileServicer(opened, bringing),
+                FileServicer(opened, queue),
             ),
         ]

@@ -98,7 +98,7 @@ async def calling_tools(
         {
             "listen": "127.0.0.1:0",
             "drain_wait": 0,
-            "data_dir": folder / "knowledge",
+            "workspace_dir": folder / "workspaces",
             "HEDDLE_IDENTITY_SECRET": SECRET,
             SETTING: "127.0.0.0/8",
             **more,

@@ -7,11 +7,9 @@ from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_knowledge.store import KnowledgeStore
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
 from heddle_tools_service.sdk import ToolUnavailableError
-from integration.browser import browser
-from knowledge.opening import opening
-from tools_service.serving import Client, discovering, invocation, no_server, serving
+from knowledge.serving import knowledge_stub
+from tools_service.serving import Client, discovering, invocation, serving
 
 
 class Writer:
@@ -31,12 +29,13 @@ class Writer:
 @asynccontextmanager
 async def asking(store: KnowledgeStore, model: Writer | None = None) -> AsyncGenerator[Client]:
     """Run the service over a store."""
-    async with browser() as http:
-        bases = KnowledgeBases(opening(store), no_server, http, http, 5.0)
-        async with serving(
-            discovering(None), knowledge=bases, small_model=model, default_timeout=60
-        ) as client:
-            yield client
+    async with (
+        knowledge_stub(store) as knowledge,
+        serving(
+            discovering(None), knowledge=knowledge, small_model=model, default_timeout=60
+        ) as client,
+    ):
+        yield client
 
 
 async def called(

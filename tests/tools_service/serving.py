@@ -1,11 +1,11 @@
 """A tool service on a free port, with tools and neighbours of the test's choice."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import httpx
@@ -14,11 +14,15 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
-from heddle_knowledge.document_queries.query_workers import Asking
-from heddle_knowledge.store import KnowledgeStore
+from heddle_knowledge.embedders.embedding import (
+    Embedder,
+    MiniLmEmbedder,
+    MultilingualE5Embedder,
+)
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, from_rpc, from_status
+from heddle_runtime.grants import Grant, GrantSigner
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
 from heddle_tools_service.capabilities.document_queries import DocumentQueries
@@ -34,29 +38,32 @@ from heddle_tools_service.capabilities.weather import Weather
 from heddle_tools_service.capabilities.web_search import WebSearch
 from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.capability_injection import Capabilities
-from heddle_tools_service.providers.document_facts import AssistantDocuments
 from heddle_tools_service.providers.files import FileFolder
-from heddle_tools_service.providers.graphs import AssistantGraph
-from heddle_tools_service.providers.kb_server import KnowledgeServer
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.knowledge.client import KnowledgeClient
+from heddle_tools_service.providers.knowledge.documents import DocumentSearch
+from heddle_tools_service.providers.knowledge.graphs import GraphSearch
+from heddle_tools_service.providers.knowledge.pages import PageSearch
+from heddle_tools_service.providers.knowledge.passages import CollectionSearch
 from heddle_tools_service.providers.mcp.conversations import Conversations
 from heddle_tools_service.providers.mcp.servers import McpServers
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.rubrics import RubricFolder
-from heddle_tools_service.providers.visual.interpreters import TextInterpreter
-from heddle_tools_service.providers.visual.pages import PageSearch
 from heddle_tools_service.providers.web_search.searches import WebSearches
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
-from heddle_tools_service.sdk import Assistant, Caller, Tool
+from heddle_tools_service.sdk import Assistant, Caller, Tool, ToolCall
 from heddle_tools_service.sdk.testing.loading import requestable
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.tool_runner import ToolRunner
 from integration.browser import browser
+from knowledge.serving import knowledge_stub
+
+if TYPE_CHECKING:  # a class of the stubs alone
+    from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
 
 CONTRACT = pb.DESCRIPTOR.services_by_name["ToolService"]
 NOWHERE = "http://127.0.0.1:9"
@@ -107,14 +114,6 @@ class Client:
             raise from_rpc(error) from error
 
 
-async def no_store() -> KnowledgeStore:
-    raise AssertionError("the store is not part of this test")
-
-
-async def no_server(_: Assistant) -> KnowledgeServer | None:
-    return None
-
-
 async def no_site(_: Assistant, __: Caller) -> MoodleSite:
     raise AssertionError("Moodle is not part of this test")
 
@@ -132,12 +131,21 @@ def discovered(folder: Path | None) -> Registry:
     return Registry.discover(folder, requestable())
 
 
+def always(embedders: Sequence[Embedder]) -> Callable[[], Awaitable[Sequence[Embedder]]]:
+    """Return what gets the embedders of a service."""
+
+    async def get() -> Sequence[Embedder]:
+        return embedders
+
+    return get
+
+
 @asynccontextmanager
 async def serving(
     register: Registering,
     *,
     folder: Path = Path("/nonexistent"),
-    knowledge: KnowledgeBases | None = None,
+    knowledge: "KnowledgeServiceAsyncStub | None" = None,
     small_model: Generate | None = None,
     web: WebSearches | None = None,
     default_timeout: float = 5,
@@ -149,11 +157,15 @@ async def serving(
     async def app() -> AsyncGenerator[list[Binding]]:
         async with (
             browser() as http,
-            aclosing(Asking()) as asking,
-            aclosing(SemanticSimilarity()) as similarity,
+            MiniLmEmbedder() as english,
+            MultilingualE5Embedder() as multilingual,
+            knowledge_stub(embedders=always([english, multilingual])) as without_store,
         ):
-            bases = knowledge or KnowledgeBases(no_store, no_server, http, http, 5)
-            pages = PageSearch(no_store, TextInterpreter(), 5)
+            stub = knowledge or without_store
+
+            def client(call: ToolCall[Any, Any]) -> KnowledgeClient:
+                return KnowledgeClient(stub, call.grant)
+
             searches = web or WebSearches(http, http, None, {})
             files = FileFolder(folder / "files")
             rubrics = RubricFolder(folder / "rubrics")
@@ -164,14 +176,12 @@ async def serving(
             capabilities = Capabilities(
                 {
                     httpx.AsyncClient: lambda _: http,
-                    DocumentQueries: lambda call: AssistantDocuments(
-                        bases.store, asking, call.assistant
-                    ),
+                    DocumentQueries: lambda call: DocumentSearch(client(call)),
                     Files: lambda call: files.of(call.assistant),
-                    Graph: lambda call: AssistantGraph(bases.store, call.assistant),
+                    Graph: lambda call: GraphSearch(client(call)),
                     Moodle: lambda call: moodles.of(call.assistant, call.caller),
-                    Pages: lambda call: pages.of(call.assistant),
-                    Passages: lambda call: bases.of(call.assistant),
+                    Pages: lambda call: PageSearch(client(call)),
+                    Passages: lambda call: CollectionSearch(client(call)),
                     RemoteServers: lambda call: servers.of(call.assistant),
                     Rubrics: lambda call: rubrics.of(call.assistant),
                     SmallModel: lambda call: SmallModel(small_model, call.seconds),
@@ -181,7 +191,7 @@ async def serving(
                 }
             )
             runner = ToolRunner(
-                register(capabilities), similarity, Threads(threads), default_timeout
+                register(capabilities), SemanticSimilarity(stub), Threads(threads), default_timeout
             )
             add = pb_grpc.add_ToolServiceServicer_to_server
             yield [bind(CONTRACT, add, ToolServicer(runner))]
@@ -214,9 +224,16 @@ def invocation(
 
 
 def said(
-    *words: str, owner: str = "", organization: str = "", identifier: str = ""
+    *words: str,
+    owner: str = "",
+    organization: str = "",
+    identifier: str = "",
+    secret: str | None = None,
 ) -> pb.RunContext:
-    """Return a context whose last message is the user's; the turns before alternate."""
+    """Return a context whose last message is the user's; the turns before alternate.
+
+    Like the orchestrator's, it has a grant for the assistant's owner.
+    """
     roles = [chat_pb2.ROLE_USER, chat_pb2.ROLE_ASSISTANT]
     messages = [
         chat_pb2.Message(role=roles[index % 2], parts=[chat_pb2.ContentPart(text=word)])
@@ -228,7 +245,8 @@ def said(
         organization=organization,
         model=assistant_pb2.ModelRef(connector="bypass", model="simple-bypass"),
     )
-    return pb.RunContext(messages=messages, assistant=assistant)
+    grant = GrantSigner(secret).sign(Grant(owner, organization), 600)
+    return pb.RunContext(messages=messages, assistant=assistant, grant=grant)
 
 
 def outcome(

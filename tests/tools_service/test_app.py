@@ -8,19 +8,22 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
+from heddle.knowledge.v1 import knowledge_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
 from heddle_knowledge.embedders.embedding import Embedder, MiniLmEmbedder
+from heddle_knowledge.lazy_store import LazyStore, Models, Storage
+from heddle_knowledge.settings import KnowledgeSettings
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.server import Running, running
 from heddle_runtime.settings import describe, read
 from heddle_tools_service.app import ToolsSettings, app
-from heddle_tools_service.providers.stores import EmbeddedStore, Models, Storage
 from knowledge.kb_server import hit, kb_server
 from pydantic import ValidationError
+from pydantic_settings import BaseSettings
+from tools_service.services import services
 from tools_service.serving import Client, said, text_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tools"
@@ -41,7 +44,6 @@ def settings(folder: Path, **more: object) -> ToolsSettings:
     return ToolsSettings(
         listen="127.0.0.1:0",
         drain_wait=0,
-        data_dir=folder / "knowledge",
         files_dir=folder / "files",
         rubrics_dir=folder / "rubrics",
         **more,  # type: ignore[arg-type] # each test its own
@@ -55,19 +57,18 @@ async def serving(given: ToolsSettings) -> AsyncGenerator[tuple[Client, Running]
         yield Client(tool_pb2_grpc.ToolServiceStub(connection)), service
 
 
-async def test_both_contracts_are_served_and_a_document_reaches_a_tool(tmp_path: Path) -> None:
-    async with serving(settings(tmp_path)) as (client, service):
-        async with channel(service.address) as connection:
-            knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(connection)
-            made = knowledge_pb2.Collection(name="looms")
-            await knowledge.CreateCollection(
-                knowledge_pb2.CreateCollectionRequest(collection=made), **new_call_options(30)
-            )
-            request = knowledge_pb2.IngestDocumentRequest(
-                collection="looms", name="shed.md", data=b"A shed is the gap between threads."
-            )
-            [_ async for _ in knowledge.IngestDocument(request, **new_call_options(60))]
-        _, result = await client.run(
+async def test_a_document_reaches_a_tool_through_both_services(tmp_path: Path) -> None:
+    async with services(tmp_path, assistants_address="none") as both:
+        knowledge = both.knowledge_stub
+        made = knowledge_pb2.Collection(name="looms")
+        await knowledge.CreateCollection(
+            knowledge_pb2.CreateCollectionRequest(collection=made), **new_call_options(30)
+        )
+        request = knowledge_pb2.IngestDocumentRequest(
+            collection="looms", name="shed.md", data=b"A shed is the gap between threads."
+        )
+        [_ async for _ in knowledge.IngestDocument(request, **new_call_options(60))]
+        _, result = await both.client.run(
             "simple_rag", {"collections": ["looms"]}, said("What is a shed?"), seconds=60
         )
 
@@ -90,9 +91,9 @@ async def test_the_service_answers_in_its_own_process_alike(tmp_path: Path) -> N
 async def test_a_server_of_the_settings_is_asked_with_its_token(tmp_path: Path) -> None:
     async with kb_server() as server:
         server.answers = {"1": {"results": [hit("found")]}}
-        given = settings(tmp_path, kb_url=f"{server.url}/", kb_token="t-1")
-        async with serving(given) as (client, _):
-            _, result = await client.run("simple_rag", {"collections": ["1"]}, said("?"))
+        given = {"kb_url": f"{server.url}/", "kb_token": "t-1", "assistants_address": "none"}
+        async with services(tmp_path, **given) as both:
+            _, result = await both.client.run("simple_rag", {"collections": ["1"]}, said("?"))
 
     assert text_of(result) == "found"
     assert server.headers[0]["Authorization"] == "Bearer t-1"
@@ -116,23 +117,28 @@ async def test_tools_share_no_cookies_and_follow_no_redirects(tmp_path: Path) ->
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDDLE_TOOLS_PLUGINS_DIR", "/plugins")
     monkeypatch.setenv("HEDDLE_TOOLS_TOOL_TIMEOUT", "7")
-    monkeypatch.setenv("HEDDLE_TOOLS_KB_TOKEN", "s3cr3t")
+    monkeypatch.setenv("HEDDLE_KNOWLEDGE_KB_TOKEN", "s3cr3t")
     monkeypatch.delenv("HEDDLE_TOOLS_LISTEN")
 
     given = read(ToolsSettings, [])
 
+    assert "s3cr3t" not in repr(read(KnowledgeSettings, []))
     assert given.plugins_dir == Path("/plugins")
     assert given.tool_timeout == 7
     assert given.listen == "127.0.0.1:9102"
-    assert "s3cr3t" not in repr(given)
 
 
-def test_every_setting_is_described() -> None:
-    described = describe(ToolsSettings)
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(ToolsSettings, "HEDDLE_TOOLS_PLUGINS_DIR"), (KnowledgeSettings, "HEDDLE_KNOWLEDGE_KB_URL")],
+)
+def test_every_setting_is_described(kind: type[BaseSettings], name: str) -> None:
+    described = describe(kind)
 
-    assert "HEDDLE_TOOLS_PLUGINS_DIR\n" in described
+    assert f"{name}\n" in described
+    assert "HEDDLE_PROVIDERS\n" in described
     assert "None" not in described
-    assert all(field.description for field in ToolsSettings.model_fields.values())
+    assert all(field.description for field in kind.model_fields.values())
 
 
 @pytest.mark.parametrize(
@@ -140,7 +146,7 @@ def test_every_setting_is_described() -> None:
 )
 def test_an_address_that_cannot_be_one_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(ValidationError) as caught:
-        ToolsSettings(kb_url=url)
+        KnowledgeSettings(kb_url=url)
 
     assert all(url not in error["msg"] for error in caught.value.errors())
 
@@ -168,10 +174,10 @@ async def english() -> AsyncGenerator[Sequence[Embedder]]:
 async def test_a_store_that_is_there_already_is_opened_before_it_is_asked_for(
     tmp_path: Path,
 ) -> None:
-    async with EmbeddedStore(Storage(tmp_path / "absent"), Models(english)) as absent:
+    async with LazyStore(Storage(tmp_path / "absent"), Models(english)) as absent:
         assert not (tmp_path / "absent").exists()
         await absent.get()
-    async with EmbeddedStore(Storage(tmp_path / "absent"), Models(english)) as present:
+    async with LazyStore(Storage(tmp_path / "absent"), Models(english)) as present:
         store = await asyncio.wait_for(present.get(), 30)
         assert await store.collections.listed() == []
 
@@ -181,7 +187,8 @@ async def test_a_store_that_cannot_be_opened_ends_nothing_but_its_own_calls(
 ) -> None:
     (tmp_path / "knowledge").mkdir()
     (tmp_path / "knowledge" / "locks").write_text("in the way")
-    async with serving(settings(tmp_path)) as (client, _):
+    async with services(tmp_path, assistants_address="none") as both:
+        client = both.client
         _, result = await client.run("word_count", {}, said("one two"))
         with pytest.raises(UnavailableError, match="cannot be made or written"):
             await client.run("simple_rag", {"collections": ["a"]}, said("?"))
@@ -194,5 +201,7 @@ def test_who_keeps_no_documents_never_pays_for_the_engine() -> None:
         "import sys, heddle_tools_service.__main__; "
         "raise SystemExit(any(name in sys.modules for name in ('numpy', 'pyarrow', 'lancedb')))"
     )
-    run = subprocess.run([sys.executable, "-c", script], check=False, timeout=100)  # noqa: S603 - our own
-    assert run.returncode == 0
+    for service in ("heddle_tools_service", "heddle_knowledge"):
+        own = script.replace("heddle_tools_service", service)
+        run = subprocess.run([sys.executable, "-c", own], check=False, timeout=100)  # noqa: S603 - our own
+        assert run.returncode == 0

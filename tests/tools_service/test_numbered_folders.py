@@ -29,7 +29,7 @@ async def tools(folder: Path, accounts: Accounts) -> AsyncGenerator[Client]:
     for number in ("1", "2", "01"):
         (folder / "files" / number).mkdir(parents=True)
         (folder / "files" / number / "notes.md").write_text(f"notes of {number}")
-    given = {"listen": "127.0.0.1:0", "drain_wait": 0, "data_dir": folder / "knowledge"}
+    given = {"listen": "127.0.0.1:0", "drain_wait": 0}
     async with serving_accounts(accounts) as service:
         settings = ToolsSettings.model_validate(
             {

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 from heddle.account.v1 import account_pb2
-from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
-from heddle.tool.v1 import tool_pb2_grpc
+from heddle.knowledge.v1 import knowledge_pb2
+from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import ToolFailedError, UnavailableError
 from heddle_runtime.identity import Identity
-from heddle_runtime.server import Running, running
-from heddle_tools_service.app import ToolsSettings, app
 from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
 from runtime.accounts import SECRET, Accounts, serving_accounts
 from structlog.testing import capture_logs
-from tools_service.serving import Client, said, text_of
+from tools_service import serving
+from tools_service.services import Services, services
+from tools_service.serving import Client, text_of
 
 ASKED = {"collections": ["1"]}
 OPERATORS = "operators-token"
@@ -36,31 +36,32 @@ async def servers() -> AsyncIterator[tuple[KnowledgeBaseServer, KnowledgeBaseSer
 @asynccontextmanager
 async def service(
     folder: Path, accounts: Accounts, operators: KnowledgeBaseServer, **more: Any
-) -> AsyncGenerator[Running]:
-    given = ToolsSettings.model_validate(
-        {
-            "listen": "127.0.0.1:0",
-            "drain_wait": 0,
-            "data_dir": folder / "knowledge",
-            "kb_url": operators.url,
-            "kb_token": OPERATORS,
-            SETTING: "127.0.0.0/8",
-            **more,
-        }
-    )
-    async with serving_accounts(accounts) as known:
-        # Over the wire: the token of the service's own name has to be right.
-        reached = given.model_copy(update={"assistants_address": known.address})
-        async with running(app(reached), reached) as running_tools:
-            yield running_tools
+) -> AsyncGenerator[Services]:
+    knowledge = {
+        "kb_url": operators.url,
+        "kb_token": OPERATORS,
+        SETTING: "127.0.0.0/8",
+        **more,
+    }
+    # Over the wire: the token of the service's own name has to be right.
+    async with (
+        serving_accounts(accounts) as known,
+        services(folder, assistants_address=known.address, **knowledge) as both,
+    ):
+        yield both
 
 
 @asynccontextmanager
 async def tools(
     folder: Path, accounts: Accounts, operators: KnowledgeBaseServer, **more: Any
 ) -> AsyncGenerator[Client]:
-    async with service(folder, accounts, operators, **more) as running_tools:
-        yield Client(tool_pb2_grpc.ToolServiceStub(running_tools.local))
+    async with service(folder, accounts, operators, **more) as both:
+        yield both.client
+
+
+def said(*words: str, **of: str) -> pb.RunContext:
+    """Return a context with a grant of the services' secret."""
+    return serving.said(*words, secret=SECRET, **of)
 
 
 def uni(server: KnowledgeBaseServer) -> Accounts:
@@ -185,12 +186,12 @@ async def test_a_record_that_names_anothers_collection_does_not_help(
     accounts = uni(own)
     accounts.withheld = [account_pb2.WithheldCollection(id="1", server_url=own.url)]
     mine = knowledge_pb2.Collection(name="mine", backend="lamb-kb", settings={"collection_id": "1"})
-    async with service(tmp_path, accounts, operators, **SECRETS) as tool_service:
-        knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(tool_service.local)
+    async with service(tmp_path, accounts, operators, **SECRETS) as both:
+        knowledge = both.knowledge_stub
         asked = knowledge_pb2.CreateCollectionRequest(collection=mine)
         CALLER.set(Caller("req", Identity("ann@uni.example", "uni")))
         await knowledge.CreateCollection(asked, timeout=30)
-        client = Client(tool_pb2_grpc.ToolServiceStub(tool_service.local))
+        client = both.client
         with pytest.raises(ToolFailedError, match="has no such collection"):
             await client.run("simple_rag", {"collections": ["mine"]}, said("?", **ANN))
     assert not own.paths
@@ -204,11 +205,11 @@ async def test_whoever_shares_a_record_lends_his_own_server(tmp_path: Path, serv
         settings={"collection_id": "1"},
         sharing=knowledge_pb2.SHARING_EVERYONE,
     )
-    async with service(tmp_path, uni(own), operators, **SECRETS) as tool_service:
-        knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(tool_service.local)
+    async with service(tmp_path, uni(own), operators, **SECRETS) as both:
+        knowledge = both.knowledge_stub
         asked = knowledge_pb2.CreateCollectionRequest(collection=everyones)
         await knowledge.CreateCollection(asked, timeout=30)
-        client = Client(tool_pb2_grpc.ToolServiceStub(tool_service.local))
+        client = both.client
         _, result = await client.run("simple_rag", {"collections": ["guide"]}, said("?", **ANN))
     assert text_of(result) == "from the operator"
     assert not own.paths

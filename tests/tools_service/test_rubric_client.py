@@ -55,7 +55,6 @@ async def tools(folder: Path, **more: Any) -> AsyncGenerator[Client]:
         **{
             "listen": "127.0.0.1:0",
             "drain_wait": 0,
-            "data_dir": folder / "knowledge",
             "rubrics_dir": folder,
             "HEDDLE_IDENTITY_SECRET": SECRET,
             **more,

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_knowledge.access import Owner
+from heddle_knowledge.lamb.client import KnowledgeServer
 from heddle_knowledge.store import open_store
 from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.call_metadata import new_call_options
@@ -20,11 +21,9 @@ from heddle_runtime.errors import (
     from_status,
 )
 from heddle_tools_service.adapters.tool_plugins import ToolContext, ToolEvent, ToolPlugin
-from heddle_tools_service.providers.kb_server import KnowledgeServer
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
-from heddle_tools_service.sdk import Assistant, OfferContext, ToolCall, ToolConfig, ToolResult, tool
+from heddle_tools_service.sdk import OfferContext, ToolCall, ToolConfig, ToolResult, tool
 from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
-from knowledge.opening import opening
+from knowledge.serving import knowledge_stub
 from structlog.testing import capture_logs
 from tools_service.serving import (
     discovered,
@@ -205,17 +204,16 @@ def is_open(occasion: OfferContext[Any]) -> bool:
 
 
 async def retrieved(folder: Path, server: KnowledgeBaseServer) -> "pb.ToolResult | HeddleError":
-    async def known(_: Assistant) -> KnowledgeServer:
+    async def known(_: Owner) -> KnowledgeServer:
         return KnowledgeServer(server.url, "token")
 
     config = {"collections": ["1"], "top_k": 2}
     async with (
-        httpx.AsyncClient(trust_env=False) as http,
         open_store(folder / "store", HashingEmbedder()) as store,
+        knowledge_stub(store, server_of=known) as knowledge,
+        serving(discovering(folder), knowledge=knowledge) as client,
     ):
-        knowledge = KnowledgeBases(opening(store), known, http, http, 5)
-        async with serving(discovering(folder), knowledge=knowledge) as client:
-            return outcome(await client.run_all([calling({"query": "sheds"}, config)]), "1")
+        return outcome(await client.run_all([calling({"query": "sheds"}, config)]), "1")
 
 
 async def test_documents_can_be_retrieved_and_cited(tmp_path: Path) -> None:

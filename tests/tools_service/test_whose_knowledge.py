@@ -10,10 +10,8 @@ import pytest
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.errors import ToolFailedError
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
-from integration.browser import browser
-from knowledge.opening import opening
-from tools_service.serving import Client, discovering, no_server, said, serving, text_of
+from knowledge.serving import knowledge_stub
+from tools_service.serving import Client, discovering, said, serving, text_of
 
 ANA = {"owner": "ana@uni.example", "organization": "uni"}
 BEN = {"owner": "ben@uni.example", "organization": "uni"}
@@ -54,10 +52,12 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 
 @asynccontextmanager
 async def running(folder: Path) -> AsyncIterator[Desk]:
-    async with browser() as http, open_store(folder, HashingEmbedder()) as store:
-        bases = KnowledgeBases(opening(store), no_server, http, http, 5)
-        async with serving(discovering(None), knowledge=bases) as client:
-            yield Desk(store, client)
+    async with (
+        open_store(folder, HashingEmbedder()) as store,
+        knowledge_stub(store) as knowledge,
+        serving(discovering(None), knowledge=knowledge) as client,
+    ):
+        yield Desk(store, client)
 
 
 async def refusal(desk: Desk, collection: str, of: dict[str, str]) -> str:

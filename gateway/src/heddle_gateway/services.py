@@ -42,8 +42,8 @@ MAX_PAGES = 100
 CHECK_TIMEOUT = 2.0
 SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
     "orchestrator": (orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"],),
-    "tools": (
-        tool_pb2.DESCRIPTOR.services_by_name["ToolService"],
+    "tools": (tool_pb2.DESCRIPTOR.services_by_name["ToolService"],),
+    "knowledge": (
         knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
         files_pb2.DESCRIPTOR.services_by_name["FileService"],
     ),
@@ -81,18 +81,19 @@ class ServiceClients:
         cls,
         orchestrator: Any,  # noqa: ANN401 - a channel to another process or within this one
         tools: Any,  # noqa: ANN401 - as above
+        knowledge: Any,  # noqa: ANN401 - as above
         connector: Any,  # noqa: ANN401 - as above
         assistants: Any,  # noqa: ANN401 - as above
         migration: Any,  # noqa: ANN401 - as above
     ) -> "ServiceClients":
         """Return the clients for these channels, of `grpc.aio` or `InProcessChannel`."""
-        connections = (orchestrator, tools, connector, assistants, migration)
+        connections = (orchestrator, tools, knowledge, connector, assistants, migration)
         channels = dict(zip(SERVICES, connections, strict=True))
         return cls(
             orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator),
             tool_pb2_grpc.ToolServiceStub(tools),
-            knowledge_pb2_grpc.KnowledgeServiceStub(tools),
-            files_pb2_grpc.FileServiceStub(tools),
+            knowledge_pb2_grpc.KnowledgeServiceStub(knowledge),
+            files_pb2_grpc.FileServiceStub(knowledge),
             connector_pb2_grpc.ConnectorServiceStub(connector),
             assistant_pb2_grpc.AssistantServiceStub(assistants),
             record_pb2_grpc.RecordServiceStub(migration),
@@ -112,6 +113,7 @@ async def connect(settings: GatewaySettings) -> AsyncGenerator[ServiceClients]:
     addresses = (
         settings.orchestrator_address,
         settings.tools_address,
+        settings.knowledge_address,
         settings.connector_address,
         settings.assistants_address,
         settings.migration_address,

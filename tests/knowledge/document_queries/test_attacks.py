@@ -10,7 +10,7 @@ import pytest
 from heddle_knowledge.document_queries.database import opened, select
 from heddle_knowledge.document_queries.errors import RefusedQueryError
 from heddle_knowledge.document_queries.guard import guarded
-from heddle_knowledge.document_queries.query_workers import Asking
+from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.document_queries.records import Fact
 from heddle_knowledge.document_queries.schema import tables_of
 from knowledge.document_queries.attacks import ATTACKS, QUESTIONS
@@ -48,13 +48,13 @@ def with_metadata(metadata: dict[str, str]) -> Fact:
 
 
 @pytest.fixture
-async def asking() -> AsyncGenerator[Asking]:
-    made = Asking(seconds=60.0, query_seconds=0.2)
+async def asking() -> AsyncGenerator[QueryWorkers]:
+    made = QueryWorkers(seconds=60.0, query_seconds=0.2)
     yield made
     await made.aclose()
 
 
-async def test_no_attack_gets_an_answer(asking: Asking) -> None:
+async def test_no_attack_gets_an_answer(asking: QueryWorkers) -> None:
     """All in one process, which therefore outlives each of them."""
     for sql in ATTACKS.values():
         with pytest.raises(RefusedQueryError, match=r".+\."):
@@ -164,7 +164,7 @@ def test_numbers_stay_what_was_written() -> None:
 
 
 async def test_a_question_that_hangs_its_process_ends_with_it() -> None:
-    impatient = Asking(seconds=0.01)
+    impatient = QueryWorkers(seconds=0.01)
     try:
         with pytest.raises(RefusedQueryError, match="was ended"):
             await impatient.select(FACTS, "SELECT 1", 10)
@@ -173,7 +173,7 @@ async def test_a_question_that_hangs_its_process_ends_with_it() -> None:
 
 
 @pytest.mark.alone
-async def test_nothing_runs_over_its_time(asking: Asking) -> None:
+async def test_nothing_runs_over_its_time(asking: QueryWorkers) -> None:
     await asking.select(FACTS, "SELECT 1", 1)
     slowest = {}
     for name, sql in ATTACKS.items():

@@ -8,26 +8,24 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from heddle_knowledge.errors import EmbeddingError
+from heddle_knowledge.errors import BackendError, BackendUnavailableError, EmbeddingError
+from heddle_knowledge.models.interpreters import PageText, TextInterpreter, VisionModel
+from heddle_knowledge.models.multivectors import RemotePageModel, Shape
+from heddle_knowledge.models.server import ModelServer
 from heddle_knowledge.pages.models import OcrPageModel
 from heddle_knowledge.pages.page_database import PageShelf
 from heddle_knowledge.pages.ranking import rank
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.pages.shapes import DrawnPage
-from heddle_tools_service.app import ToolsSettings
-from heddle_tools_service.capabilities.pages import PageMatch
-from heddle_tools_service.providers.models.server import ModelServer
-from heddle_tools_service.providers.provider_factory import get_visual_search, get_vlm
-from heddle_tools_service.providers.visual.interpreters import TextInterpreter, VisionModel
-from heddle_tools_service.providers.visual.multivectors import RemotePageModel, Shape
-from heddle_tools_service.sdk import ToolError, ToolUnavailableError
+from heddle_knowledge.provider_factory import get_visual_search, get_vlm
+from heddle_knowledge.settings import KnowledgeSettings
 from integration.browser import browser
 from knowledge.pages.visual_server import DIMENSION, KEY, VisualSite, seeing
 from PIL import Image
 from pydantic import ValidationError
 
 PATHS = {"jina": "/v1", "vllm": ""}
-PAGE = PageMatch("looms", "a.pdf", "doc_1", "Looms", "", 3, 0.5, "A shed.", ("Fig. 1: 10K",))
+PAGE = PageText("Looms", 3, "A shed.", ("Fig. 1: 10K",))
 
 
 @pytest.fixture
@@ -141,10 +139,10 @@ async def test_a_vision_model_that_fails_or_is_silent_is_told(
     site: VisualSite, http: httpx.AsyncClient
 ) -> None:
     site.answer = {"choices": [{"message": {"content": ""}}]}
-    with pytest.raises(ToolError, match="said nothing"):
+    with pytest.raises(BackendError, match="said nothing"):
         await vision(site, http).interpret(PAGE, b"", "?")
     site.answer, site.status = {"error": "overloaded"}, 503
-    with pytest.raises(ToolUnavailableError):
+    with pytest.raises(BackendUnavailableError):
         await vision(site, http).interpret(PAGE, b"", "?")
 
 
@@ -174,7 +172,7 @@ async def test_one_setting_chooses_or_each_for_itself(
     http: httpx.AsyncClient, given: Any, page_model: type, interpreter: type
 ) -> None:
     whole = {"embeddings": "local", "vectordb": "local"}
-    settings = ToolsSettings(**(whole | given))
+    settings = KnowledgeSettings(**(whole | given))
     reader = PageReader()
     chosen = get_visual_search(settings, http, reader)
     assert isinstance(chosen, page_model)
@@ -186,11 +184,11 @@ async def test_one_setting_chooses_or_each_for_itself(
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"visual_search": "cloud"}, "HEDDLE_TOOLS_VISUAL_SEARCH_URL"),
-        ({"vlm": "cloud"}, "HEDDLE_TOOLS_VLM_URL"),
-        ({"vlm_url": "http://v"}, "HEDDLE_TOOLS_VLM_MODEL"),
+        ({"visual_search": "cloud"}, "HEDDLE_KNOWLEDGE_VISUAL_SEARCH_URL"),
+        ({"vlm": "cloud"}, "HEDDLE_KNOWLEDGE_VLM_URL"),
+        ({"vlm_url": "http://v"}, "HEDDLE_KNOWLEDGE_VLM_MODEL"),
     ],
 )
 def test_half_a_setting_is_refused(given: Any, told: str) -> None:
     with pytest.raises(ValidationError, match=told):
-        ToolsSettings(**given)
+        KnowledgeSettings(**given)

@@ -3,17 +3,22 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from heddle_knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.names import document_id
+from heddle_knowledge.store import open_store
 from heddle_knowledge.testing import HashingEmbedder
-from heddle_tools_service.providers.visual.addresses import picture_uri
-from heddle_tools_service.providers.visual.interpreters import TextInterpreter
-from heddle_tools_service.providers.visual.pages import NO_PAGE, AssistantPages, PageSearch
-from heddle_tools_service.sdk import Assistant, ToolError
-from knowledge.opening import opening
+from heddle_runtime.grants import Grant, GrantSigner
+from heddle_tools_service.providers.knowledge.client import KnowledgeClient
+from heddle_tools_service.providers.knowledge.page_uris import picture_uri
+from heddle_tools_service.providers.knowledge.pages import NO_PAGE, PageSearch
+from heddle_tools_service.sdk import ToolError
 from knowledge.pages.pdfs import pdf
+from knowledge.serving import knowledge_stub
+
+if TYPE_CHECKING:  # a class of the stubs alone
+    from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
 
 ANA: dict[str, Any] = {"owner": "ana@uni.example", "organization": "uni"}
 EVE: dict[str, Any] = {"owner": "eve@college.example", "organization": "college"}
@@ -23,11 +28,12 @@ EVE: dict[str, Any] = {"owner": "eve@college.example", "organization": "college"
 class Shelf:
     """A store with a collection of Ana's, and the address of a picture in it."""
 
-    store: KnowledgeStore
+    knowledge: "KnowledgeServiceAsyncStub"
     uri: str
 
-    def pages_of(self, owner: dict[str, Any]) -> AssistantPages:
-        return PageSearch(opening(self.store), TextInterpreter(), 5).of(Assistant(**owner))
+    def pages_of(self, owner: dict[str, Any]) -> PageSearch:
+        grant = GrantSigner(None).sign(Grant(**owner), 60)
+        return PageSearch(KnowledgeClient(self.knowledge, grant))
 
 
 @pytest.fixture
@@ -37,7 +43,9 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
         await store.collections.create("felt", **ANA)
         await store.collections.create("looms", **EVE)
         [_ async for _ in store.documents.ingest(made.id, "a.pdf", pdf("A shed.", "A heddle."))]
-        yield Shelf(store, picture_uri(made, "a.pdf", 2))
+        uri = picture_uri(made.public_id, document_id(made.id, "a.pdf"), 2)
+        async with knowledge_stub(store) as knowledge:
+            yield Shelf(knowledge, uri)
 
 
 async def test_the_owner_finds_the_page_of_an_address(shelf: Shelf) -> None:

@@ -3,15 +3,14 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from heddle_knowledge.access import Owner
+from heddle_knowledge.lamb.client import KnowledgeServer
+from heddle_knowledge.lamb.servers import ServerOf
 from heddle_knowledge.store import KnowledgeStore
 from heddle_tools_service.capabilities.small_model import Generate
-from heddle_tools_service.providers.kb_server import KnowledgeServer
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases, ServerOf
-from heddle_tools_service.sdk import Assistant
-from integration.browser import browser
 from knowledge.kb_server import KnowledgeBaseServer
-from knowledge.opening import opening
-from tools_service.serving import Client, discovering, no_server, said, serving
+from knowledge.serving import knowledge_stub
+from tools_service.serving import Client, discovering, said, serving
 
 TOKEN = "kb-token-that-must-not-leak"
 ASKED = said("What is a shed?")
@@ -25,10 +24,11 @@ async def serving_with(
     server_of: ServerOf | None = None,
     small_model: Generate | None = None,
 ) -> AsyncGenerator[Client]:
-    async def known(_: Assistant) -> KnowledgeServer | None:
-        return KnowledgeServer(server.url, TOKEN) if server else await no_server(_)
+    async def known(_: Owner) -> KnowledgeServer | None:
+        return KnowledgeServer(server.url, TOKEN) if server else None
 
-    async with browser() as http:
-        bases = KnowledgeBases(opening(store), server_of or known, http, http, 1.0)
-        async with serving(discovering(None), knowledge=bases, small_model=small_model) as client:
-            yield client
+    async with (
+        knowledge_stub(store, server_of=server_of or known, search_seconds=1.0) as knowledge,
+        serving(discovering(None), knowledge=knowledge, small_model=small_model) as client,
+    ):
+        yield client

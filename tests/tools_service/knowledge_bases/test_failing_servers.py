@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from heddle_knowledge.access import Owner
+from heddle_knowledge.lamb.client import KnowledgeServer
 from heddle_knowledge.store import KnowledgeStore
 from heddle_runtime.errors import ToolFailedError, UnavailableError
-from heddle_tools_service.providers.kb_server import KnowledgeServer
-from heddle_tools_service.sdk import Assistant
 from knowledge.kb_server import KnowledgeBaseServer, hit
 from tools_service.knowledge_bases.asking import ASKED, TOKEN, serving_with
 from tools_service.serving import text_of
@@ -81,12 +81,12 @@ async def test_without_a_server_an_unknown_collection_is_a_configuration_error(
     assert caught.value.message == (
         "KB configuration error: there is no collection '1', and no knowledge-base server is "
         "configured, neither in the organisation's settings (knowledge_base) nor for all "
-        "(HEDDLE_TOOLS_KB_URL)"
+        "(HEDDLE_KNOWLEDGE_KB_URL)"
     )
 
 
 async def test_a_broken_configuration_is_told_without_what_broke_it(store: KnowledgeStore) -> None:
-    async def broken(_: Assistant) -> KnowledgeServer | None:
+    async def broken(_: Owner) -> KnowledgeServer | None:
         raise RuntimeError(f"no organisation has the token {TOKEN}")
 
     async with serving_with(store, server_of=broken) as client:

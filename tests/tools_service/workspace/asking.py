@@ -34,7 +34,6 @@ async def serving_in(folder: Path) -> AsyncGenerator[Client]:
     settings = ToolsSettings(
         listen="127.0.0.1:0",
         drain_wait=0,
-        data_dir=folder / "knowledge",
         workspace_dir=folder / "workspaces",
         identity_secret=SECRET,  # type: ignore[arg-type] # pydantic makes a secret of it
     )

@@ -2,18 +2,15 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
 
 import httpx
 from heddle.connector.v1 import connector_pb2
-from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
-from heddle_knowledge.document_queries.query_workers import Asking
-from heddle_knowledge.service.servicer import KnowledgeServicer
-from heddle_knowledge.uploads.ingestion_queue import Bringing
-from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
+from heddle_runtime.guarded_http import new_client
 from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
@@ -31,35 +28,25 @@ from heddle_tools_service.capabilities.weather import Weather
 from heddle_tools_service.capabilities.web_search import WebSearch
 from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.capability_injection import Capabilities
-from heddle_tools_service.generation import Channel
+from heddle_tools_service.generation import Channel, ConnectorModel
 from heddle_tools_service.owner_resources import OwnerResources, known_to, known_to_nobody
-from heddle_tools_service.providers.document_facts import AssistantDocuments
 from heddle_tools_service.providers.files import FileFolder
-from heddle_tools_service.providers.graphs import AssistantGraph
-from heddle_tools_service.providers.guarded_http import GuardedTransport
-from heddle_tools_service.providers.kb_server import KnowledgeServer
-from heddle_tools_service.providers.knowledge_bases import KnowledgeBases
+from heddle_tools_service.providers.knowledge.client import KnowledgeClient
+from heddle_tools_service.providers.knowledge.documents import DocumentSearch
+from heddle_tools_service.providers.knowledge.graphs import GraphSearch
+from heddle_tools_service.providers.knowledge.pages import PageSearch
+from heddle_tools_service.providers.knowledge.passages import CollectionSearch
 from heddle_tools_service.providers.mcp.conversations import Conversations
 from heddle_tools_service.providers.mcp.servers import McpServers
 from heddle_tools_service.providers.moodle.accounts import Moodles
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
-from heddle_tools_service.providers.provider_factory import (
-    get_embeddings,
-    get_llm,
-    get_reranker,
-    get_vectordb,
-    get_visual_search,
-    get_vlm,
-    small_model_name,
-)
 from heddle_tools_service.providers.rubric_client import RUBRICS
 from heddle_tools_service.providers.rubrics import RubricFolder
-from heddle_tools_service.providers.stores import EmbeddedStore, Models
-from heddle_tools_service.providers.visual.pages import PageSearch
 from heddle_tools_service.providers.web_search.searches import WebSearches, operators_sites
 from heddle_tools_service.providers.workspaces import Workspaces
 from heddle_tools_service.registry import Registry
+from heddle_tools_service.sdk import ToolCall
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.settings import NO_SERVICE, ToolsSettings
@@ -68,12 +55,13 @@ from heddle_tools_service.tool_runner import ToolRunner
 
 __all__ = ["NO_SERVICE", "ToolsSettings", "app"]
 
-_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50)
-
 
 @asynccontextmanager
 async def app(
-    settings: ToolsSettings, connector: Channel | None = None, accounts: Channel | None = None
+    settings: ToolsSettings,
+    connector: Channel | None = None,
+    accounts: Channel | None = None,
+    knowledge: Channel | None = None,
 ) -> AsyncGenerator[Sequence[Binding]]:
     """Yield what the tool service serves.
 
@@ -82,27 +70,20 @@ async def app(
         connector: A channel to the connector service if that runs in this process. Otherwise its
             address is among the settings.
         accounts: A channel to the assistants service, likewise.
+        knowledge: A channel to the knowledge service, likewise.
     """
     async with AsyncExitStack() as resources:
-        http = await resources.enter_async_context(_http(settings))
+        http = await resources.enter_async_context(new_client(settings.http_timeout))
         guarded_http = await resources.enter_async_context(
-            _http(settings, GuardedTransport(Egress(settings.private_networks), _LIMITS))
+            new_client(settings.http_timeout, Egress(settings.private_networks))
         )
-        store = await resources.enter_async_context(
-            EmbeddedStore(
-                get_vectordb(settings),
-                Models(
-                    lambda: get_embeddings(settings, http),
-                    lambda reader: get_visual_search(settings, http, reader),
-                    lambda: get_reranker(settings, http),
-                ),
-                settings.data_dir,
+        if knowledge is None:
+            contract = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
+            knowledge = await resources.enter_async_context(
+                channel(settings.knowledge_address, contract)
             )
-        )
-        bringing = await resources.enter_async_context(
-            Bringing(settings.data_dir / "uploads", store.get)
-        )
-        if connector is None and small_model_name(settings):
+        knowledge_stub = knowledge_pb2_grpc.KnowledgeServiceStub(knowledge)  # type: ignore[arg-type] # a local channel stands for a real one
+        if connector is None and settings.small_model:
             contract = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
             connector = await resources.enter_async_context(
                 channel(settings.connector_address, contract)
@@ -115,36 +96,27 @@ async def app(
         # Guarded even for the operator's assistants: the address comes from an assistant's author.
         conversations = Conversations(guarded_http)
         resources.push_async_callback(conversations.close)
-        asking = Asking()
-        resources.push_async_callback(asking.aclose)
-        similarity = SemanticSimilarity()
-        resources.push_async_callback(similarity.aclose)
         threads = Threads(settings.threads_per_tool)
-        knowledge = KnowledgeBases(
-            store.get,
-            owners.server_of,
-            http,
-            guarded_http,
-            settings.http_timeout,
-            owners.withheld_at,
-        )
-        pages = PageSearch(store.get, get_vlm(settings, http), settings.http_timeout)
         web = _web_searches(settings, http, guarded_http, owners.settings)
         files = FileFolder(settings.files_dir, owners.number_of)
         moodles = Moodles(http, guarded_http, owners.site_of)
         weather = OpenMeteo(http, settings.weather_url, settings.geocoding_url)
         workspaces = Workspaces(settings.workspace_dir, threads)
         servers = McpServers(conversations, settings.mcp_commands, owners.settings)
-        model = get_llm(settings, connector)
+        model = _small_model(settings, connector)
+
+        def client(call: ToolCall[Any, Any]) -> KnowledgeClient:
+            return KnowledgeClient(knowledge_stub, call.grant)
+
         capabilities = Capabilities(
             {
                 httpx.AsyncClient: lambda _: http,
-                DocumentQueries: lambda call: AssistantDocuments(store.get, asking, call.assistant),
+                DocumentQueries: lambda call: DocumentSearch(client(call)),
                 Files: lambda call: files.of(call.assistant),
-                Graph: lambda call: AssistantGraph(store.get, call.assistant),
+                Graph: lambda call: GraphSearch(client(call)),
                 Moodle: lambda call: moodles.of(call.assistant, call.caller),
-                Pages: lambda call: pages.of(call.assistant),
-                Passages: lambda call: knowledge.of(call.assistant),
+                Pages: lambda call: PageSearch(client(call)),
+                Passages: lambda call: CollectionSearch(client(call)),
                 RemoteServers: lambda call: servers.of(call.assistant),
                 Rubrics: lambda call: owners.rubrics.of(call.assistant),
                 SmallModel: lambda call: SmallModel(model, call.seconds),
@@ -155,7 +127,7 @@ async def app(
         )
         runner = ToolRunner(
             Registry.discover(settings.plugins_dir, capabilities),
-            similarity,
+            SemanticSimilarity(knowledge_stub),
             threads,
             settings.tool_timeout,
         )
@@ -165,31 +137,12 @@ async def app(
                 tool_pb2_grpc.add_ToolServiceServicer_to_server,
                 ToolServicer(runner),
             ),
-            bind(
-                knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
-                knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
-                KnowledgeServicer(store.get, bringing.forget_all),
-            ),
-            bind(
-                files_pb2.DESCRIPTOR.services_by_name["FileService"],
-                files_pb2_grpc.add_FileServiceServicer_to_server,
-                FileServicer(store.get, bringing),
-            ),
         ]
 
 
-def _http(
-    settings: ToolsSettings, transport: httpx.AsyncBaseTransport | None = None
-) -> httpx.AsyncClient:
-    """Return a client for all tools. It stores no cookies: they would be shared between users."""
-    return httpx.AsyncClient(
-        timeout=settings.http_timeout,
-        trust_env=False,
-        follow_redirects=False,
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-        limits=_LIMITS,
-        transport=transport,
-    )
+def _small_model(settings: ToolsSettings, connector: Channel | None) -> ConnectorModel | None:
+    name = settings.small_model
+    return ConnectorModel(connector, name) if connector is not None and name else None
 
 
 def _web_searches(
@@ -204,22 +157,15 @@ def _web_searches(
 
 
 def _owner_resources(settings: ToolsSettings, accounts: Channel | None) -> OwnerResources:
-    knowledge_server = (
-        KnowledgeServer(settings.kb_url, settings.kb_token.get_secret_value())
-        if settings.kb_url
-        else None
-    )
     token = settings.moodle_token.get_secret_value()
     moodle = MoodleSite(settings.moodle_url, token) if settings.moodle_url and token else None
     rubrics = RubricFolder(settings.rubrics_dir)
     if accounts is None:
-        return known_to_nobody(knowledge_server, rubrics, moodle)
+        return known_to_nobody(rubrics, moodle)
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     return known_to(
         accounts,
         ServiceCredentials("heddle-tools", secret),
-        operators=knowledge_server,
-        shared=settings.kb_shared,
         rubrics=rubrics,
         moodle=moodle,
     )

@@ -108,6 +108,7 @@ class Conversation:
             build_request=self.request,
             mode=mode,
             tree=self.tree,
+            grant=self._context.grant,
         )
 
     def request(self) -> dict[str, Any]:

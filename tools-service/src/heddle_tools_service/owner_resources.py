@@ -6,12 +6,8 @@ from heddle_runtime.organization_settings import Channel, OrganizationSettings, 
 from heddle_runtime.service_credentials import ServiceCredentials
 
 from heddle_tools_service.providers.files import NumberOf, no_number
-from heddle_tools_service.providers.kb_server import KnowledgeServer
-from heddle_tools_service.providers.knowledge_bases import ServerOf, WithheldAt, none_withheld
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.moodle.sites import OwnerSites, SiteOf, configured
-from heddle_tools_service.providers.owner_servers import OwnerServers
-from heddle_tools_service.providers.registered_collections import RegisteredCollections
 from heddle_tools_service.providers.rubric_client import RubricClient, RubricLibrary
 from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.sdk import Assistant, Caller
@@ -21,8 +17,6 @@ from heddle_tools_service.sdk import Assistant, Caller
 class OwnerResources:
     """The ways to find out."""
 
-    server_of: ServerOf
-    withheld_at: WithheldAt
     number_of: NumberOf
     rubrics: RubricLibrary | RubricFolder
     site_of: SiteOf
@@ -34,8 +28,6 @@ def known_to(
     accounts: Channel,
     acting: ServiceCredentials,
     *,
-    operators: KnowledgeServer | None,
-    shared: bool,
     rubrics: RubricFolder,
     moodle: MoodleSite | None,
 ) -> OwnerResources:
@@ -44,15 +36,11 @@ def known_to(
     Args:
         accounts: A way to it.
         acting: The tool service's own name.
-        operators: The knowledge-base server that the operator has set up.
-        shared: Whether every organisation without a server of its own may ask that one.
         rubrics: Those of the operator's folder.
         moodle: The Moodle that the operator has set up.
     """
     settings = OrganizationSettings(account_stub(accounts), acting)
     return OwnerResources(
-        OwnerServers(settings, operators, shared),
-        RegisteredCollections(accounts, acting, operators.url if operators else ""),
         settings.number,
         RubricLibrary(RubricClient(accounts, acting), rubrics),
         OwnerSites(settings, moodle),
@@ -60,15 +48,10 @@ def known_to(
     )
 
 
-def known_to_nobody(
-    operators: KnowledgeServer | None, rubrics: RubricFolder, moodle: MoodleSite | None
-) -> OwnerResources:
+def known_to_nobody(rubrics: RubricFolder, moodle: MoodleSite | None) -> OwnerResources:
     """Return what is left where there is no such service: everything is the operator's."""
-
-    async def server_of(_: Assistant) -> KnowledgeServer | None:
-        return operators
 
     async def site_of(_: Assistant, __: Caller) -> MoodleSite:
         return configured(moodle)
 
-    return OwnerResources(server_of, none_withheld, no_number, rubrics, site_of, None)
+    return OwnerResources(no_number, rubrics, site_of, None)

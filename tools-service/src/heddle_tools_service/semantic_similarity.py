@@ -1,36 +1,43 @@
-"""Compares a request with the descriptions of tools, using the embedding models of Heddle."""
+"""Compares a request with the descriptions of tools, using models of the knowledge service."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from operator import mul
 from typing import TYPE_CHECKING
 
 import structlog
+from heddle.knowledge.v1 import knowledge_pb2
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.call_metadata import new_call_options
 
-if TYPE_CHECKING:
-    from heddle_knowledge.embedders.embedding import LocalEmbedder
+if TYPE_CHECKING:  # a class of the stubs alone
+    from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
 
 log = structlog.get_logger(__name__)
 
-_MAX_CHARS = 1_000
-"""Of each text that is compared."""
+_MAX_TEXT_CHARACTERS = 1_000
 _MAX_EXAMPLES = 8
-_MIN_TEXTS = 2
-"""The number of a tool's texts that count: the most similar ones."""
+_CLOSEST = 2
+"""How many of a tool's texts count."""
+_BATCH = 256
+"""Texts in one call."""
 _TIME_FRACTION = 0.5
-"""Of a call's time. When it is over, the assessments are sent without similarities."""
+"""Of the time of a call: without similarities the tools are still assessed."""
+_WEIGHTS = {"all-MiniLM-L6-v2-int8": 0.2, "multilingual-e5-small-q4": 0.8}
+"""The models. The similarities of the second lie four times closer together than those of the
+first."""
 
 
 class SemanticSimilarity:
-    """Compares requests with tools. The models are loaded at the first comparison.
+    """Compares requests with tools, by two models of the knowledge service.
 
-    Two models complement each other: all-MiniLM-L6-v2 supports English only,
-    multilingual-e5-small supports a hundred languages and separates short texts less well. The
-    vectors of tools are cached. `aclose` ends the threads.
+    all-MiniLM-L6-v2 reads English well and nothing else; multilingual-e5-small reads a hundred
+    languages and separates short texts less well.
     """
 
-    def __init__(self) -> None:
-        self._models: Sequence[tuple[float, LocalEmbedder]] = ()
+    def __init__(self, knowledge: "KnowledgeServiceAsyncStub") -> None:
+        """Take the knowledge service, which embeds texts."""
+        self._knowledge = knowledge
 
     async def compare(
         self, request: str, assessments: Iterable[pb.Assessment], remaining: float
@@ -43,49 +50,55 @@ class SemanticSimilarity:
             remaining: Seconds until the deadline of the call.
         """
         tools = [each for each in assessments if each.available]
-        if not request.strip() or len(tools) < _MIN_TEXTS:
+        if not request.strip() or len(tools) < _CLOSEST:
             return
         try:
             async with asyncio.timeout(remaining * _TIME_FRACTION):
-                similarities = [
-                    await self._similarity(request[:_MAX_CHARS], each) for each in tools
-                ]
+                similarities = await self._similarities(
+                    request[:_MAX_TEXT_CHARACTERS], tools, remaining
+                )
         except TimeoutError:
             log.warning("tools not compared", why="it takes too long")
             return
-        except Exception as error:  # noqa: BLE001 - without a model the agent works with the rest
+        except Exception as error:  # noqa: BLE001 - a model that cannot be loaded is no tool's fault
             log.warning("tools not compared", why=str(error))
             return
-        for each, similarity in zip(tools, similarities, strict=True):
-            each.affinity = similarity
+        for tool, similarity in zip(tools, similarities, strict=True):
+            tool.affinity = similarity
 
-    async def aclose(self) -> None:
-        """End the threads."""
-        for _, model in self._models:
-            await model.aclose()
+    async def _similarities(
+        self, request: str, tools: Sequence[pb.Assessment], remaining: float
+    ) -> list[float]:
+        texts = [_texts(tool) for tool in tools]
+        every = list(dict.fromkeys([request, *(text for some in texts for text in some)]))
+        similarities = [0.0] * len(tools)
+        for model, weight in _WEIGHTS.items():
+            vectors = dict(zip(every, await self._embed(model, every, remaining), strict=True))
+            question = vectors[request]
+            for at, some in enumerate(texts):
+                scores = (sum(map(mul, question, vectors[text])) for text in some)
+                near = sorted(scores, reverse=True)[:_CLOSEST]
+                similarities[at] += weight * sum(near) / len(near)
+        return similarities
 
-    async def _similarity(self, request: str, tool: pb.Assessment) -> float:
-        function = tool.function
-        description = f"{function.name.replace('_', ' ')}: {function.description}"
-        examples = [each.request for each in tool.examples[:_MAX_EXAMPLES]]
-        texts = [each[:_MAX_CHARS] for each in (description, *examples) if each.strip()]
-        total = 0.0
-        for weight, model in self._loaded():
-            question, *others = await model.embed([request, *texts], "query")
-            scores = sorted((float(question @ each) for each in others), reverse=True)[:_MIN_TEXTS]
-            total += weight * sum(scores) / len(scores)
-        return total
-
-    def _loaded(self) -> Sequence[tuple[float, "LocalEmbedder"]]:
-        """Return the models with their weights.
-
-        The similarities of the second lie four times closer together than those of the first.
-        """
-        if not self._models:
-            from heddle_knowledge.embedders.embedding import (  # noqa: PLC0415 (slow)
-                MiniLmEmbedder,
-                MultilingualE5Embedder,
+    async def _embed(
+        self, model: str, texts: Sequence[str], remaining: float
+    ) -> list[Sequence[float]]:
+        vectors: list[Sequence[float]] = []
+        for start in range(0, len(texts), _BATCH):
+            request = knowledge_pb2.EmbedTextsRequest(
+                texts=texts[start : start + _BATCH],
+                model=model,
+                kind=knowledge_pb2.EMBEDDING_KIND_QUERY,
             )
+            response = await self._knowledge.EmbedTexts(request, **new_call_options(remaining))
+            vectors += [embedding.values for embedding in response.embeddings]
+        return vectors
 
-            self._models = ((0.2, MiniLmEmbedder()), (0.8, MultilingualE5Embedder()))
-        return self._models
+
+def _texts(tool: pb.Assessment) -> list[str]:
+    """Return what a tool says it is for, and its examples."""
+    function = tool.function
+    purpose = f"{function.name.replace('_', ' ')}: {function.description}"
+    examples = [each.request for each in tool.examples[:_MAX_EXAMPLES]]
+    return [text[:_MAX_TEXT_CHARACTERS] for text in (purpose, *examples) if text.strip()]

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from heddle_runtime import addresses
+from heddle_runtime.remote_json import server_address
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from heddle_tools_service.provider_settings import ProviderSettings
-from heddle_tools_service.providers.owner_servers import server_address
 
 NO_SERVICE = "none"  # not empty: an empty environment variable counts as unset
 
@@ -48,21 +48,6 @@ class ToolsSettings(ProviderSettings):
         description="Folder of assessment rubrics, one YAML or JSON file each, for ids that the "
         "database does not have.",
     )
-    kb_url: str = Field(
-        default="",
-        description="Address of a LAMB knowledge-base server, for collections that the knowledge "
-        "store does not hold. Organisations have their own in their settings; this one is the "
-        "operator's.",
-    )
-    kb_token: SecretStr = Field(
-        default=SecretStr(""), description="The token of that server. Sent to no other."
-    )
-    kb_shared: bool = Field(
-        default=False,
-        description="Let organisations that have set up no server use the operator's, with the "
-        "operator's token: they can then name any collection of it that LAMB's registry does not "
-        "give to others.",
-    )
     moodle_url: str = Field(
         default="",
         validation_alias=AliasChoices("HEDDLE_TOOLS_MOODLE_URL", "MOODLE_API_URL"),
@@ -94,6 +79,7 @@ class ToolsSettings(ProviderSettings):
         f"{NO_SERVICE!r} if there is none: everything then belongs to the operator.",
     )
     connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
+    knowledge_address: addresses.KnowledgeAddress = addresses.KNOWLEDGE
 
     @field_validator("mcp_commands")
     @classmethod
@@ -104,7 +90,7 @@ class ToolsSettings(ProviderSettings):
                 raise ValueError(message)
         return commands
 
-    @field_validator("kb_url", "moodle_url", "weather_url", "geocoding_url")
+    @field_validator("moodle_url", "weather_url", "geocoding_url")
     @classmethod
     def _check_url(cls, url: str) -> str:
         return server_address(url) if url else ""

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 TOOLS = "127.0.0.1:9102"
+KNOWLEDGE = "127.0.0.1:9105"
 ORCHESTRATOR = "127.0.0.1:9101"
 CONNECTOR = "127.0.0.1:9103"
 ASSISTANTS = "127.0.0.1:9104"
@@ -14,6 +15,14 @@ ToolsAddress = Annotated[
     str,
     typer.Option(
         "--tools-address", envvar="HEDDLE_TOOLS_ADDRESS", help="Where the tools service is."
+    ),
+]
+KnowledgeAddress = Annotated[
+    str,
+    typer.Option(
+        "--knowledge-address",
+        envvar="HEDDLE_KNOWLEDGE_ADDRESS",
+        help="Where the knowledge service is.",
     ),
 ]
 OrchestratorAddress = Annotated[

@@ -21,6 +21,7 @@ from heddle_assistants.app import AssistantsSettings
 from heddle_connector.app import ConnectorSettings
 from heddle_gateway.app import GatewaySettings
 from heddle_gateway.http.server import serving
+from heddle_knowledge.settings import KnowledgeSettings
 from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
 from heddle_runtime import logs
@@ -47,6 +48,7 @@ async def main() -> int:
         devstack=DevstackSettings(),
         gateway=GatewaySettings(listen=ANY_PORT, development=True, drain_wait=0),
         tools=ToolsSettings(listen=ANY_PORT, drain_wait=0),
+        knowledge=KnowledgeSettings(listen=ANY_PORT, drain_wait=0),
         orchestrator=OrchestratorSettings(listen=ANY_PORT, drain_wait=0),
         connector=ConnectorSettings(listen=ANY_PORT, drain_wait=0),
         assistants=AssistantsSettings(
@@ -58,7 +60,7 @@ async def main() -> int:
     shutil.copytree(manual, settings.tools.files_dir, dirs_exist_ok=True)
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         console.print(f"[bold]1. Ingest the manual of Mercurial[/] ({manual.name})")
-        if code := await ingest(manual, running.tools):
+        if code := await ingest(manual, running.knowledge):
             return code
         console.print(f"\n[bold]2. Ask an assistant with three tools[/]\n{QUESTION}\n")
         return await print_answer(address)
@@ -78,11 +80,12 @@ def pages(manual: Path) -> list[str]:
     return [str(page) for page in texts if page.stat().st_size <= MAX_PAGE_BYTES]
 
 
-async def ingest(manual: Path, tools: str) -> int:
+async def ingest(manual: Path, knowledge: str) -> int:
     """Ingest the pages with the command `heddle ingest` and return its exit code."""
     command = [
         *(sys.executable, "-m", "heddle_cli", "ingest", *pages(manual)),
-        *("--collection", COLLECTION, "--title", "Mercurial's help", "--tools-address", tools),
+        *("--collection", COLLECTION, "--title", "Mercurial's help"),
+        *("--knowledge-address", knowledge),
     ]
     # uvloop forks to start a process, and gRPC's threads do not survive a fork.
     process = await asyncio.to_thread(subprocess.run, command, check=False)

@@ -58,3 +58,11 @@ class RerankingError(KnowledgeError):
 
 class StorageError(KnowledgeError):
     """The engine below failed to read or write, for instance on a full disk."""
+
+
+class BackendError(KnowledgeError):
+    """A knowledge-base server, or a model of another server, refuses or answers nonsense."""
+
+
+class BackendUnavailableError(BackendError):
+    """A knowledge-base server, or a model of another server, does not answer."""

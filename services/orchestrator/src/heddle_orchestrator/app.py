@@ -13,6 +13,7 @@ from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_runtime import addresses
 from heddle_runtime.client import channel
+from heddle_runtime.grants import GrantSigner
 from heddle_runtime.limits import MAX_TOOL_ROUNDS
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
@@ -144,6 +145,7 @@ async def app(
         ),
         max_prompt_chars=settings.max_prompt_chars,
         meter=meter,
+        grants=GrantSigner(secret),
     )
     contract = orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"]
     register = orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server

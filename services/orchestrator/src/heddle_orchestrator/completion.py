@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import grpc
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime.call_metadata import call_options
+from heddle_runtime.call_metadata import call_options, remaining
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import (
     HeddleError,
@@ -18,6 +18,7 @@ from heddle_runtime.errors import (
     Violation,
     from_rpc,
 )
+from heddle_runtime.grants import GrantSigner
 from heddle_runtime.server_interceptor import Context
 
 from heddle_orchestrator.agent import Agents, Route
@@ -25,6 +26,7 @@ from heddle_orchestrator.agent.state import initial_state
 from heddle_orchestrator.assistants import ID_PREFIX, AssistantSource, owned_by_caller
 from heddle_orchestrator.event_mapping import map_events
 from heddle_orchestrator.functions import Functions, Generate
+from heddle_orchestrator.grants import grant_of
 from heddle_orchestrator.metering.counting import Counting, counting
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.plan import Plan, plan
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 MERGING = "merging tool outputs"
 TOOLS_RAN = "tools_ran"
+_MAX_GRANT_SECONDS = 3_600.0
 _INCOMPLETE = "The connector's answer was cut off."
 GenerateRequest = connector_pb2.GenerateWholeMessageRequest
 
@@ -54,6 +57,7 @@ class Completions:
     agents: Agents
     max_prompt_chars: int
     meter: Meter
+    grants: GrantSigner
 
     async def stream(
         self, request: pb.RunCompletionRequest, context: Context
@@ -145,7 +149,9 @@ class Completions:
         plan_.stop_on_failure()
 
     def _tool_run(self, plan_: Plan, context: Context, *, watched: bool) -> ToolRun:
-        tool_context = plan_.tool_context(watched=watched)
+        seconds = remaining(context, _MAX_GRANT_SECONDS)
+        grant = self.grants.sign(grant_of(plan_.assistant), seconds)
+        tool_context = plan_.tool_context(grant, watched=watched)
         return ToolRun(self.tools, context, tool_context, watched=watched)
 
     async def _generate(

@@ -51,13 +51,19 @@ class Plan:
         """The agent's strategy; None for other strategies."""
         return self.strategy if isinstance(self.strategy, Routing) else None
 
-    def tool_context(self, *, watched: bool) -> tool_pb2.RunContext:
-        """Return the context for tools. `watched`: the client reads events while tools run."""
+    def tool_context(self, grant: str, *, watched: bool) -> tool_pb2.RunContext:
+        """Return the context for tools.
+
+        Args:
+            grant: The right to read collections, as `heddle_runtime.grants` signs it.
+            watched: Whether the client reads events while tools run.
+        """
         return tool_pb2.RunContext(
             messages=self.request.messages,
             options=self.request.options,
             assistant=self.assistant,
             streaming=watched,
+            grant=grant,
         )
 
     def stop_on_failure(self) -> None:

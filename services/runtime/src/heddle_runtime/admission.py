@@ -23,8 +23,10 @@ class AdmissionControl:
     def __exit__(self, *_: object) -> None:
         self._calls -= 1
 
-    def authenticate(self, request_id: str, authorization: str, traceparent: str) -> None:
-        """Set the caller from three values of the call's metadata.
+    def authenticate(
+        self, request_id: str, authorization: str, traceparent: str, grant: str = ""
+    ) -> None:
+        """Set the caller from the call's metadata. The service that uses a grant verifies it.
 
         Raises:
             UnauthenticatedError: The authorization contains no valid token.
@@ -33,7 +35,7 @@ class AdmissionControl:
         CALLER.set(Caller(request_id))  # a rejected call is logged with its id
         token = authorization.removeprefix("Bearer ")
         identity = self._identity(token)
-        CALLER.set(Caller(request_id, identity, token, _sanitised(traceparent)))
+        CALLER.set(Caller(request_id, identity, token, _sanitised(traceparent), grant))
 
     def _identity(self, token: str) -> Identity:
         return ANONYMOUS if self._verifier is None else self._verifier.identity(token)

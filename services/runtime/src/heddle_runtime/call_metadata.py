@@ -15,6 +15,7 @@ from heddle_runtime.identity import ANONYMOUS, Identity
 REQUEST_ID = "x-request-id"
 TRACE = "traceparent"
 AUTHORIZATION = "authorization"
+GRANT = "heddle-grant"
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -25,6 +26,8 @@ class Caller(msgspec.Struct, frozen=True):
     token: str = ""
     """The signed form of `identity`, handed on as it came."""
     traceparent: str = ""
+    grant: str = ""
+    """Not verified; see `heddle_runtime.grants`."""
 
 
 CALLER: ContextVar[Caller] = ContextVar("heddle_caller")
@@ -78,6 +81,8 @@ def new_call_options(timeout: float) -> CallOptions:
         metadata += ((AUTHORIZATION, f"Bearer {current.token}"),)
     if current.traceparent:
         metadata += ((TRACE, current.traceparent),)
+    if current.grant:
+        metadata += ((GRANT, current.grant),)
     return {"timeout": timeout, "metadata": metadata}
 
 

@@ -17,6 +17,7 @@ from heddle_runtime import logs
 from heddle_runtime.admission import AdmissionControl
 from heddle_runtime.call_metadata import (
     AUTHORIZATION,
+    GRANT,
     REQUEST_ID,
     TRACE,
     Stopwatch,
@@ -164,14 +165,17 @@ class ServerInterceptor:
         """Set the caller of this call's task."""
         metadata: dict[str, str] = {}
         for key, value in context.invocation_metadata() or ():
-            if key in (AUTHORIZATION, REQUEST_ID, TRACE):
+            if key in (AUTHORIZATION, GRANT, REQUEST_ID, TRACE):
                 if key in metadata and key == AUTHORIZATION:  # ambiguous
                     raise UnauthenticatedError("The call carries two authorizations.")
                 metadata[key] = (
                     value if isinstance(value, str) else value.decode("ascii", "replace")
                 )
         self._admission.authenticate(
-            metadata.get(REQUEST_ID, ""), metadata.get(AUTHORIZATION, ""), metadata.get(TRACE, "")
+            metadata.get(REQUEST_ID, ""),
+            metadata.get(AUTHORIZATION, ""),
+            metadata.get(TRACE, ""),
+            metadata.get(GRANT, ""),
         )
 
 

@@ -1,13 +1,48 @@
 """How a tool asks for facts about documents."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
-
-from heddle_knowledge.document_queries.records import Column, Rows, Table
 
 from heddle_tools_service.capabilities.passages import FailedSearch
 
-__all__ = ["Column", "DocumentQueries", "DocumentTables", "Rows", "Table"]
+__all__ = ["Column", "DocumentQueries", "DocumentTables", "Rows", "Table", "Value"]
+
+
+Value = str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    type: str
+    """`TEXT`, `INTEGER` or `REAL`."""
+    meaning: str
+    examples: tuple[Value, ...] = ()
+    complete: bool = False
+    """Whether the examples are all values that occur."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that can be queried."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The answer to a query."""
+
+    sql: str
+    """The query as it was understood, with its limit."""
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    truncated: bool
+    """Whether there are more rows, or longer texts."""
 
 
 class DocumentTables(Protocol):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
-from heddle_knowledge.records import AllOf, AnyOf, Comparison, Filter
+from heddle_tools_service.capabilities.filters import AllOf, AnyOf, Comparison, Filter
 
 __all__ = [
     "NO_OPTIONS",

@@ -1,7 +1,7 @@
 """What a tool is called with."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Literal
 
@@ -56,6 +56,8 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     """Whether a slot is filled, a model calls the tool, or the routing agent runs it."""
     tree: TreeData = _NO_RUN
     """The state of the routing agent's run; outside such a run, the state of a new one."""
+    grant: str = field(default="", repr=False)
+    """The right to read collections, for the capabilities that call the knowledge service."""
 
     @property
     def called(self) -> bool:

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19heddle/call/v1/call.proto\x12\x0eheddle.call.v1\x1a\x1fgoogle/api/field_behavior.proto\"\x8a\x01\n\x0c\x43\x61llMetadata\x12*\n\rauthorization\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\rauthorization\x12&\n\x0cx_request_id\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\nxRequestId\x12&\n\x0btraceparent\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x0btraceparent\"\xe2\x01\n\x0bTokenClaims\x12\x16\n\x03sub\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x03sub\x12\x16\n\x03org\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\x03org\x12\x1c\n\x06scopes\x18\x03 \x03(\tB\x04\xe2\x41\x01\x02R\x06scopes\x12\x16\n\x03\x61ud\x18\x04 \x01(\tB\x04\xe2\x41\x01\x02R\x03\x61ud\x12\x16\n\x03iat\x18\x05 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x03iat\x12\x16\n\x03\x65xp\x18\x06 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x03\x65xp\x12\x16\n\x03jti\x18\x07 \x01(\tB\x04\xe2\x41\x01\x01R\x03jti\x12%\n\x0b\x63lient_user\x18\x08 \x01(\tB\x04\xe2\x41\x01\x01R\nclientUserb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19heddle/call/v1/call.proto\x12\x0eheddle.call.v1\x1a\x1fgoogle/api/field_behavior.proto\"\xb3\x01\n\x0c\x43\x61llMetadata\x12*\n\rauthorization\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\rauthorization\x12&\n\x0cx_request_id\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\nxRequestId\x12&\n\x0btraceparent\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x0btraceparent\x12\'\n\x0cheddle_grant\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01R\x0bheddleGrant\"\xf3\x01\n\x0bGrantClaims\x12\x1a\n\x05owner\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x05owner\x12(\n\x0corganization\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x0corganization\x12&\n\x0b\x63ollections\x18\x03 \x03(\tB\x04\xe2\x41\x01\x02R\x0b\x63ollections\x12\x16\n\x03sub\x18\x04 \x01(\tB\x04\xe2\x41\x01\x02R\x03sub\x12\x16\n\x03org\x18\x05 \x01(\tB\x04\xe2\x41\x01\x02R\x03org\x12\x16\n\x03\x61ud\x18\x06 \x01(\tB\x04\xe2\x41\x01\x02R\x03\x61ud\x12\x16\n\x03iat\x18\x07 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x03iat\x12\x16\n\x03\x65xp\x18\x08 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x03\x65xp\"\xe2\x01\n\x0bTokenClaims\x12\x16\n\x03sub\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x03sub\x12\x16\n\x03org\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\x03org\x12\x1c\n\x06scopes\x18\x03 \x03(\tB\x04\xe2\x41\x01\x02R\x06scopes\x12\x16\n\x03\x61ud\x18\x04 \x01(\tB\x04\xe2\x41\x01\x02R\x03\x61ud\x12\x16\n\x03iat\x18\x05 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x03iat\x12\x16\n\x03\x65xp\x18\x06 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x03\x65xp\x12\x16\n\x03jti\x18\x07 \x01(\tB\x04\xe2\x41\x01\x01R\x03jti\x12%\n\x0b\x63lient_user\x18\x08 \x01(\tB\x04\xe2\x41\x01\x01R\nclientUserb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,6 +38,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CALLMETADATA'].fields_by_name['x_request_id']._serialized_options = b'\342A\001\001'
   _globals['_CALLMETADATA'].fields_by_name['traceparent']._loaded_options = None
   _globals['_CALLMETADATA'].fields_by_name['traceparent']._serialized_options = b'\342A\001\001'
+  _globals['_CALLMETADATA'].fields_by_name['heddle_grant']._loaded_options = None
+  _globals['_CALLMETADATA'].fields_by_name['heddle_grant']._serialized_options = b'\342A\001\001'
+  _globals['_GRANTCLAIMS'].fields_by_name['owner']._loaded_options = None
+  _globals['_GRANTCLAIMS'].fields_by_name['owner']._serialized_options = b'\342A\001\002'
+  _globals['_GRANTCLAIMS'].fields_by_name['organization']._loaded_options = None
+  _globals['_GRANTCLAIMS'].fields_by_name['organization']._serialized_options = b'\342A\001\002'
+  _globals['_GRANTCLAIMS'].fields_by_name['collections']._loaded_options = None
+  _globals['_GRANTCLAIMS'].fields_by_name['collections']._serialized_options = b'\342A\001\002'
+  _globals['_GRANTCLAIMS'].fields_by_name['sub']._loaded_options = None
+  _globals['_GRANTCLAIMS'].fields_by_name['sub']._serialized_options = b'\342A\001\002'
+  _globals['_GRANTCLAIMS'].fields_by_name['org']._loaded_options = None
+  _globals['_GRANTCLAIMS'].fields_by_name['org']._serialized_options = b'\342A\001\002'
+  _globals['_GRANTCLAIMS'].fields_by_name['aud']._loaded_options = None
+  _globals['_GRANTCLAIMS'].fields_by_name['aud']._serialized_options = b'\342A\001\002'
+  _globals['_GRANTCLAIMS'].fields_by_name['iat']._loaded_options = None
+  _globals['_GRANTCLAIMS'].fields_by_name['iat']._serialized_options = b'\342A\001\002'
+  _globals['_GRANTCLAIMS'].fields_by_name['exp']._loaded_options = None
+  _globals['_GRANTCLAIMS'].fields_by_name['exp']._serialized_options = b'\342A\001\002'
   _globals['_TOKENCLAIMS'].fields_by_name['sub']._loaded_options = None
   _globals['_TOKENCLAIMS'].fields_by_name['sub']._serialized_options = b'\342A\001\002'
   _globals['_TOKENCLAIMS'].fields_by_name['org']._loaded_options = None
@@ -55,7 +73,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOKENCLAIMS'].fields_by_name['client_user']._loaded_options = None
   _globals['_TOKENCLAIMS'].fields_by_name['client_user']._serialized_options = b'\342A\001\001'
   _globals['_CALLMETADATA']._serialized_start=79
-  _globals['_CALLMETADATA']._serialized_end=217
-  _globals['_TOKENCLAIMS']._serialized_start=220
-  _globals['_TOKENCLAIMS']._serialized_end=446
+  _globals['_CALLMETADATA']._serialized_end=258
+  _globals['_GRANTCLAIMS']._serialized_start=261
+  _globals['_GRANTCLAIMS']._serialized_end=504
+  _globals['_TOKENCLAIMS']._serialized_start=507
+  _globals['_TOKENCLAIMS']._serialized_end=733
 # @@protoc_insertion_point(module_scope)

@@ -46,6 +46,7 @@ class CallMetadata(_message.Message):
     AUTHORIZATION_FIELD_NUMBER: _builtins.int
     X_REQUEST_ID_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
+    HEDDLE_GRANT_FIELD_NUMBER: _builtins.int
     authorization: _builtins.str
     """`Bearer ` and a JSON Web Token in compact form, signed with HS256 and the secret of the
     services. Its payload is `TokenClaims`. Without a valid token, a call fails with
@@ -58,20 +59,86 @@ class CallMetadata(_message.Message):
     """
     traceparent: _builtins.str
     """The trace of the call, in W3C Trace Context format. Services log and forward it."""
+    heddle_grant: _builtins.str
+    """A grant: the right to read collections as the owner of an assistant may read them. Only the
+    orchestrator issues grants, and only `heddle.knowledge.v1.KnowledgeService` reads them. With a
+    secret it is a JSON Web Token in compact form, signed with HS256 and that secret, whose payload
+    is `GrantClaims`; a call with any other fails with `UNAUTHENTICATED`. Services without a secret
+    exchange the payload alone, as base64url of its JSON text: every caller may do everything
+    there, so a grant only narrows what is read.
+    """
     def __init__(
         self,
         *,
         authorization: _builtins.str = ...,
         x_request_id: _builtins.str = ...,
         traceparent: _builtins.str = ...,
+        heddle_grant: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["authorization", b"authorization", "traceparent", b"traceparent", "x_request_id", b"x_request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authorization", b"authorization", "heddle_grant", b"heddle_grant", "traceparent", b"traceparent", "x_request_id", b"x_request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CallMetadata: _TypeAlias = CallMetadata  # noqa: Y015
+
+@_typing.final
+class GrantClaims(_message.Message):
+    """What a grant says. Not sent as a message: each field is a claim of the token, a JSON member of
+    that name. A grant says whose rights count; whether that owner may read a collection is decided
+    by the collection's sharing at the time of the call.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OWNER_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    COLLECTIONS_FIELD_NUMBER: _builtins.int
+    SUB_FIELD_NUMBER: _builtins.int
+    ORG_FIELD_NUMBER: _builtins.int
+    AUD_FIELD_NUMBER: _builtins.int
+    IAT_FIELD_NUMBER: _builtins.int
+    EXP_FIELD_NUMBER: _builtins.int
+    owner: _builtins.str
+    """The owner of the assistant that searches. Empty for the operator's assistants."""
+    organization: _builtins.str
+    """The slug of the organisation of the assistant. May be empty."""
+    sub: _builtins.str
+    """The caller of the completion, as `TokenClaims.sub`. A grant serves no other caller."""
+    org: _builtins.str
+    """The organisation of that caller, as `TokenClaims.org`."""
+    aud: _builtins.str
+    """For what the token is: `heddle-grant`."""
+    iat: _builtins.int
+    """When it was made; at most five seconds after the server's own time."""
+    exp: _builtins.int
+    """When it ends: with the deadline of the completion that it was made for."""
+    @_builtins.property
+    def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The collections that the assistant's tools name in their configurations, by name or
+        identifier. If empty, all that the owner may read.
+        """
+
+    def __init__(
+        self,
+        *,
+        owner: _builtins.str = ...,
+        organization: _builtins.str = ...,
+        collections: _abc.Iterable[_builtins.str] | None = ...,
+        sub: _builtins.str = ...,
+        org: _builtins.str = ...,
+        aud: _builtins.str = ...,
+        iat: _builtins.int = ...,
+        exp: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aud", b"aud", "collections", b"collections", "exp", b"exp", "iat", b"iat", "org", b"org", "organization", b"organization", "owner", b"owner", "sub", b"sub"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GrantClaims: _TypeAlias = GrantClaims  # noqa: Y015
 
 @_typing.final
 class TokenClaims(_message.Message):

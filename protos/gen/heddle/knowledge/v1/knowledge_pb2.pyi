@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.rpc import status_pb2 as _status_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -211,6 +212,30 @@ SEARCH_MODE_VECTOR: SearchMode.ValueType  # 2
 SEARCH_MODE_TEXT: SearchMode.ValueType  # 3
 """By words."""
 Global___SearchMode: _TypeAlias = SearchMode  # noqa: Y015
+
+class _EmbeddingKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _EmbeddingKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EmbeddingKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    EMBEDDING_KIND_UNSPECIFIED: _EmbeddingKind.ValueType  # 0
+    """`EMBEDDING_KIND_QUERY`."""
+    EMBEDDING_KIND_QUERY: _EmbeddingKind.ValueType  # 1
+    """Questions."""
+    EMBEDDING_KIND_PASSAGE: _EmbeddingKind.ValueType  # 2
+    """Passages."""
+
+class EmbeddingKind(_EmbeddingKind, metaclass=_EmbeddingKindEnumTypeWrapper):
+    """What texts are embedded as. Some models embed questions and passages differently."""
+
+EMBEDDING_KIND_UNSPECIFIED: EmbeddingKind.ValueType  # 0
+"""`EMBEDDING_KIND_QUERY`."""
+EMBEDDING_KIND_QUERY: EmbeddingKind.ValueType  # 1
+"""Questions."""
+EMBEDDING_KIND_PASSAGE: EmbeddingKind.ValueType  # 2
+"""Passages."""
+Global___EmbeddingKind: _TypeAlias = EmbeddingKind  # noqa: Y015
 
 @_typing.final
 class Collection(_message.Message):
@@ -531,6 +556,26 @@ class Passage(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class AttributesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     TEXT_FIELD_NUMBER: _builtins.int
     SIMILARITY_FIELD_NUMBER: _builtins.int
     DOCUMENT_FIELD_NUMBER: _builtins.int
@@ -548,6 +593,7 @@ class Passage(_message.Message):
     METADATA_FIELD_NUMBER: _builtins.int
     DOCUMENT_TIME_FIELD_NUMBER: _builtins.int
     HAS_PICTURE_FIELD_NUMBER: _builtins.int
+    ATTRIBUTES_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The text."""
     similarity: _builtins.float
@@ -563,11 +609,15 @@ class Passage(_message.Message):
     page: _builtins.int
     """The page, counted from 1. 0 if the document has no pages."""
     ordinal: _builtins.int
-    """The passage's place in the document, counted from 0."""
+    """The passage's place in the document, counted from 0. Not set if a knowledge-base server does
+    not say.
+    """
     parent_text: _builtins.str
     """The section around the passage."""
     relevance: _builtins.float
-    """What passages of one search are ordered by, comparable only among them."""
+    """What passages of one search are ordered by, comparable only among them. Not set if a
+    knowledge-base server does not say.
+    """
     id: _builtins.str
     """The identifier: the document's, `:` and `ordinal`."""
     document_id: _builtins.str
@@ -593,6 +643,10 @@ class Passage(_message.Message):
     def document_time(self) -> _timestamp_pb2.Timestamp:
         """The document's time."""
 
+    @_builtins.property
+    def attributes(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """What a knowledge-base server says of the passage besides, such as the address of the original."""
+
     def __init__(
         self,
         *,
@@ -603,9 +657,9 @@ class Passage(_message.Message):
         uri: _builtins.str = ...,
         headings: _abc.Iterable[_builtins.str] | None = ...,
         page: _builtins.int = ...,
-        ordinal: _builtins.int = ...,
+        ordinal: _builtins.int | None = ...,
         parent_text: _builtins.str = ...,
-        relevance: _builtins.float = ...,
+        relevance: _builtins.float | None = ...,
         id: _builtins.str = ...,
         document_id: _builtins.str = ...,
         start_offset: _builtins.int = ...,
@@ -613,12 +667,20 @@ class Passage(_message.Message):
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         document_time: _timestamp_pb2.Timestamp | None = ...,
         has_picture: _builtins.bool = ...,
+        attributes: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["document_time", b"document_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_ordinal", b"_ordinal", "_relevance", b"_relevance", "document_time", b"document_time", "ordinal", b"ordinal", "relevance", b"relevance"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "document_id", b"document_id", "document_time", b"document_time", "end_offset", b"end_offset", "has_picture", b"has_picture", "headings", b"headings", "id", b"id", "metadata", b"metadata", "ordinal", b"ordinal", "page", b"page", "parent_text", b"parent_text", "relevance", b"relevance", "similarity", b"similarity", "start_offset", b"start_offset", "text", b"text", "title", b"title", "uri", b"uri"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ordinal", b"_ordinal", "_relevance", b"_relevance", "attributes", b"attributes", "document", b"document", "document_id", b"document_id", "document_time", b"document_time", "end_offset", b"end_offset", "has_picture", b"has_picture", "headings", b"headings", "id", b"id", "metadata", b"metadata", "ordinal", b"ordinal", "page", b"page", "parent_text", b"parent_text", "relevance", b"relevance", "similarity", b"similarity", "start_offset", b"start_offset", "text", b"text", "title", b"title", "uri", b"uri"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__ordinal: _TypeAlias = _typing.Literal["ordinal"]  # noqa: Y015
+    _WhichOneofArgType__ordinal: _TypeAlias = _typing.Literal["_ordinal", b"_ordinal"]  # noqa: Y015
+    _WhichOneofReturnType__relevance: _TypeAlias = _typing.Literal["relevance"]  # noqa: Y015
+    _WhichOneofArgType__relevance: _TypeAlias = _typing.Literal["_relevance", b"_relevance"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ordinal) -> _WhichOneofReturnType__ordinal | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__relevance) -> _WhichOneofReturnType__relevance | None: ...
 
 Global___Passage: _TypeAlias = Passage  # noqa: Y015
 
@@ -637,6 +699,8 @@ class PageMatch(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     FIGURES_FIELD_NUMBER: _builtins.int
     RELEVANCE_FIELD_NUMBER: _builtins.int
+    COLLECTION_ID_FIELD_NUMBER: _builtins.int
+    COLLECTION_NAME_FIELD_NUMBER: _builtins.int
     document: _builtins.str
     """The document's name."""
     document_id: _builtins.str
@@ -657,6 +721,10 @@ class PageMatch(_message.Message):
     """What the pages of one search are ordered by, comparable only among them. A model that does
     not see blends `score` with how rare the question's words are that stand on the page.
     """
+    collection_id: _builtins.str
+    """The identifier of its collection."""
+    collection_name: _builtins.str
+    """The name of its collection."""
     @_builtins.property
     def figures(self) -> _containers.RepeatedCompositeFieldContainer[Global___Figure]:
         """The figures of the page, in reading order."""
@@ -673,10 +741,12 @@ class PageMatch(_message.Message):
         text: _builtins.str = ...,
         figures: _abc.Iterable[Global___Figure] | None = ...,
         relevance: _builtins.float = ...,
+        collection_id: _builtins.str = ...,
+        collection_name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "document_id", b"document_id", "figures", b"figures", "page", b"page", "relevance", b"relevance", "score", b"score", "text", b"text", "title", b"title", "uri", b"uri"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection_id", b"collection_id", "collection_name", b"collection_name", "document", b"document", "document_id", b"document_id", "figures", b"figures", "page", b"page", "relevance", b"relevance", "score", b"score", "text", b"text", "title", b"title", "uri", b"uri"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1705,21 +1775,219 @@ class ListPassagesResponse(_message.Message):
 Global___ListPassagesResponse: _TypeAlias = ListPassagesResponse  # noqa: Y015
 
 @_typing.final
+class SearchCollectionsRequest(_message.Message):
+    """Request of `SearchCollections`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTIONS_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
+    TOP_K_FIELD_NUMBER: _builtins.int
+    THRESHOLD_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    DOCUMENT_TIME_FROM_FIELD_NUMBER: _builtins.int
+    DOCUMENT_TIME_TO_FIELD_NUMBER: _builtins.int
+    RECENCY_WEIGHT_FIELD_NUMBER: _builtins.int
+    VECTOR_WEIGHT_FIELD_NUMBER: _builtins.int
+    FUSION_FIELD_NUMBER: _builtins.int
+    RERANKING_FIELD_NUMBER: _builtins.int
+    SECTIONS_FIELD_NUMBER: _builtins.int
+    query: _builtins.str
+    """The question, in words. At most 8,000 characters count, the first 2,000 of them for the
+    full-text search.
+    """
+    top_k: _builtins.int
+    """The most passages of each collection, at most 100. If 0, 5."""
+    threshold: _builtins.float
+    """The least similarity of a passage, `[-1.0, 1.0]`. If 0, none is left out. Not applied in
+    `SEARCH_MODE_TEXT`.
+    """
+    mode: Global___SearchMode.ValueType
+    """How to search. A LAMB knowledge-base server has one way only; it ignores this field and those
+    that follow, except `sections`.
+    """
+    recency_weight: _builtins.float
+    """How much the age of documents counts, `[0.0, 1.0]`: relevance is multiplied by
+    1 - weight + weight * 0.5 ^ (age in days / 180).
+    """
+    vector_weight: _builtins.float
+    """How much meaning counts in `SEARCH_MODE_HYBRID`, `[0.0, 1.0]`; words count the rest. If
+    not set, what suits the question and the collection.
+    """
+    fusion: Global___Fusion.ValueType
+    """How the two ranks are combined in `SEARCH_MODE_HYBRID`."""
+    reranking: Global___Reranking.ValueType
+    """What reorders the best passages."""
+    sections: _builtins.bool
+    """Asks a LAMB knowledge-base server for the section around each passage. Collections of this
+    service always return it.
+    """
+    @_builtins.property
+    def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The collections' names or identifiers, 1 to 64."""
+
+    @_builtins.property
+    def filter(self) -> Global___Filter:
+        """Only passages of documents that match."""
+
+    @_builtins.property
+    def document_time_from(self) -> _timestamp_pb2.Timestamp:
+        """Only passages of documents of this time or later."""
+
+    @_builtins.property
+    def document_time_to(self) -> _timestamp_pb2.Timestamp:
+        """Only passages of documents of before this time."""
+
+    def __init__(
+        self,
+        *,
+        collections: _abc.Iterable[_builtins.str] | None = ...,
+        query: _builtins.str = ...,
+        top_k: _builtins.int = ...,
+        threshold: _builtins.float = ...,
+        mode: Global___SearchMode.ValueType = ...,
+        filter: Global___Filter | None = ...,
+        document_time_from: _timestamp_pb2.Timestamp | None = ...,
+        document_time_to: _timestamp_pb2.Timestamp | None = ...,
+        recency_weight: _builtins.float = ...,
+        vector_weight: _builtins.float | None = ...,
+        fusion: Global___Fusion.ValueType = ...,
+        reranking: Global___Reranking.ValueType = ...,
+        sections: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight", "document_time_from", b"document_time_from", "document_time_to", b"document_time_to", "filter", b"filter", "vector_weight", b"vector_weight"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight", "collections", b"collections", "document_time_from", b"document_time_from", "document_time_to", b"document_time_to", "filter", b"filter", "fusion", b"fusion", "mode", b"mode", "query", b"query", "recency_weight", b"recency_weight", "reranking", b"reranking", "sections", b"sections", "threshold", b"threshold", "top_k", b"top_k", "vector_weight", b"vector_weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__vector_weight: _TypeAlias = _typing.Literal["vector_weight"]  # noqa: Y015
+    _WhichOneofArgType__vector_weight: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__vector_weight) -> _WhichOneofReturnType__vector_weight | None: ...
+
+Global___SearchCollectionsRequest: _TypeAlias = SearchCollectionsRequest  # noqa: Y015
+
+@_typing.final
+class SearchCollectionsResponse(_message.Message):
+    """Response of `SearchCollections`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___CollectionPassages]:
+        """One result for each collection, in the order of the request."""
+
+    def __init__(
+        self,
+        *,
+        results: _abc.Iterable[Global___CollectionPassages] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchCollectionsResponse: _TypeAlias = SearchCollectionsResponse  # noqa: Y015
+
+@_typing.final
+class CollectionPassages(_message.Message):
+    """The passages of one collection, or why it could not be searched."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    COLLECTION_ID_FIELD_NUMBER: _builtins.int
+    COLLECTION_NAME_FIELD_NUMBER: _builtins.int
+    PASSAGES_FIELD_NUMBER: _builtins.int
+    IGNORED_FIELDS_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection, as the request names it."""
+    collection_id: _builtins.str
+    """The collection's identifier. Empty if a knowledge-base server answered, or on an error."""
+    collection_name: _builtins.str
+    """The collection's name. Empty if a knowledge-base server answered, or on an error."""
+    @_builtins.property
+    def passages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Passage]:
+        """The passages, best first."""
+
+    @_builtins.property
+    def ignored_fields(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The parts of the request that the collection's backend does not support and that could have
+        changed the result, as names of fields.
+        """
+
+    @_builtins.property
+    def error(self) -> _status_pb2.Status:
+        """Why the collection was not searched. Not set if it was. With `UNAVAILABLE` or
+        `DEADLINE_EXCEEDED` the same call may succeed later.
+        """
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        collection_id: _builtins.str = ...,
+        collection_name: _builtins.str = ...,
+        passages: _abc.Iterable[Global___Passage] | None = ...,
+        ignored_fields: _abc.Iterable[_builtins.str] | None = ...,
+        error: _status_pb2.Status | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "collection_id", b"collection_id", "collection_name", b"collection_name", "error", b"error", "ignored_fields", b"ignored_fields", "passages", b"passages"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CollectionPassages: _TypeAlias = CollectionPassages  # noqa: Y015
+
+@_typing.final
+class CollectionError(_message.Message):
+    """A collection that a method could not read, and why."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection, as the request names it."""
+    @_builtins.property
+    def error(self) -> _status_pb2.Status:
+        """Why. With `UNAVAILABLE` or `DEADLINE_EXCEEDED` the same call may succeed later."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        error: _status_pb2.Status | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "error", b"error"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CollectionError: _TypeAlias = CollectionError  # noqa: Y015
+
+@_typing.final
 class SearchPagesRequest(_message.Message):
     """Request of `SearchPages`."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    COLLECTION_FIELD_NUMBER: _builtins.int
+    COLLECTIONS_FIELD_NUMBER: _builtins.int
     QUERY_FIELD_NUMBER: _builtins.int
     TOP_K_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
-    collection: _builtins.str
-    """The collection's name or identifier."""
     query: _builtins.str
     """The question, in words. At most 8,000 characters count."""
     top_k: _builtins.int
     """The most pages to return, at most 50. If 0, 3."""
+    @_builtins.property
+    def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The collections' names or identifiers, 1 to 64."""
+
     @_builtins.property
     def filter(self) -> Global___Filter:
         """Only pages of documents that match."""
@@ -1727,14 +1995,14 @@ class SearchPagesRequest(_message.Message):
     def __init__(
         self,
         *,
-        collection: _builtins.str = ...,
+        collections: _abc.Iterable[_builtins.str] | None = ...,
         query: _builtins.str = ...,
         top_k: _builtins.int = ...,
         filter: Global___Filter | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "filter", b"filter", "query", b"query", "top_k", b"top_k"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collections", b"collections", "filter", b"filter", "query", b"query", "top_k", b"top_k"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1749,15 +2017,20 @@ class SearchPagesResponse(_message.Message):
     PAGES_FIELD_NUMBER: _builtins.int
     MODEL_FIELD_NUMBER: _builtins.int
     VISUAL_FIELD_NUMBER: _builtins.int
+    ERRORS_FIELD_NUMBER: _builtins.int
     model: _builtins.str
-    """The model that ranked them."""
+    """The model that ranked them. Empty if no collection could be searched."""
     visual: _builtins.bool
     """Whether that model sees pictures. If false, it knows the words that were read on a page,
     and no shapes, colours or photographs.
     """
     @_builtins.property
     def pages(self) -> _containers.RepeatedCompositeFieldContainer[Global___PageMatch]:
-        """The pages, best first."""
+        """The best pages of all collections together, best first."""
+
+    @_builtins.property
+    def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___CollectionError]:
+        """The collections that were not searched."""
 
     def __init__(
         self,
@@ -1765,14 +2038,855 @@ class SearchPagesResponse(_message.Message):
         pages: _abc.Iterable[Global___PageMatch] | None = ...,
         model: _builtins.str = ...,
         visual: _builtins.bool = ...,
+        errors: _abc.Iterable[Global___CollectionError] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "pages", b"pages", "visual", b"visual"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["errors", b"errors", "model", b"model", "pages", b"pages", "visual", b"visual"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SearchPagesResponse: _TypeAlias = SearchPagesResponse  # noqa: Y015
+
+@_typing.final
+class GetPageRequest(_message.Message):
+    """Request of `GetPage`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    WITHIN_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    document: _builtins.str
+    """The document's name or identifier."""
+    page: _builtins.int
+    """The page, counted from 1."""
+    @_builtins.property
+    def within(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """If any are named, the page must be in one of these collections, by name or identifier."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        document: _builtins.str = ...,
+        page: _builtins.int = ...,
+        within: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document", b"document", "page", b"page", "within", b"within"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPageRequest: _TypeAlias = GetPageRequest  # noqa: Y015
+
+@_typing.final
+class GetPageResponse(_message.Message):
+    """Response of `GetPage`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def page(self) -> Global___PageMatch:
+        """The page; its scores are 0."""
+
+    def __init__(
+        self,
+        *,
+        page: Global___PageMatch | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPageResponse: _TypeAlias = GetPageResponse  # noqa: Y015
+
+@_typing.final
+class InterpretPageRequest(_message.Message):
+    """Request of `InterpretPage`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    PROMPT_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    document: _builtins.str
+    """The document's name or identifier."""
+    page: _builtins.int
+    """The page, counted from 1."""
+    prompt: _builtins.str
+    """What to look for. At most 16,000 characters count."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        document: _builtins.str = ...,
+        page: _builtins.int = ...,
+        prompt: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document", b"document", "page", b"page", "prompt", b"prompt"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InterpretPageRequest: _TypeAlias = InterpretPageRequest  # noqa: Y015
+
+@_typing.final
+class InterpretPageResponse(_message.Message):
+    """Response of `InterpretPage`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    VISUAL_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """What the model sees; without a vision model the text of the page."""
+    model: _builtins.str
+    """The model that looked at it."""
+    visual: _builtins.bool
+    """Whether that model sees pictures."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        model: _builtins.str = ...,
+        visual: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "text", b"text", "visual", b"visual"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InterpretPageResponse: _TypeAlias = InterpretPageResponse  # noqa: Y015
+
+@_typing.final
+class GraphSummary(_message.Message):
+    """How much the graphs of a request hold."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTITY_COUNT_FIELD_NUMBER: _builtins.int
+    LINK_COUNT_FIELD_NUMBER: _builtins.int
+    DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    FOREIGN_DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    MISSING_DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    entity_count: _builtins.int
+    """Entities."""
+    link_count: _builtins.int
+    """Pairs of entities that are mentioned in one passage."""
+    document_count: _builtins.int
+    """Documents in the graphs."""
+    foreign_document_count: _builtins.int
+    """Documents that are not in the graphs because they are not in English."""
+    missing_document_count: _builtins.int
+    """Documents that are not in the graphs for another reason, for example because they were
+    ingested before graphs were kept.
+    """
+    def __init__(
+        self,
+        *,
+        entity_count: _builtins.int = ...,
+        link_count: _builtins.int = ...,
+        document_count: _builtins.int = ...,
+        foreign_document_count: _builtins.int = ...,
+        missing_document_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_count", b"document_count", "entity_count", b"entity_count", "foreign_document_count", b"foreign_document_count", "link_count", b"link_count", "missing_document_count", b"missing_document_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GraphSummary: _TypeAlias = GraphSummary  # noqa: Y015
+
+@_typing.final
+class Evidence(_message.Message):
+    """A passage that supports a part of a graph."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    PASSAGE_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection, as the request names it."""
+    @_builtins.property
+    def passage(self) -> Global___Passage:
+        """The passage; its scores are 0 and its offsets are not set."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        passage: Global___Passage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["passage", b"passage"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "passage", b"passage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Evidence: _TypeAlias = Evidence  # noqa: Y015
+
+@_typing.final
+class GraphTheme(_message.Message):
+    """A group of entities that documents mention together."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTITIES_FIELD_NUMBER: _builtins.int
+    ENTITY_COUNT_FIELD_NUMBER: _builtins.int
+    SUBGROUPS_FIELD_NUMBER: _builtins.int
+    PASSAGE_COUNT_FIELD_NUMBER: _builtins.int
+    EVIDENCE_FIELD_NUMBER: _builtins.int
+    entity_count: _builtins.int
+    """How many entities the theme has in all."""
+    passage_count: _builtins.int
+    """How many passages mention at least two of its entities."""
+    @_builtins.property
+    def entities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The entities, the most central first."""
+
+    @_builtins.property
+    def subgroups(self) -> _containers.RepeatedCompositeFieldContainer[Global___EntityGroup]:
+        """The themes within this one, the largest first."""
+
+    @_builtins.property
+    def evidence(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evidence]:
+        """The passages that say most."""
+
+    def __init__(
+        self,
+        *,
+        entities: _abc.Iterable[_builtins.str] | None = ...,
+        entity_count: _builtins.int = ...,
+        subgroups: _abc.Iterable[Global___EntityGroup] | None = ...,
+        passage_count: _builtins.int = ...,
+        evidence: _abc.Iterable[Global___Evidence] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entities", b"entities", "entity_count", b"entity_count", "evidence", b"evidence", "passage_count", b"passage_count", "subgroups", b"subgroups"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GraphTheme: _TypeAlias = GraphTheme  # noqa: Y015
+
+@_typing.final
+class EntityGroup(_message.Message):
+    """Entities that belong together."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTITIES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def entities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The entities, the most central first."""
+
+    def __init__(
+        self,
+        *,
+        entities: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entities", b"entities"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EntityGroup: _TypeAlias = EntityGroup  # noqa: Y015
+
+@_typing.final
+class GraphLink(_message.Message):
+    """Two entities that are mentioned in one passage. How they are related is not known."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    START_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
+    PASSAGE_COUNT_FIELD_NUMBER: _builtins.int
+    EVIDENCE_FIELD_NUMBER: _builtins.int
+    start: _builtins.str
+    """One entity."""
+    end: _builtins.str
+    """The other entity."""
+    passage_count: _builtins.int
+    """How many passages mention both."""
+    @_builtins.property
+    def evidence(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evidence]:
+        """The passages that say most."""
+
+    def __init__(
+        self,
+        *,
+        start: _builtins.str = ...,
+        end: _builtins.str = ...,
+        passage_count: _builtins.int = ...,
+        evidence: _abc.Iterable[Global___Evidence] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "evidence", b"evidence", "passage_count", b"passage_count", "start", b"start"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GraphLink: _TypeAlias = GraphLink  # noqa: Y015
+
+@_typing.final
+class GraphPath(_message.Message):
+    """A path between two entities."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINKS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def links(self) -> _containers.RepeatedCompositeFieldContainer[Global___GraphLink]:
+        """Its links, in order."""
+
+    def __init__(
+        self,
+        *,
+        links: _abc.Iterable[Global___GraphLink] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["links", b"links"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GraphPath: _TypeAlias = GraphPath  # noqa: Y015
+
+@_typing.final
+class UnknownEntity(_message.Message):
+    """An entity that the graphs do not hold."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTITY_FIELD_NUMBER: _builtins.int
+    SIMILAR_FIELD_NUMBER: _builtins.int
+    entity: _builtins.str
+    """The entity, as the request names it."""
+    @_builtins.property
+    def similar(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Similar entities that the graphs hold."""
+
+    def __init__(
+        self,
+        *,
+        entity: _builtins.str = ...,
+        similar: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entity", b"entity", "similar", b"similar"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnknownEntity: _TypeAlias = UnknownEntity  # noqa: Y015
+
+@_typing.final
+class ListGraphThemesRequest(_message.Message):
+    """Request of `ListGraphThemes`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTIONS_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
+    MAX_THEMES_FIELD_NUMBER: _builtins.int
+    query: _builtins.str
+    """Themes with an entity that has a word of this text come first."""
+    max_themes: _builtins.int
+    """The most themes, 1 to 100. If 0, 5."""
+    @_builtins.property
+    def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The collections' names or identifiers, 1 to 64."""
+
+    def __init__(
+        self,
+        *,
+        collections: _abc.Iterable[_builtins.str] | None = ...,
+        query: _builtins.str = ...,
+        max_themes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collections", b"collections", "max_themes", b"max_themes", "query", b"query"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListGraphThemesRequest: _TypeAlias = ListGraphThemesRequest  # noqa: Y015
+
+@_typing.final
+class ListGraphThemesResponse(_message.Message):
+    """Response of `ListGraphThemes`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUMMARY_FIELD_NUMBER: _builtins.int
+    THEMES_FIELD_NUMBER: _builtins.int
+    ERRORS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def summary(self) -> Global___GraphSummary:
+        """How much the graphs hold."""
+
+    @_builtins.property
+    def themes(self) -> _containers.RepeatedCompositeFieldContainer[Global___GraphTheme]:
+        """The themes that are mentioned most."""
+
+    @_builtins.property
+    def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___CollectionError]:
+        """The collections that were not read."""
+
+    def __init__(
+        self,
+        *,
+        summary: Global___GraphSummary | None = ...,
+        themes: _abc.Iterable[Global___GraphTheme] | None = ...,
+        errors: _abc.Iterable[Global___CollectionError] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["summary", b"summary"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["errors", b"errors", "summary", b"summary", "themes", b"themes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListGraphThemesResponse: _TypeAlias = ListGraphThemesResponse  # noqa: Y015
+
+@_typing.final
+class FindGraphPathsRequest(_message.Message):
+    """Request of `FindGraphPaths`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTIONS_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
+    MAX_PATHS_FIELD_NUMBER: _builtins.int
+    start: _builtins.str
+    """The entity that paths begin with."""
+    end: _builtins.str
+    """The entity that paths end with."""
+    max_paths: _builtins.int
+    """The most paths, 1 to 100. If 0, 3. No two share an entity besides the first and the last."""
+    @_builtins.property
+    def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The collections' names or identifiers, 1 to 64."""
+
+    def __init__(
+        self,
+        *,
+        collections: _abc.Iterable[_builtins.str] | None = ...,
+        start: _builtins.str = ...,
+        end: _builtins.str = ...,
+        max_paths: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collections", b"collections", "end", b"end", "max_paths", b"max_paths", "start", b"start"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FindGraphPathsRequest: _TypeAlias = FindGraphPathsRequest  # noqa: Y015
+
+@_typing.final
+class FindGraphPathsResponse(_message.Message):
+    """Response of `FindGraphPaths`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUMMARY_FIELD_NUMBER: _builtins.int
+    PATHS_FIELD_NUMBER: _builtins.int
+    UNKNOWN_FIELD_NUMBER: _builtins.int
+    ERRORS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def summary(self) -> Global___GraphSummary:
+        """How much the graphs hold."""
+
+    @_builtins.property
+    def paths(self) -> _containers.RepeatedCompositeFieldContainer[Global___GraphPath]:
+        """The paths, the shortest first."""
+
+    @_builtins.property
+    def unknown(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnknownEntity]:
+        """Which of the two entities the graphs do not hold."""
+
+    @_builtins.property
+    def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___CollectionError]:
+        """The collections that were not read."""
+
+    def __init__(
+        self,
+        *,
+        summary: Global___GraphSummary | None = ...,
+        paths: _abc.Iterable[Global___GraphPath] | None = ...,
+        unknown: _abc.Iterable[Global___UnknownEntity] | None = ...,
+        errors: _abc.Iterable[Global___CollectionError] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["summary", b"summary"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["errors", b"errors", "paths", b"paths", "summary", b"summary", "unknown", b"unknown"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FindGraphPathsResponse: _TypeAlias = FindGraphPathsResponse  # noqa: Y015
+
+@_typing.final
+class DescribeDocumentsRequest(_message.Message):
+    """Request of `DescribeDocuments`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTIONS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The collections' names or identifiers, 1 to 64."""
+
+    def __init__(
+        self,
+        *,
+        collections: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collections", b"collections"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeDocumentsRequest: _TypeAlias = DescribeDocumentsRequest  # noqa: Y015
+
+@_typing.final
+class DescribeDocumentsResponse(_message.Message):
+    """Response of `DescribeDocuments`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    TABLES_FIELD_NUMBER: _builtins.int
+    ERRORS_FIELD_NUMBER: _builtins.int
+    document_count: _builtins.int
+    """How many documents the tables describe."""
+    @_builtins.property
+    def tables(self) -> _containers.RepeatedCompositeFieldContainer[Global___Table]:
+        """The tables: `documents`, with one row for each document, and `metadata`, with one row for each
+        entry of the documents' metadata.
+        """
+
+    @_builtins.property
+    def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___CollectionError]:
+        """The collections that were not read."""
+
+    def __init__(
+        self,
+        *,
+        document_count: _builtins.int = ...,
+        tables: _abc.Iterable[Global___Table] | None = ...,
+        errors: _abc.Iterable[Global___CollectionError] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_count", b"document_count", "errors", b"errors", "tables", b"tables"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeDocumentsResponse: _TypeAlias = DescribeDocumentsResponse  # noqa: Y015
+
+@_typing.final
+class Table(_message.Message):
+    """A table that can be queried."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    COLUMNS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name in SQL."""
+    @_builtins.property
+    def columns(self) -> _containers.RepeatedCompositeFieldContainer[Global___Column]:
+        """Its columns."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        columns: _abc.Iterable[Global___Column] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["columns", b"columns", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Table: _TypeAlias = Table  # noqa: Y015
+
+@_typing.final
+class Column(_message.Message):
+    """A column of a table."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    TYPE_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    EXAMPLES_FIELD_NUMBER: _builtins.int
+    COMPLETE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name in SQL."""
+    type: _builtins.str
+    """`TEXT`, `INTEGER` or `REAL`."""
+    description: _builtins.str
+    """What it holds."""
+    complete: _builtins.bool
+    """Whether `examples` holds all values that occur."""
+    @_builtins.property
+    def examples(self) -> _containers.RepeatedCompositeFieldContainer[Global___Cell]:
+        """Values that occur in it."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        type: _builtins.str = ...,
+        description: _builtins.str = ...,
+        examples: _abc.Iterable[Global___Cell] | None = ...,
+        complete: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["complete", b"complete", "description", b"description", "examples", b"examples", "name", b"name", "type", b"type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Column: _TypeAlias = Column  # noqa: Y015
+
+@_typing.final
+class Cell(_message.Message):
+    """A value of a row. None is set for NULL."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    INTEGER_FIELD_NUMBER: _builtins.int
+    REAL_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """A text."""
+    integer: _builtins.int
+    """A whole number."""
+    real: _builtins.float
+    """A number with a fraction."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        integer: _builtins.int = ...,
+        real: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["integer", b"integer", "real", b"real", "text", b"text", "value", b"value"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["integer", b"integer", "real", b"real", "text", b"text", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_value: _TypeAlias = _typing.Literal["text", "integer", "real"]  # noqa: Y015
+    _WhichOneofArgType_value: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_value) -> _WhichOneofReturnType_value | None: ...
+
+Global___Cell: _TypeAlias = Cell  # noqa: Y015
+
+@_typing.final
+class QueryDocumentsRequest(_message.Message):
+    """Request of `QueryDocuments`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTIONS_FIELD_NUMBER: _builtins.int
+    SQL_FIELD_NUMBER: _builtins.int
+    MAX_ROWS_FIELD_NUMBER: _builtins.int
+    sql: _builtins.str
+    """One SELECT statement of SQLite's dialect over the tables of `DescribeDocuments`. Nothing else
+    runs, and nothing but the documents of `collections` can be read.
+    """
+    max_rows: _builtins.int
+    """The most rows, 1 to 1,000. If 0, 50."""
+    @_builtins.property
+    def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The collections' names or identifiers, 1 to 64."""
+
+    def __init__(
+        self,
+        *,
+        collections: _abc.Iterable[_builtins.str] | None = ...,
+        sql: _builtins.str = ...,
+        max_rows: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collections", b"collections", "max_rows", b"max_rows", "sql", b"sql"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueryDocumentsRequest: _TypeAlias = QueryDocumentsRequest  # noqa: Y015
+
+@_typing.final
+class QueryDocumentsResponse(_message.Message):
+    """Response of `QueryDocuments`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SQL_FIELD_NUMBER: _builtins.int
+    COLUMNS_FIELD_NUMBER: _builtins.int
+    ROWS_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
+    ERRORS_FIELD_NUMBER: _builtins.int
+    sql: _builtins.str
+    """The statement that was run: the one of the request as it was understood, with its limit."""
+    truncated: _builtins.bool
+    """Whether there are more rows, or longer texts."""
+    @_builtins.property
+    def columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The names of the columns."""
+
+    @_builtins.property
+    def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___Row]:
+        """The rows."""
+
+    @_builtins.property
+    def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___CollectionError]:
+        """The collections that were not read."""
+
+    def __init__(
+        self,
+        *,
+        sql: _builtins.str = ...,
+        columns: _abc.Iterable[_builtins.str] | None = ...,
+        rows: _abc.Iterable[Global___Row] | None = ...,
+        truncated: _builtins.bool = ...,
+        errors: _abc.Iterable[Global___CollectionError] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["columns", b"columns", "errors", b"errors", "rows", b"rows", "sql", b"sql", "truncated", b"truncated"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueryDocumentsResponse: _TypeAlias = QueryDocumentsResponse  # noqa: Y015
+
+@_typing.final
+class Row(_message.Message):
+    """A row of a result."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CELLS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def cells(self) -> _containers.RepeatedCompositeFieldContainer[Global___Cell]:
+        """Its values, in the order of the columns."""
+
+    def __init__(
+        self,
+        *,
+        cells: _abc.Iterable[Global___Cell] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cells", b"cells"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Row: _TypeAlias = Row  # noqa: Y015
+
+@_typing.final
+class EmbedTextsRequest(_message.Message):
+    """Request of `EmbedTexts`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXTS_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    model: _builtins.str
+    """The model, as `Collection.embedding_model` names it. If empty, the default."""
+    kind: Global___EmbeddingKind.ValueType
+    """What the texts are."""
+    @_builtins.property
+    def texts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The texts, 1 to 256, each of at most 32,000 characters."""
+
+    def __init__(
+        self,
+        *,
+        texts: _abc.Iterable[_builtins.str] | None = ...,
+        model: _builtins.str = ...,
+        kind: Global___EmbeddingKind.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "model", b"model", "texts", b"texts"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EmbedTextsRequest: _TypeAlias = EmbedTextsRequest  # noqa: Y015
+
+@_typing.final
+class EmbedTextsResponse(_message.Message):
+    """Response of `EmbedTexts`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EMBEDDINGS_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    model: _builtins.str
+    """The model that made them."""
+    @_builtins.property
+    def embeddings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Embedding]:
+        """The vectors, of length 1, in the order of the texts."""
+
+    def __init__(
+        self,
+        *,
+        embeddings: _abc.Iterable[Global___Embedding] | None = ...,
+        model: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["embeddings", b"embeddings", "model", b"model"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EmbedTextsResponse: _TypeAlias = EmbedTextsResponse  # noqa: Y015
+
+@_typing.final
+class Embedding(_message.Message):
+    """The vector of a text."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """Its numbers."""
+
+    def __init__(
+        self,
+        *,
+        values: _abc.Iterable[_builtins.float] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Embedding: _TypeAlias = Embedding  # noqa: Y015
 
 @_typing.final
 class GetPagePictureRequest(_message.Message):

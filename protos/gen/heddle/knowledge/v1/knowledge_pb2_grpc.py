@@ -32,6 +32,10 @@ class KnowledgeServiceStub:
     caller's organisation first, then among the collections that are shared with everyone. A
     collection that the caller may not see is answered exactly like one that does not exist.
 
+    The methods that take several collections read with the rights of a grant if the call carries
+    one (`heddle.call.v1.CallMetadata`), else with the rights of the caller. They answer for each
+    collection on its own: one that fails costs the others nothing.
+
     Who may do what: the owner and the administrators of the collection's organisation may do
     everything with it; others may read it as its `sharing` says. The scope `admin` may do
     everything.
@@ -105,10 +109,50 @@ class KnowledgeServiceStub:
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionRequest.SerializeToString,
                 response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionResponse.FromString,
                 _registered_method=True)
+        self.SearchCollections = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/SearchCollections',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionsRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionsResponse.FromString,
+                _registered_method=True)
         self.SearchPages = channel.unary_unary(
                 '/heddle.knowledge.v1.KnowledgeService/SearchPages',
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesRequest.SerializeToString,
                 response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesResponse.FromString,
+                _registered_method=True)
+        self.GetPage = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/GetPage',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetPageRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetPageResponse.FromString,
+                _registered_method=True)
+        self.InterpretPage = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/InterpretPage',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.InterpretPageRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.InterpretPageResponse.FromString,
+                _registered_method=True)
+        self.ListGraphThemes = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/ListGraphThemes',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListGraphThemesRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListGraphThemesResponse.FromString,
+                _registered_method=True)
+        self.FindGraphPaths = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/FindGraphPaths',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.FindGraphPathsRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.FindGraphPathsResponse.FromString,
+                _registered_method=True)
+        self.DescribeDocuments = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/DescribeDocuments',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DescribeDocumentsRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DescribeDocumentsResponse.FromString,
+                _registered_method=True)
+        self.QueryDocuments = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/QueryDocuments',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.QueryDocumentsRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.QueryDocumentsResponse.FromString,
+                _registered_method=True)
+        self.EmbedTexts = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/EmbedTexts',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.EmbedTextsRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.EmbedTextsResponse.FromString,
                 _registered_method=True)
         self.GetPagePicture = channel.unary_unary(
                 '/heddle.knowledge.v1.KnowledgeService/GetPagePicture',
@@ -123,6 +167,10 @@ class KnowledgeServiceServicer:
     A request names a collection by its `name` or by its `id`. Names are looked up in the
     caller's organisation first, then among the collections that are shared with everyone. A
     collection that the caller may not see is answered exactly like one that does not exist.
+
+    The methods that take several collections read with the rights of a grant if the call carries
+    one (`heddle.call.v1.CallMetadata`), else with the rights of the caller. They answer for each
+    collection on its own: one that fails costs the others nothing.
 
     Who may do what: the owner and the administrators of the collection's organisation may do
     everything with it; others may read it as its `sharing` says. The scope `admin` may do
@@ -225,10 +273,74 @@ class KnowledgeServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SearchCollections(self, request, context):
+        """Finds the passages of several collections that match a question best, wherever the
+        collections are: in this service, or at a LAMB knowledge-base server. A name that no
+        collection has is looked up at the knowledge-base server of the organisation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def SearchPages(self, request, context):
-        """Finds the pages of a collection that match a question best, by late interaction over all
-        that stands on a page, in its figures too. Fails with `FAILED_PRECONDITION` for a
-        collection that was made without `PAGE_HANDLING_SEARCH`.
+        """Finds the pages of several collections that match a question best, by late interaction over
+        the text of a page and of its figures. The error of a collection that was made without
+        `PAGE_HANDLING_SEARCH` is `FAILED_PRECONDITION`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetPage(self, request, context):
+        """Gets what was read on one page. Fails with `NOT_FOUND` if there is no such page.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def InterpretPage(self, request, context):
+        """Lets the vision model look at the picture of one page. Without a vision model the answer is
+        the text of the page. Fails with `NOT_FOUND` if there is no such page, and with `UNAVAILABLE`
+        if the model does not answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListGraphThemes(self, request, context):
+        """Lists the themes of collections that were made with `graph`: groups of entities that
+        documents mention together.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FindGraphPaths(self, request, context):
+        """Finds short paths between two entities in the graphs of collections.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DescribeDocuments(self, request, context):
+        """Describes the tables that `QueryDocuments` can read.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def QueryDocuments(self, request, context):
+        """Runs one SELECT statement over the names, attributes and metadata of documents. Fails with
+        `INVALID_ARGUMENT` if the statement is wrong, not allowed, or takes too long; the message
+        helps to write a better one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EmbedTexts(self, request, context):
+        """Turns texts into vectors with a model of the service. Fails with `UNAVAILABLE` if the model
+        cannot be used.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -305,10 +417,50 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
                     request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionRequest.FromString,
                     response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionResponse.SerializeToString,
             ),
+            'SearchCollections': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchCollections,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionsRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionsResponse.SerializeToString,
+            ),
             'SearchPages': grpc.unary_unary_rpc_method_handler(
                     servicer.SearchPages,
                     request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesRequest.FromString,
                     response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesResponse.SerializeToString,
+            ),
+            'GetPage': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPage,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetPageRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetPageResponse.SerializeToString,
+            ),
+            'InterpretPage': grpc.unary_unary_rpc_method_handler(
+                    servicer.InterpretPage,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.InterpretPageRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.InterpretPageResponse.SerializeToString,
+            ),
+            'ListGraphThemes': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListGraphThemes,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListGraphThemesRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListGraphThemesResponse.SerializeToString,
+            ),
+            'FindGraphPaths': grpc.unary_unary_rpc_method_handler(
+                    servicer.FindGraphPaths,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.FindGraphPathsRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.FindGraphPathsResponse.SerializeToString,
+            ),
+            'DescribeDocuments': grpc.unary_unary_rpc_method_handler(
+                    servicer.DescribeDocuments,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DescribeDocumentsRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DescribeDocumentsResponse.SerializeToString,
+            ),
+            'QueryDocuments': grpc.unary_unary_rpc_method_handler(
+                    servicer.QueryDocuments,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.QueryDocumentsRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.QueryDocumentsResponse.SerializeToString,
+            ),
+            'EmbedTexts': grpc.unary_unary_rpc_method_handler(
+                    servicer.EmbedTexts,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.EmbedTextsRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.EmbedTextsResponse.SerializeToString,
             ),
             'GetPagePicture': grpc.unary_unary_rpc_method_handler(
                     servicer.GetPagePicture,
@@ -329,6 +481,10 @@ class KnowledgeService:
     A request names a collection by its `name` or by its `id`. Names are looked up in the
     caller's organisation first, then among the collections that are shared with everyone. A
     collection that the caller may not see is answered exactly like one that does not exist.
+
+    The methods that take several collections read with the rights of a grant if the call carries
+    one (`heddle.call.v1.CallMetadata`), else with the rights of the caller. They answer for each
+    collection on its own: one that fails costs the others nothing.
 
     Who may do what: the owner and the administrators of the collection's organisation may do
     everything with it; others may read it as its `sharing` says. The scope `admin` may do
@@ -662,6 +818,33 @@ class KnowledgeService:
             _registered_method=True)
 
     @staticmethod
+    def SearchCollections(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/SearchCollections',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionsRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def SearchPages(request,
             target,
             options=(),
@@ -678,6 +861,195 @@ class KnowledgeService:
             '/heddle.knowledge.v1.KnowledgeService/SearchPages',
             heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesRequest.SerializeToString,
             heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/GetPage',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetPageRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetPageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def InterpretPage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/InterpretPage',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.InterpretPageRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.InterpretPageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListGraphThemes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/ListGraphThemes',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListGraphThemesRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListGraphThemesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FindGraphPaths(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/FindGraphPaths',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.FindGraphPathsRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.FindGraphPathsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DescribeDocuments(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/DescribeDocuments',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DescribeDocumentsRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DescribeDocumentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def QueryDocuments(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/QueryDocuments',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.QueryDocumentsRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.QueryDocumentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EmbedTexts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/EmbedTexts',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.EmbedTextsRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.EmbedTextsResponse.FromString,
             options,
             channel_credentials,
             insecure,

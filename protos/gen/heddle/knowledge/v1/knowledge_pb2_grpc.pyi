@@ -33,6 +33,10 @@ class KnowledgeServiceStub:
     caller's organisation first, then among the collections that are shared with everyone. A
     collection that the caller may not see is answered exactly like one that does not exist.
 
+    The methods that take several collections read with the rights of a grant if the call carries
+    one (`heddle.call.v1.CallMetadata`), else with the rights of the caller. They answer for each
+    collection on its own: one that fails costs the others nothing.
+
     Who may do what: the owner and the administrators of the collection's organisation may do
     everything with it; others may read it as its `sharing` says. The scope `admin` may do
     everything.
@@ -82,10 +86,39 @@ class KnowledgeServiceStub:
     """Deletes one document. Fails with `NOT_FOUND` if there is none of the name."""
     SearchCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionRequest, _knowledge_pb2.SearchCollectionResponse]
     """Finds the passages of a collection that match a question best."""
+    SearchCollections: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionsRequest, _knowledge_pb2.SearchCollectionsResponse]
+    """Finds the passages of several collections that match a question best, wherever the
+    collections are: in this service, or at a LAMB knowledge-base server. A name that no
+    collection has is looked up at the knowledge-base server of the organisation.
+    """
     SearchPages: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.SearchPagesRequest, _knowledge_pb2.SearchPagesResponse]
-    """Finds the pages of a collection that match a question best, by late interaction over all
-    that stands on a page, in its figures too. Fails with `FAILED_PRECONDITION` for a
-    collection that was made without `PAGE_HANDLING_SEARCH`.
+    """Finds the pages of several collections that match a question best, by late interaction over
+    the text of a page and of its figures. The error of a collection that was made without
+    `PAGE_HANDLING_SEARCH` is `FAILED_PRECONDITION`.
+    """
+    GetPage: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetPageRequest, _knowledge_pb2.GetPageResponse]
+    """Gets what was read on one page. Fails with `NOT_FOUND` if there is no such page."""
+    InterpretPage: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.InterpretPageRequest, _knowledge_pb2.InterpretPageResponse]
+    """Lets the vision model look at the picture of one page. Without a vision model the answer is
+    the text of the page. Fails with `NOT_FOUND` if there is no such page, and with `UNAVAILABLE`
+    if the model does not answer.
+    """
+    ListGraphThemes: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListGraphThemesRequest, _knowledge_pb2.ListGraphThemesResponse]
+    """Lists the themes of collections that were made with `graph`: groups of entities that
+    documents mention together.
+    """
+    FindGraphPaths: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.FindGraphPathsRequest, _knowledge_pb2.FindGraphPathsResponse]
+    """Finds short paths between two entities in the graphs of collections."""
+    DescribeDocuments: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.DescribeDocumentsRequest, _knowledge_pb2.DescribeDocumentsResponse]
+    """Describes the tables that `QueryDocuments` can read."""
+    QueryDocuments: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.QueryDocumentsRequest, _knowledge_pb2.QueryDocumentsResponse]
+    """Runs one SELECT statement over the names, attributes and metadata of documents. Fails with
+    `INVALID_ARGUMENT` if the statement is wrong, not allowed, or takes too long; the message
+    helps to write a better one.
+    """
+    EmbedTexts: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.EmbedTextsRequest, _knowledge_pb2.EmbedTextsResponse]
+    """Turns texts into vectors with a model of the service. Fails with `UNAVAILABLE` if the model
+    cannot be used.
     """
     GetPagePicture: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetPagePictureRequest, _knowledge_pb2.GetPagePictureResponse]
     """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or
@@ -99,6 +132,10 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     A request names a collection by its `name` or by its `id`. Names are looked up in the
     caller's organisation first, then among the collections that are shared with everyone. A
     collection that the caller may not see is answered exactly like one that does not exist.
+
+    The methods that take several collections read with the rights of a grant if the call carries
+    one (`heddle.call.v1.CallMetadata`), else with the rights of the caller. They answer for each
+    collection on its own: one that fails costs the others nothing.
 
     Who may do what: the owner and the administrators of the collection's organisation may do
     everything with it; others may read it as its `sharing` says. The scope `admin` may do
@@ -146,10 +183,39 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     """Deletes one document. Fails with `NOT_FOUND` if there is none of the name."""
     SearchCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionRequest, _knowledge_pb2.SearchCollectionResponse]  # type: ignore[assignment]
     """Finds the passages of a collection that match a question best."""
+    SearchCollections: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionsRequest, _knowledge_pb2.SearchCollectionsResponse]  # type: ignore[assignment]
+    """Finds the passages of several collections that match a question best, wherever the
+    collections are: in this service, or at a LAMB knowledge-base server. A name that no
+    collection has is looked up at the knowledge-base server of the organisation.
+    """
     SearchPages: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SearchPagesRequest, _knowledge_pb2.SearchPagesResponse]  # type: ignore[assignment]
-    """Finds the pages of a collection that match a question best, by late interaction over all
-    that stands on a page, in its figures too. Fails with `FAILED_PRECONDITION` for a
-    collection that was made without `PAGE_HANDLING_SEARCH`.
+    """Finds the pages of several collections that match a question best, by late interaction over
+    the text of a page and of its figures. The error of a collection that was made without
+    `PAGE_HANDLING_SEARCH` is `FAILED_PRECONDITION`.
+    """
+    GetPage: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetPageRequest, _knowledge_pb2.GetPageResponse]  # type: ignore[assignment]
+    """Gets what was read on one page. Fails with `NOT_FOUND` if there is no such page."""
+    InterpretPage: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.InterpretPageRequest, _knowledge_pb2.InterpretPageResponse]  # type: ignore[assignment]
+    """Lets the vision model look at the picture of one page. Without a vision model the answer is
+    the text of the page. Fails with `NOT_FOUND` if there is no such page, and with `UNAVAILABLE`
+    if the model does not answer.
+    """
+    ListGraphThemes: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListGraphThemesRequest, _knowledge_pb2.ListGraphThemesResponse]  # type: ignore[assignment]
+    """Lists the themes of collections that were made with `graph`: groups of entities that
+    documents mention together.
+    """
+    FindGraphPaths: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.FindGraphPathsRequest, _knowledge_pb2.FindGraphPathsResponse]  # type: ignore[assignment]
+    """Finds short paths between two entities in the graphs of collections."""
+    DescribeDocuments: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DescribeDocumentsRequest, _knowledge_pb2.DescribeDocumentsResponse]  # type: ignore[assignment]
+    """Describes the tables that `QueryDocuments` can read."""
+    QueryDocuments: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.QueryDocumentsRequest, _knowledge_pb2.QueryDocumentsResponse]  # type: ignore[assignment]
+    """Runs one SELECT statement over the names, attributes and metadata of documents. Fails with
+    `INVALID_ARGUMENT` if the statement is wrong, not allowed, or takes too long; the message
+    helps to write a better one.
+    """
+    EmbedTexts: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.EmbedTextsRequest, _knowledge_pb2.EmbedTextsResponse]  # type: ignore[assignment]
+    """Turns texts into vectors with a model of the service. Fails with `UNAVAILABLE` if the model
+    cannot be used.
     """
     GetPagePicture: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetPagePictureRequest, _knowledge_pb2.GetPagePictureResponse]  # type: ignore[assignment]
     """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or
@@ -162,6 +228,10 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
     A request names a collection by its `name` or by its `id`. Names are looked up in the
     caller's organisation first, then among the collections that are shared with everyone. A
     collection that the caller may not see is answered exactly like one that does not exist.
+
+    The methods that take several collections read with the rights of a grant if the call carries
+    one (`heddle.call.v1.CallMetadata`), else with the rights of the caller. They answer for each
+    collection on its own: one that fails costs the others nothing.
 
     Who may do what: the owner and the administrators of the collection's organisation may do
     everything with it; others may read it as its `sharing` says. The scope `admin` may do
@@ -281,14 +351,91 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         """Finds the passages of a collection that match a question best."""
 
     @_abc_1.abstractmethod
+    def SearchCollections(
+        self,
+        request: _knowledge_pb2.SearchCollectionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.SearchCollectionsResponse, _abc.Awaitable[_knowledge_pb2.SearchCollectionsResponse]]:
+        """Finds the passages of several collections that match a question best, wherever the
+        collections are: in this service, or at a LAMB knowledge-base server. A name that no
+        collection has is looked up at the knowledge-base server of the organisation.
+        """
+
+    @_abc_1.abstractmethod
     def SearchPages(
         self,
         request: _knowledge_pb2.SearchPagesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.SearchPagesResponse, _abc.Awaitable[_knowledge_pb2.SearchPagesResponse]]:
-        """Finds the pages of a collection that match a question best, by late interaction over all
-        that stands on a page, in its figures too. Fails with `FAILED_PRECONDITION` for a
-        collection that was made without `PAGE_HANDLING_SEARCH`.
+        """Finds the pages of several collections that match a question best, by late interaction over
+        the text of a page and of its figures. The error of a collection that was made without
+        `PAGE_HANDLING_SEARCH` is `FAILED_PRECONDITION`.
+        """
+
+    @_abc_1.abstractmethod
+    def GetPage(
+        self,
+        request: _knowledge_pb2.GetPageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.GetPageResponse, _abc.Awaitable[_knowledge_pb2.GetPageResponse]]:
+        """Gets what was read on one page. Fails with `NOT_FOUND` if there is no such page."""
+
+    @_abc_1.abstractmethod
+    def InterpretPage(
+        self,
+        request: _knowledge_pb2.InterpretPageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.InterpretPageResponse, _abc.Awaitable[_knowledge_pb2.InterpretPageResponse]]:
+        """Lets the vision model look at the picture of one page. Without a vision model the answer is
+        the text of the page. Fails with `NOT_FOUND` if there is no such page, and with `UNAVAILABLE`
+        if the model does not answer.
+        """
+
+    @_abc_1.abstractmethod
+    def ListGraphThemes(
+        self,
+        request: _knowledge_pb2.ListGraphThemesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.ListGraphThemesResponse, _abc.Awaitable[_knowledge_pb2.ListGraphThemesResponse]]:
+        """Lists the themes of collections that were made with `graph`: groups of entities that
+        documents mention together.
+        """
+
+    @_abc_1.abstractmethod
+    def FindGraphPaths(
+        self,
+        request: _knowledge_pb2.FindGraphPathsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.FindGraphPathsResponse, _abc.Awaitable[_knowledge_pb2.FindGraphPathsResponse]]:
+        """Finds short paths between two entities in the graphs of collections."""
+
+    @_abc_1.abstractmethod
+    def DescribeDocuments(
+        self,
+        request: _knowledge_pb2.DescribeDocumentsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.DescribeDocumentsResponse, _abc.Awaitable[_knowledge_pb2.DescribeDocumentsResponse]]:
+        """Describes the tables that `QueryDocuments` can read."""
+
+    @_abc_1.abstractmethod
+    def QueryDocuments(
+        self,
+        request: _knowledge_pb2.QueryDocumentsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.QueryDocumentsResponse, _abc.Awaitable[_knowledge_pb2.QueryDocumentsResponse]]:
+        """Runs one SELECT statement over the names, attributes and metadata of documents. Fails with
+        `INVALID_ARGUMENT` if the statement is wrong, not allowed, or takes too long; the message
+        helps to write a better one.
+        """
+
+    @_abc_1.abstractmethod
+    def EmbedTexts(
+        self,
+        request: _knowledge_pb2.EmbedTextsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.EmbedTextsResponse, _abc.Awaitable[_knowledge_pb2.EmbedTextsResponse]]:
+        """Turns texts into vectors with a model of the service. Fails with `UNAVAILABLE` if the model
+        cannot be used.
         """
 
     @_abc_1.abstractmethod

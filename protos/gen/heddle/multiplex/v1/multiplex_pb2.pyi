@@ -94,6 +94,7 @@ class Open(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     AUTHORIZATION_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
+    GRANT_FIELD_NUMBER: _builtins.int
     method: _builtins.str
     """The method's path, for example `/heddle.tool.v1.ToolService/ExecuteTools`."""
     request: _builtins.bytes
@@ -114,6 +115,8 @@ class Open(_message.Message):
     """What would be the call's `authorization` metadata. Each call is authorised by its own."""
     traceparent: _builtins.str
     """What would be the call's `traceparent` metadata."""
+    grant: _builtins.str
+    """What would be the call's `heddle-grant` metadata."""
     def __init__(
         self,
         *,
@@ -124,10 +127,11 @@ class Open(_message.Message):
         request_id: _builtins.str = ...,
         authorization: _builtins.str = ...,
         traceparent: _builtins.str = ...,
+        grant: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["authorization", b"authorization", "credit", b"credit", "method", b"method", "request", b"request", "request_id", b"request_id", "timeout_ms", b"timeout_ms", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authorization", b"authorization", "credit", b"credit", "grant", b"grant", "method", b"method", "request", b"request", "request_id", b"request_id", "timeout_ms", b"timeout_ms", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -575,8 +575,14 @@ class RunContext(_message.Message):
     EARLIER_FIELD_NUMBER: _builtins.int
     STREAMING_FIELD_NUMBER: _builtins.int
     TREE_FIELD_NUMBER: _builtins.int
+    GRANT_FIELD_NUMBER: _builtins.int
     streaming: _builtins.bool
     """Whether the client streams the answer."""
+    grant: _builtins.str
+    """The right to read collections as the assistant's owner may; see
+    `heddle.call.v1.CallMetadata.heddle_grant`. The tools service passes it on when a tool
+    searches. Without it, searches have the rights of the caller, whatever `assistant` says.
+    """
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.Message]:
         """The conversation so far, oldest turn first."""
@@ -606,10 +612,11 @@ class RunContext(_message.Message):
         earlier: _abc.Iterable[Global___EarlierResult] | None = ...,
         streaming: _builtins.bool = ...,
         tree: Global___TreeData | None = ...,
+        grant: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "options", b"options", "tree", b"tree"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "earlier", b"earlier", "messages", b"messages", "options", b"options", "streaming", b"streaming", "tree", b"tree"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "earlier", b"earlier", "grant", b"grant", "messages", b"messages", "options", b"options", "streaming", b"streaming", "tree", b"tree"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

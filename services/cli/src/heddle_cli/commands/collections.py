@@ -7,7 +7,7 @@ from heddle.knowledge.v1 import knowledge_pb2
 from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 
 from heddle_cli.connections import SOON, connected, new_call_options
-from heddle_cli.options import TOOLS, ToolsAddress
+from heddle_cli.options import KNOWLEDGE, KnowledgeAddress
 from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out
 
@@ -17,9 +17,9 @@ _DELETING = 60.0
 
 
 @app.command("list")
-def list_collections(*, tools_address: ToolsAddress = TOOLS) -> None:
+def list_collections(*, knowledge_address: KnowledgeAddress = KNOWLEDGE) -> None:
     """List the collections: name, backend, number of documents, title."""
-    with connected(tools_address, _SERVICE) as connection:
+    with connected(knowledge_address, _SERVICE) as connection:
         stub = KnowledgeServiceStub(connection.channel)
         collections = items(
             lambda token: stub.ListCollections(
@@ -37,10 +37,10 @@ def delete_collection(
     name: Annotated[str, typer.Argument(help="The collection's name.")],
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    tools_address: ToolsAddress = TOOLS,
+    knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
     """Delete a collection with everything in it."""
-    with connected(tools_address, _SERVICE) as connection:
+    with connected(knowledge_address, _SERVICE) as connection:
         stub = KnowledgeServiceStub(connection.channel)
         # Deleting is idempotent and so silent about a name that was mistyped; reading is not.
         request = knowledge_pb2.GetCollectionRequest(name=name)

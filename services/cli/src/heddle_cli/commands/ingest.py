@@ -14,7 +14,7 @@ from heddle_cli.belongings import entries, time_of
 from heddle_cli.connections import Connection, connected
 from heddle_cli.documents import Document, documents
 from heddle_cli.ingestion import Outcome, Progress, ensure_collection, ingest_document
-from heddle_cli.options import TOOLS, CollectionName, ToolsAddress
+from heddle_cli.options import KNOWLEDGE, CollectionName, KnowledgeAddress
 from heddle_cli.terminal import bars, notes, out, plain
 
 _STYLES = {"unreadable": "yellow", "failed": "red", "unchanged": "dim"}
@@ -73,7 +73,7 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
     graph: Annotated[
         bool, typer.Option("--graph", help="Draw a graph of the names in documents.")
     ] = False,
-    tools_address: ToolsAddress = TOOLS,
+    knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
     """Put documents into a collection, which is made if it is missing.
 
@@ -105,7 +105,7 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
     set_fields = settings.ListFields()
     settings.name = collection
     with connected(
-        tools_address, knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
+        knowledge_address, knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
     ) as connection:
         if not ensure_collection(connection, settings) and set_fields:
             notes.print("The collection exists and stays as it is.", style="dim")

@@ -8,7 +8,7 @@ from heddle.knowledge.v1 import knowledge_pb2
 from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 
 from heddle_cli.connections import connected, new_call_options
-from heddle_cli.options import TOOLS, CollectionName, ToolsAddress
+from heddle_cli.options import KNOWLEDGE, CollectionName, KnowledgeAddress
 from heddle_cli.terminal import notes, out, plain
 
 _SEARCHING = 30.0
@@ -35,14 +35,14 @@ def search(
     collection: CollectionName,
     top_k: Annotated[int, typer.Option(min=1, max=100, help="The most passages.")] = 5,
     mode: Annotated[Mode, typer.Option(help="By meaning, by words, or both.")] = Mode.HYBRID,
-    tools_address: ToolsAddress = TOOLS,
+    knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
     """Show the passages of a collection that match a question best."""
     request = knowledge_pb2.SearchCollectionRequest(
         collection=collection, query=question, top_k=top_k, mode=_MODES[mode]
     )
     service = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
-    with connected(tools_address, service) as connection:
+    with connected(knowledge_address, service) as connection:
         stub = KnowledgeServiceStub(connection.channel)
         passages = stub.SearchCollection(request, **new_call_options(_SEARCHING)).passages
     if not passages:

@@ -37,7 +37,7 @@ from heddle_connector.http import HttpClient, Request
 from heddle_connector.http.lines import LineDecoder
 from heddle_connector.http.provider_errors import BAD_JSON, error_in_body
 from heddle_connector.http.sse import SseDecoder
-from heddle_connector.sdk.connector import (
+from heddle_connector.sdk.definition import (
     BaseUrl,
     Connector,
     Example,

@@ -17,7 +17,7 @@ _SECONDS = 10.0
 _QUERY_SECONDS = 2.0
 
 
-class Asking:
+class QueryWorkers:
     """Asks SQL about documents, in processes that start with the first question."""
 
     def __init__(self, *, seconds: float = _SECONDS, query_seconds: float = _QUERY_SECONDS) -> None:

@@ -1,24 +1,48 @@
-"""What the calls of the contract share: the way to the collections that callers mean."""
+"""What the calls of the contract share: the collections that callers mean, and their rights."""
 
 from typing import TYPE_CHECKING
 
+from google.rpc import status_pb2
+from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.call_metadata import caller
+from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, to_status
+from heddle_runtime.grants import GrantVerifier
 
-from heddle_knowledge.access import caller_of, changeable, meant
+from heddle_knowledge.access import Reader, caller_of, changeable, meant, reader_of
+from heddle_knowledge.errors import KnowledgeError
+from heddle_knowledge.service.failures import refusal_of
 
 if TYPE_CHECKING:  # the store loads the engine
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from heddle_knowledge.records import Collection
     from heddle_knowledge.store import KnowledgeStore
+
+MAX_COLLECTIONS = 64
 
 
 class Calls:
     """A part of the contract."""
 
-    def __init__(self, store: "Callable[[], Awaitable[KnowledgeStore]]") -> None:
-        """Take the way to the store, which opens it at first use."""
+    def __init__(
+        self, store: "Callable[[], Awaitable[KnowledgeStore]]", grants: GrantVerifier | None = None
+    ) -> None:
+        """Take the store, which opens at first use, and what verifies grants.
+
+        Args:
+            store: Returns the open store.
+            grants: Verifies grants; by default those of services without a secret.
+        """
         self._store = store
+        self._grants = grants or GrantVerifier(None)
+
+    def _reader(self) -> Reader:
+        """Return with whose rights the current call reads.
+
+        Raises:
+            UnauthenticatedError: It carries a grant that is not valid.
+        """
+        return reader_of(caller().identity, self._grants.current())
 
     async def _readable(self, reference: str) -> "tuple[KnowledgeStore, Collection]":
         """Return the store, and the collection that the caller means and may read.
@@ -40,3 +64,24 @@ class Calls:
         store = await self._store()
         known = await store.collections.all()
         return store, changeable(known.values(), caller_of(caller().identity), reference)
+
+
+def check_collections(references: "Sequence[str]") -> None:
+    """Refuse a request that names no collection, or too many.
+
+    Raises:
+        InvalidRequestError: It does.
+    """
+    if not 1 <= len(references) <= MAX_COLLECTIONS:
+        violation = Violation("collections", f"must be 1 to {MAX_COLLECTIONS}")
+        raise InvalidRequestError("The request cannot be answered.", [violation])
+
+
+def error_status(error: KnowledgeError | HeddleError) -> status_pb2.Status:
+    """Return the error of one collection of several."""
+    return to_status(refusal_of(error) if isinstance(error, KnowledgeError) else error)
+
+
+def collection_error(reference: str, error: KnowledgeError | HeddleError) -> pb.CollectionError:
+    """Return the error of one collection of several, with its name."""
+    return pb.CollectionError(collection=reference, error=error_status(error))

@@ -28,14 +28,7 @@ _MOST_COLLECTIONS = 200
 class CollectionCalls(Calls):
     """The part of the contract about collections."""
 
-    def __init__(
-        self,
-        store: "Callable[[], Awaitable[KnowledgeStore]]",
-        deleted: Callable[[str], Awaitable[None]] | None = None,
-    ) -> None:
-        """Take the way to the store, and who wants to know the id of a deleted collection."""
-        super().__init__(store)
-        self._deleted = deleted
+    _deleted: Callable[[str], Awaitable[None]]
 
     async def CreateCollection(
         self, request: pb.CreateCollectionRequest, context: Context
@@ -119,8 +112,7 @@ class CollectionCalls(Calls):
         with known_failures():
             store, collection = await self._changeable(request.name)
             await store.collections.delete(collection.id)
-            if self._deleted is not None:
-                await self._deleted(collection.id)
+            await self._deleted(collection.id)
             return pb.DeleteCollectionResponse()
 
 

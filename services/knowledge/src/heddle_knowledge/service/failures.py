@@ -13,6 +13,8 @@ from heddle_runtime.errors import (
 )
 
 from heddle_knowledge.errors import (
+    BackendError,
+    BackendUnavailableError,
     CollectionExistsError,
     CollectionNotFoundError,
     DocumentNotFoundError,
@@ -30,15 +32,22 @@ _KINDS: dict[type[KnowledgeError], type[HeddleError]] = {
     EmbeddingError: UnavailableError,
     RerankingError: NotSetUpError,
     StorageError: UnavailableError,
+    BackendError: NotSetUpError,
+    BackendUnavailableError: UnavailableError,
     UnsuitableCollectionError: NotSetUpError,
 }
 
 
+def refusal_of(error: KnowledgeError) -> HeddleError:
+    """Return the error that callers get. The engine's messages may be shown."""
+    # Errors that are not in the table are faults of the request.
+    return _KINDS.get(type(error), InvalidRequestError)(str(error))
+
+
 @contextmanager
 def known_failures() -> Iterator[None]:
-    """Raise what the engine refuses as what callers know. Its messages are made to be shown."""
+    """Raise the engine's errors as those that callers get."""
     try:
         yield
     except KnowledgeError as error:
-        # What is not in the list is wrong with the request, and stays wrong.
-        raise _KINDS.get(type(error), InvalidRequestError)(str(error)) from error
+        raise refusal_of(error) from error

@@ -10,6 +10,7 @@ from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_knowledge.engines.conditions import Condition
 from heddle_knowledge.records import AllOf, AnyOf, Comparison, Filter, Operator
 from heddle_knowledge.searching.filters import matching
+from heddle_knowledge.service.requests import Search
 
 _Time = Literal["document_time_from", "document_time_to"]
 _OPERATORS: dict[int, Operator] = {
@@ -33,7 +34,7 @@ _TIMES: tuple[_Time, _Time] = ("document_time_from", "document_time_to")
 _MESSAGE = "The filter cannot be applied."
 
 
-def wanted(request: pb.SearchCollectionRequest) -> Condition:
+def wanted(request: Search) -> Condition:
     """Return which passages a search may find: those of its filter and its range of times.
 
     Raises:
@@ -52,7 +53,7 @@ def wanted_pages(request: pb.SearchPagesRequest) -> Condition:
     return matching(read_filter(request.filter) if request.HasField("filter") else None)
 
 
-def _time(request: pb.SearchCollectionRequest, name: _Time) -> datetime | None:
+def _time(request: Search, name: _Time) -> datetime | None:
     if not request.HasField(name):
         return None
     try:

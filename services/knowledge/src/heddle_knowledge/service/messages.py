@@ -2,7 +2,9 @@
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
+from heddle_knowledge.lamb.client import ServerPassage
 from heddle_knowledge.names import document_id
+from heddle_knowledge.pages.shapes import DrawnPage, Figure
 from heddle_knowledge.records import (
     Collection,
     CollectionSize,
@@ -55,8 +57,48 @@ def page_message(collection: Collection, found: FoundPage) -> pb.PageMatch:
         score=ranked.score,
         relevance=ranked.relevance,
         text=ranked.text,
-        figures=[pb.Figure(caption=it.caption, text=it.text, box=it.box) for it in ranked.figures],
+        figures=map(_figure, ranked.figures),
+        collection_id=collection.public_id,
+        collection_name=collection.name,
     )
+
+
+def stored_page_message(
+    collection: Collection, document: Document, page: DrawnPage
+) -> pb.PageMatch:
+    """Return a page as callers see it, without scores."""
+    return pb.PageMatch(
+        document=document.name,
+        document_id=document_id(collection.id, document.name),
+        title=document.title,
+        uri=document.uri,
+        page=page.page,
+        text=page.text,
+        figures=map(_figure, page.figures),
+        collection_id=collection.public_id,
+        collection_name=collection.name,
+    )
+
+
+def server_passage_message(passage: ServerPassage) -> pb.Passage:
+    """Return a passage of a knowledge-base server as callers see it."""
+    return pb.Passage(
+        id=passage.chunk_id,
+        document_id=passage.document_id,
+        text=passage.text,
+        similarity=passage.score,
+        document=passage.document,
+        title=passage.title,
+        uri=passage.uri,
+        page=passage.page,
+        ordinal=passage.chunk_index,
+        parent_text=passage.section,
+        attributes=passage.attributes,
+    )
+
+
+def _figure(figure: Figure) -> pb.Figure:
+    return pb.Figure(caption=figure.caption, text=figure.text, box=figure.box)
 
 
 def statistics_message(counted: Statistics) -> pb.GetCollectionStatisticsResponse:

@@ -42,6 +42,10 @@ PAGES: dict[pb.PageHandling.ValueType, PageHandling] = {
 }
 
 
+Search = pb.SearchCollectionRequest | pb.SearchCollectionsRequest
+"""A request for passages, of one collection or several."""
+
+
 def treatment(asked: pb.Collection) -> dict[str, Any]:
     """Return the fields of a record that say how the documents of a new collection are treated."""
     return {
@@ -79,7 +83,7 @@ def document_time(asked: pb.IngestDocumentRequest) -> datetime | None:
     return asked.document_time.ToDatetime(UTC) if asked.HasField("document_time") else None
 
 
-def search_options(asked: pb.SearchCollectionRequest) -> SearchOptions:
+def search_options(asked: Search) -> SearchOptions:
     """Return how passages are ordered."""
     return SearchOptions(
         recency_weight=asked.recency_weight,

@@ -1,13 +1,81 @@
 """`heddle.knowledge.v1.KnowledgeService`."""
 
-from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
+from heddle_runtime.grants import GrantVerifier
+
+from heddle_knowledge.document_queries.query_workers import QueryWorkers
+from heddle_knowledge.lamb.servers import KnowledgeServers
+from heddle_knowledge.models.interpreters import Interpreter, TextInterpreter
+from heddle_knowledge.service.collection_searches import CollectionSearchCalls
 from heddle_knowledge.service.collections import CollectionCalls
+from heddle_knowledge.service.document_queries import DocumentQueryCalls
 from heddle_knowledge.service.documents import DocumentCalls
+from heddle_knowledge.service.embeddings import Embedders, EmbeddingCalls, no_embedders
+from heddle_knowledge.service.graphs import GraphCalls
+from heddle_knowledge.service.pages import PageCalls
 from heddle_knowledge.service.searches import SearchCalls
+
+if TYPE_CHECKING:  # loads the engine
+    from heddle_knowledge.store import KnowledgeStore
+
+
+async def _forget_nothing(_: str) -> None:
+    """Do nothing: no files are attached to collections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """What the servicer uses besides the store.
+
+    Attributes:
+        servers: The knowledge-base servers of organisations.
+        queries: Runs queries over documents.
+        grants: Verifies grants; by default those of services without a secret.
+        interpreter: Looks at the pictures of pages.
+        embedders: Returns the embedding models, the default one first.
+        forget_files: Called with the id of a deleted collection.
+        search_seconds: How long the search of one collection may take.
+    """
+
+    servers: KnowledgeServers
+    queries: QueryWorkers
+    grants: GrantVerifier = field(default_factory=lambda: GrantVerifier(None))
+    interpreter: Interpreter = field(default_factory=TextInterpreter)
+    embedders: Embedders = no_embedders
+    forget_files: Callable[[str], Awaitable[None]] = _forget_nothing
+    search_seconds: float = 10.0
 
 
 class KnowledgeServicer(
-    CollectionCalls, DocumentCalls, SearchCalls, pb_grpc.KnowledgeServiceServicer
+    CollectionCalls,
+    DocumentCalls,
+    SearchCalls,
+    CollectionSearchCalls,
+    PageCalls,
+    GraphCalls,
+    DocumentQueryCalls,
+    EmbeddingCalls,
+    pb_grpc.KnowledgeServiceServicer,
 ):
     """Translates between the contract and the engine."""
+
+    def __init__(
+        self, store: "Callable[[], Awaitable[KnowledgeStore]]", backends: Backends
+    ) -> None:
+        """Take the store, which opens at first use, and the rest.
+
+        Args:
+            store: Returns the open store.
+            backends: What the servicer uses besides.
+        """
+        super().__init__(store, backends.grants)
+        self._servers = backends.servers
+        self._queries = backends.queries
+        self._interpreter = backends.interpreter
+        self._embedders = backends.embedders
+        self._deleted = backends.forget_files
+        self._search_seconds = backends.search_seconds

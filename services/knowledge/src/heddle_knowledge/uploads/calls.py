@@ -10,7 +10,7 @@ from heddle_runtime.call_metadata import caller
 from heddle_knowledge.access import Person, caller_of, changeable, meant
 from heddle_knowledge.records import Collection
 from heddle_knowledge.uploads.folder import person_key
-from heddle_knowledge.uploads.ingestion_queue import Bringing
+from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.records import Attachment, Attributes, Upload
 
 if TYPE_CHECKING:  # loads the engine
@@ -27,7 +27,7 @@ class Calls:
     """A part of the service."""
 
     def __init__(
-        self, store: "Callable[[], Awaitable[KnowledgeStore]]", bringing: Bringing
+        self, store: "Callable[[], Awaitable[KnowledgeStore]]", bringing: IngestionQueue
     ) -> None:
         self._store = store
         self._bringing = bringing

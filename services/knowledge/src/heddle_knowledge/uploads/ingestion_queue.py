@@ -34,7 +34,7 @@ _AT_A_TIME = 32
 _BROKEN = "It could not be read. The cause is in the log of the tools service."
 
 
-class Bringing:
+class IngestionQueue:
     """The files that are on their way. Work begins and ends with the `async with` block."""
 
     def __init__(self, root: "Path", store: "Callable[[], Awaitable[KnowledgeStore]]") -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from heddle.multiplex.v1 import multiplex_pb2 as pb
 
-from heddle_runtime.call_metadata import AUTHORIZATION, REQUEST_ID, TRACE
+from heddle_runtime.call_metadata import AUTHORIZATION, GRANT, REQUEST_ID, TRACE
 from heddle_runtime.deadlines import Deadlines
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.multiplex.call import WINDOW, MultiplexedCall
@@ -19,7 +19,12 @@ if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
     Stream = grpc.aio.StreamStreamCall[pb.CarryRequest, pb.CarryResponse]
 
 Metadata = Sequence[tuple[str, str]]
-_FIELDS = {REQUEST_ID: "request_id", AUTHORIZATION: "authorization", TRACE: "traceparent"}
+_FIELDS = {
+    REQUEST_ID: "request_id",
+    AUTHORIZATION: "authorization",
+    TRACE: "traceparent",
+    GRANT: "grant",
+}
 _MAX_TIMEOUT_SECONDS = 4_000_000  # seconds; more milliseconds do not fit the field
 _BROKEN = "The connection to another service was lost. Try again later."
 

@@ -79,7 +79,9 @@ class ServerCall:
     async def _run(self, call: pb.Open, methods: Methods, admission: AdmissionControl) -> None:
         try:
             with admission:
-                admission.authenticate(call.request_id, call.authorization, call.traceparent)
+                admission.authenticate(
+                    call.request_id, call.authorization, call.traceparent, call.grant
+                )
                 await self._run_method(methods.get(call.method), call)
         except HeddleError as error:
             self._end(to_status(error))

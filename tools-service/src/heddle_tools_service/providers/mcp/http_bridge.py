@@ -10,7 +10,7 @@ import httpx
 import httpx2
 from heddle_runtime.egress import SETTING, ForbiddenAddressError
 
-from heddle_tools_service.providers.remote import refuse_packed, want_unpacked
+from heddle_tools_service.providers.remote import refuse_compressed, request_uncompressed
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 MAX_TRAFFIC_BYTES = 4 * 1024 * 1024
@@ -48,7 +48,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             timeout=_PARTING if request.method == "DELETE" else _SILENCE,
         )
         sent.headers.update(httpx.Headers(_forwarded(request.headers.raw)))
-        want_unpacked(sent)
+        request_uncompressed(sent)
         try:
             response = await self._http.send(sent, stream=True)
         except (ForbiddenAddressError, httpx.HTTPError, httpx.InvalidURL) as error:
@@ -58,7 +58,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
         if asking:
             self.failure = self._refusal(response.status_code)
         try:
-            refuse_packed(response, self._who)
+            refuse_compressed(response, self._who)
         except ToolError as error:
             await response.aclose()
             self.failure = error

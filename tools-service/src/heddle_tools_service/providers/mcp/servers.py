@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.remote_json import server_address
 
 from heddle_tools_service.capabilities.remote_servers import RemoteServer, RemoteSession
 from heddle_tools_service.providers.mcp.conversations import Conversations
 from heddle_tools_service.providers.mcp.reachability import Reach
-from heddle_tools_service.providers.owner_servers import server_address, settings_of
+from heddle_tools_service.providers.owner_settings import settings_of
 from heddle_tools_service.sdk import Assistant, ToolError, ToolUnavailableError
 
 ValueT = TypeVar("ValueT")

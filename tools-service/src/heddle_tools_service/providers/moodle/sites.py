@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.remote_json import server_address
 
 from heddle_tools_service.providers.moodle.rest import MoodleSite
-from heddle_tools_service.providers.owner_servers import server_address, settings_of
+from heddle_tools_service.providers.owner_settings import settings_of
 from heddle_tools_service.sdk import Assistant, Caller, ToolError
 
 CONFIGURATION_ERROR = "Moodle configuration error:"

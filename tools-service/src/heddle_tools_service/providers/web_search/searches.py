@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 import httpx
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.remote_json import server_address
 
 from heddle_tools_service.capabilities.web_search import WebAnswer
-from heddle_tools_service.providers.owner_servers import server_address, settings_of
+from heddle_tools_service.providers.owner_settings import settings_of
 from heddle_tools_service.providers.web_search import brave, perplexity, searxng, tavily
 from heddle_tools_service.providers.web_search.sites import SearchBy, SearchSite
 from heddle_tools_service.sdk import Assistant, ToolError

@@ -11,7 +11,7 @@ from typing import Any
 
 from heddle_runtime.errors import HeddleError
 
-from heddle_connector.sdk.connector import Connector, Example
+from heddle_connector.sdk.definition import Connector, Example
 from heddle_connector.sdk.testing.provider import Reply, ScriptedProvider
 from heddle_connector.sdk.testing.runner import Answer, ask, list_models, make_call, opened
 

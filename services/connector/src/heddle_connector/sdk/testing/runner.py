@@ -25,7 +25,7 @@ from heddle_connector.generation.events import (
 )
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
 from heddle_connector.http import http_client
-from heddle_connector.sdk.connector import Connector, Model
+from heddle_connector.sdk.definition import Connector, Model
 from heddle_connector.sdk.testing.provider import ScriptedProvider
 
 MAX_SECONDS = 60.0

@@ -8,10 +8,15 @@ from http import HTTPStatus
 from typing import Any
 
 import httpx
-from heddle_knowledge.errors import EmbeddingError
+from heddle_runtime.remote_json import (
+    BusyServerError,
+    RemoteError,
+    RemoteUnavailableError,
+    fetch,
+    reason_in,
+)
 
-from heddle_tools_service.providers.remote import BusyError, fetch, reason_in
-from heddle_tools_service.sdk import ToolError, ToolUnavailableError
+from heddle_knowledge.errors import EmbeddingError
 
 _LARGEST_ANSWER = 128 * 1024 * 1024  # 2,048 vectors of 4,096 numbers
 _FIRST_WAIT = 0.5
@@ -46,11 +51,11 @@ class ModelServer:
         for attempt in range(1, self.attempts + 1):
             try:
                 return await self._once(path, body)
-            except ToolUnavailableError as error:
+            except RemoteUnavailableError as error:
                 if attempt == self.attempts:
                     raise EmbeddingError(f"{error} It was asked {attempt} times.") from None
                 await asyncio.sleep(self._wait(attempt, error))
-            except ToolError as error:
+            except RemoteError as error:
                 raise EmbeddingError(str(error)) from None
         raise AssertionError("the last attempt returns or raises")
 
@@ -62,16 +67,16 @@ class ModelServer:
             headers={"Authorization": f"Bearer {self.key}"} if self.key else {},
             timeout=self.seconds,
         )
-        status, found = await fetch(self.http, request, self.who, largest=_LARGEST_ANSWER)
+        status, found = await fetch(self.http, request, self.who, max_bytes=_LARGEST_ANSWER)
         if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-            raise ToolError(f"{self.who} refuses the key ({status}).")
+            raise RemoteError(f"{self.who} refuses the key ({status}).")
         if status >= HTTPStatus.BAD_REQUEST:
             reason = reason_in(found, self.key) or "no reason told"
-            raise ToolError(f"{self.who} refuses the request ({status}): {reason}.")
+            raise RemoteError(f"{self.who} refuses the request ({status}): {reason}.")
         return found
 
-    def _wait(self, attempt: int, error: ToolUnavailableError) -> float:
-        if isinstance(error, BusyError):
+    def _wait(self, attempt: int, error: RemoteUnavailableError) -> float:
+        if isinstance(error, BusyServerError):
             return min(error.wait, _LONGEST_WAIT)
         spread = 1 + random.uniform(-_JITTER, _JITTER)  # noqa: S311 - only spreads attempts
         return float(min(self.first_wait * 2 ** (attempt - 1) * spread, _LONGEST_WAIT))

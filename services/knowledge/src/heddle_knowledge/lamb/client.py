@@ -1,4 +1,4 @@
-"""Asks a LAMB knowledge-base server over HTTP."""
+"""Searches collections of a LAMB knowledge-base server over HTTP."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,10 +8,14 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+from heddle_runtime.remote_json import (
+    MisplacedServerError,
+    RemoteError,
+    RemoteUnavailableError,
+    exchange,
+)
 
-from heddle_tools_service.capabilities.passages import Passage
-from heddle_tools_service.providers.remote import MisplacedError, exchange
-from heddle_tools_service.sdk import ToolError
+from heddle_knowledge.errors import BackendError, BackendUnavailableError
 
 CONFIGURATION_ERROR = "KB configuration error:"
 NO_COLLECTION = "the knowledge-base server has no such collection (404)"
@@ -37,6 +41,37 @@ class KnowledgeServer:
     """Whether it is an organisation's, which may not name every address."""
 
 
+@dataclass(frozen=True, slots=True)
+class ServerPassage:
+    """A passage that a knowledge-base server found.
+
+    Attributes:
+        text: The passage.
+        title: Of its document.
+        uri: Where a person can read the document; may be empty.
+        score: The similarity to the question.
+        section: The text around the passage; empty if the server does not tell.
+        attributes: What else the server says, for sources.
+        document: The document's name; may be empty.
+        document_id: Its identifier, else its name.
+        chunk_id: The passage's identifier; may be empty.
+        chunk_index: The place in the document, counted from 0; None if the server does not tell.
+        page: Counted from 1; 0 if there is none.
+    """
+
+    text: str
+    title: str
+    uri: str
+    score: float
+    section: str
+    attributes: Mapping[str, str]
+    document: str
+    document_id: str
+    chunk_id: str
+    chunk_index: int | None
+    page: int
+
+
 async def query_collection(
     http: httpx.AsyncClient,
     server: KnowledgeServer,
@@ -44,7 +79,7 @@ async def query_collection(
     body: Mapping[str, Any],
     *,
     sections: bool,
-) -> list[Passage]:
+) -> list[ServerPassage]:
     """Search one collection of a server.
 
     Args:
@@ -55,8 +90,8 @@ async def query_collection(
         sections: Search with the plug-in that brings the sections around passages.
 
     Raises:
-        ToolError: The server refuses, or answers nonsense.
-        ToolUnavailableError: The server does not answer, or is broken.
+        BackendError: The server refuses, or answers nonsense.
+        BackendUnavailableError: The server does not answer, or is broken.
     """
     url = f"{server.url}/collections/{_segment(collection)}/query"
     parameters = {"plugin_name": "parent_child_query"} if sections else None
@@ -66,8 +101,12 @@ async def query_collection(
     )
     try:
         status, answer = await exchange(http, request, "the knowledge-base server")
-    except MisplacedError as error:
-        raise ToolError(f"{CONFIGURATION_ERROR} {error}") from None
+    except MisplacedServerError as error:
+        raise BackendError(f"{CONFIGURATION_ERROR} {error}") from None
+    except RemoteUnavailableError as error:
+        raise BackendUnavailableError(str(error)) from error
+    except RemoteError as error:
+        raise BackendError(str(error)) from error
     _refuse_failure(status)
     return list(_passages(_hits(answer), server.url))
 
@@ -75,7 +114,7 @@ async def query_collection(
 def _segment(collection: str) -> str:
     """Return an identifier as one segment of a path, whatever it holds."""
     if collection in {"", ".", ".."} or len(collection) > _LONGEST_ID:
-        raise ToolError("its identifier cannot be one of a knowledge-base server")
+        raise BackendError("its identifier cannot be one of a knowledge-base server")
     return quote(collection, safe="", errors="replace")
 
 
@@ -83,12 +122,12 @@ def _refuse_failure(status: int) -> None:
     if status < HTTPStatus.BAD_REQUEST:
         return
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        raise ToolError(
+        raise BackendError(
             f"{CONFIGURATION_ERROR} the knowledge-base server refuses the token ({status})"
         )
     if status == HTTPStatus.NOT_FOUND:
-        raise ToolError(NO_COLLECTION)
-    raise ToolError(f"the knowledge-base server refuses the query ({status})")
+        raise BackendError(NO_COLLECTION)
+    raise BackendError(f"the knowledge-base server refuses the query ({status})")
 
 
 def _hits(answer: bytes) -> list[Any]:
@@ -99,10 +138,10 @@ def _hits(answer: bytes) -> list[Any]:
             return hits
     except (ValueError, AttributeError, RecursionError):
         pass  # as for a list that is none
-    raise ToolError("the knowledge-base server's answer cannot be read")
+    raise BackendError("the knowledge-base server's answer cannot be read")
 
 
-def _passages(hits: list[Any], url: str) -> Iterator[Passage]:
+def _passages(hits: list[Any], url: str) -> Iterator[ServerPassage]:
     for hit in hits:
         if not isinstance(hit, Mapping):
             continue
@@ -118,7 +157,7 @@ def _passages(hits: list[Any], url: str) -> Iterator[Passage]:
         name = _first(metadata, "filename", "original_filename", "video_title")
         document = _first(metadata, "document_id") or name
         index = _number(metadata.get("chunk_index"))
-        yield Passage(
+        yield ServerPassage(
             text if isinstance(text, str) else "",
             name or "Unknown",
             next(iter(addresses.values()), ""),

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from heddle_knowledge.errors import EmbeddingError
 from numpy.typing import NDArray
 
-from heddle_tools_service.providers.models.server import ModelServer
+from heddle_knowledge.errors import EmbeddingError
+from heddle_knowledge.models.server import ModelServer
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,12 @@
-"""Models that look at the picture of a page, and what there is without one."""
+"""Models that look at the picture of a page; without one, the text of the page."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from heddle_knowledge.errors import EmbeddingError
-
-from heddle_tools_service.capabilities.pages import Interpretation, PageMatch
-from heddle_tools_service.providers.models.server import ModelServer
-from heddle_tools_service.sdk import ToolError, ToolUnavailableError
+from heddle_knowledge.errors import BackendError, BackendUnavailableError, EmbeddingError
+from heddle_knowledge.models.server import ModelServer
 
 NO_MODEL = "ocr-text"
 """What the interpretation without a vision model is called."""
@@ -21,11 +18,43 @@ _LONGEST_TEXT = 12_000
 _MOST_TOKENS = 1_000
 
 
-class Interpreter(Protocol):
-    """Whatever tells what is on the picture of a page."""
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """A page, as far as its text is known.
 
-    async def interpret(self, page: PageMatch, picture: bytes, prompt: str) -> Interpretation:
-        """Answer a prompt about a page; see `heddle_tools_service.sdk.Pages`.
+    Attributes:
+        title: Of its document.
+        page: Counted from 1.
+        text: The text that was read on it.
+        figures: What was read in its figures.
+    """
+
+    title: str
+    page: int
+    text: str
+    figures: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Interpretation:
+    """What a model sees on a page; without a vision model, its text.
+
+    Attributes:
+        text: The answer.
+        model: The model's name.
+        visual: Whether the model saw the picture.
+    """
+
+    text: str
+    model: str
+    visual: bool
+
+
+class Interpreter(Protocol):
+    """Answers prompts about the picture of a page."""
+
+    async def interpret(self, page: PageText, picture: bytes, prompt: str) -> Interpretation:
+        """Answer a prompt about a page.
 
         Args:
             page: The page, with the text that was read on it.
@@ -37,7 +66,7 @@ class Interpreter(Protocol):
 class TextInterpreter:
     """Tells what is written on a page, and that nobody has looked at it."""
 
-    async def interpret(self, page: PageMatch, picture: bytes, prompt: str) -> Interpretation:
+    async def interpret(self, page: PageText, picture: bytes, prompt: str) -> Interpretation:
         """Return the text of the page and of its figures, under a note that it is no more."""
         note = (
             "No vision model is configured, so nobody has looked at the picture. This is the text "
@@ -56,12 +85,12 @@ class VisionModel:
 
     server: ModelServer
 
-    async def interpret(self, page: PageMatch, picture: bytes, prompt: str) -> Interpretation:
+    async def interpret(self, page: PageText, picture: bytes, prompt: str) -> Interpretation:
         """Show it the picture.
 
         Raises:
-            ToolError: The model refuses, or answers nothing.
-            ToolUnavailableError: It cannot be reached.
+            BackendError: The model refuses, or answers nothing.
+            BackendUnavailableError: It cannot be reached.
         """
         seen = f"data:image/webp;base64,{base64.b64encode(picture).decode('ascii')}"
         asked = f"Page {page.page} of {page.title!r}. {prompt}"
@@ -77,10 +106,10 @@ class VisionModel:
         try:
             found = await self.server.post("chat/completions", body)
         except EmbeddingError as error:
-            raise ToolUnavailableError(str(error)) from error
+            raise BackendUnavailableError(str(error)) from error
         text = _text(found)
         if not text:
-            raise ToolError(f"{self.server.who} said nothing about the page.")
+            raise BackendError(f"{self.server.who} said nothing about the page.")
         return Interpretation(text, self.server.model, visual=True)
 
 

@@ -1,22 +1,18 @@
-"""Makes the providers that the settings choose. Nothing is kept here: who asks keeps what it gets.
-
-Only this module names implementations, and no tool knows it (`.importlinter`).
-"""
+"""Makes the models and the storage that the settings name. No other module names them."""
 
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import httpx
 
-from heddle_tools_service.generation import Channel, ConnectorModel
-from heddle_tools_service.provider_settings import ProviderSettings
-from heddle_tools_service.providers.models.server import ModelServer
-from heddle_tools_service.providers.stores import Storage
-from heddle_tools_service.providers.visual.interpreters import (
+from heddle_knowledge.lazy_store import Storage
+from heddle_knowledge.models.interpreters import (
     Interpreter,
     TextInterpreter,
     VisionModel,
 )
+from heddle_knowledge.models.server import ModelServer
+from heddle_knowledge.settings import KnowledgeSettings
 
 if TYPE_CHECKING:  # these load numpy, which a service without knowledge never needs
     from collections.abc import AsyncGenerator, Sequence
@@ -29,7 +25,7 @@ if TYPE_CHECKING:  # these load numpy, which a service without knowledge never n
 
 @asynccontextmanager
 async def get_embeddings(
-    settings: ProviderSettings, http: httpx.AsyncClient
+    settings: KnowledgeSettings, http: httpx.AsyncClient
 ) -> "AsyncGenerator[Sequence[Embedder]]":
     """Yield what makes vectors of texts: the one that was chosen, and the others.
 
@@ -52,8 +48,8 @@ async def get_embeddings(
             yield [_remote_embedder(settings, http), *local]
 
 
-def _remote_embedder(settings: ProviderSettings, http: httpx.AsyncClient) -> "Embedder":
-    from heddle_tools_service.providers.models.embeddings import RemoteEmbedder  # noqa: PLC0415 (slow)
+def _remote_embedder(settings: KnowledgeSettings, http: httpx.AsyncClient) -> "Embedder":
+    from heddle_knowledge.models.embeddings import RemoteEmbedder  # noqa: PLC0415 (slow)
 
     return RemoteEmbedder(
         ModelServer(
@@ -65,26 +61,26 @@ def _remote_embedder(settings: ProviderSettings, http: httpx.AsyncClient) -> "Em
         ),
         settings.embeddings_dimension,
         settings.embeddings_tokens,
-        settings.embeddings_shape,
+        settings.embeddings_api,
         settings.embeddings_query_prefix,
         settings.embeddings_passage_prefix,
         settings.embeddings_batch,
     )
 
 
-def get_vectordb(settings: ProviderSettings) -> Storage:
+def get_vectordb(settings: KnowledgeSettings) -> Storage:
     """Return where the knowledge store keeps what it holds."""
     if settings.place_of("vectordb") == "local":
         return Storage(settings.data_dir)
-    options = {key: value.get_secret_value() for key, value in settings.knowledge_storage.items()}
-    return Storage(settings.knowledge_url.get_secret_value(), options)
+    options = {key: value.get_secret_value() for key, value in settings.store_options.items()}
+    return Storage(settings.store_url.get_secret_value(), options)
 
 
-def get_reranker(settings: ProviderSettings, http: httpx.AsyncClient) -> "Reranker | None":
+def get_reranker(settings: KnowledgeSettings, http: httpx.AsyncClient) -> "Reranker | None":
     """Return the reranking model; None if none is set up."""
     if not settings.reranker_url:
         return None
-    from heddle_tools_service.providers.models.reranking import RemoteReranker  # noqa: PLC0415 (slow)
+    from heddle_knowledge.models.reranking import RemoteReranker  # noqa: PLC0415 (slow)
 
     key = settings.reranker_key.get_secret_value()
     who = "the reranking model's server"
@@ -94,7 +90,7 @@ def get_reranker(settings: ProviderSettings, http: httpx.AsyncClient) -> "Rerank
 
 
 def get_visual_search(
-    settings: ProviderSettings, http: httpx.AsyncClient, reader: "PageReader"
+    settings: KnowledgeSettings, http: httpx.AsyncClient, reader: "PageReader"
 ) -> "PageModel":
     """Return what finds pages.
 
@@ -108,15 +104,15 @@ def get_visual_search(
         from heddle_knowledge.pages.models import OcrPageModel  # noqa: PLC0415 (slow)
 
         return OcrPageModel(reader)
-    from heddle_tools_service.providers.visual.multivectors import RemotePageModel  # noqa: PLC0415 (slow)
+    from heddle_knowledge.models.multivectors import RemotePageModel  # noqa: PLC0415 (slow)
 
     key = settings.visual_search_key.get_secret_value()
     who = "the visual search model's server"
     server = ModelServer(http, settings.visual_search_url, key, settings.visual_search_model, who)
-    return RemotePageModel(server, settings.visual_search_dimension, settings.visual_search_shape)
+    return RemotePageModel(server, settings.visual_search_dimension, settings.visual_search_api)
 
 
-def get_vlm(settings: ProviderSettings, http: httpx.AsyncClient) -> Interpreter:
+def get_vlm(settings: KnowledgeSettings, http: httpx.AsyncClient) -> Interpreter:
     """Return what looks at the pictures of pages."""
     cloud = settings.place_of("vlm") == "cloud"
     if not cloud or not settings.vlm_url:
@@ -124,15 +120,3 @@ def get_vlm(settings: ProviderSettings, http: httpx.AsyncClient) -> Interpreter:
     key = settings.vlm_key.get_secret_value()
     who = "the vision model's server"
     return VisionModel(ModelServer(http, settings.vlm_url, key, settings.vlm_model, who))
-
-
-def small_model_name(settings: ProviderSettings) -> str:
-    """Return which small fast model is used, as `connector/model`; empty if none is set up."""
-    cloud = settings.place_of("llm") == "cloud"
-    return (settings.small_fast_model_cloud if cloud else "") or settings.small_fast_model
-
-
-def get_llm(settings: ProviderSettings, connector: Channel | None) -> ConnectorModel | None:
-    """Return the small fast model, behind the connector service; None if none is set up."""
-    name = small_model_name(settings)
-    return ConnectorModel(connector, name) if connector is not None and name else None

@@ -1,11 +1,35 @@
-"""An HTTP client for servers that organisations name: it goes only where they may be."""
+"""HTTP clients for servers of the operator, and for those that organisations name.
+
+httpx is not a dependency of the runtime: members that use this module depend on it.
+"""
 
 import asyncio
 from collections.abc import Iterable
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpcore
 import httpx
+
 from heddle_runtime.egress import Egress, ForbiddenAddressError
+
+_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50)
+
+
+def new_client(timeout_seconds: float, egress: Egress | None = None) -> httpx.AsyncClient:
+    """Return a client that keeps no cookies, as many users share it.
+
+    Args:
+        timeout_seconds: How long to wait for a server.
+        egress: The addresses that it may connect to; None for servers of the operator.
+    """
+    return httpx.AsyncClient(
+        timeout=timeout_seconds,
+        trust_env=False,
+        follow_redirects=False,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        limits=_LIMITS,
+        transport=GuardedTransport(egress, _LIMITS) if egress else None,
+    )
 
 
 class GuardedTransport(httpx.AsyncHTTPTransport):

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.errors import EmbedderMismatchError, EmbeddingError
+from heddle_knowledge.models.embeddings import RemoteEmbedder
+from heddle_knowledge.models.reranking import RemoteReranker
+from heddle_knowledge.models.server import ModelServer
 from heddle_knowledge.store import open_store
-from heddle_tools_service.providers.models.embeddings import RemoteEmbedder
-from heddle_tools_service.providers.models.reranking import RemoteReranker
-from heddle_tools_service.providers.models.server import ModelServer
 from integration.browser import browser
 from knowledge.model_server import DIMENSION, ModelSite, fit, model_site, vector
 
@@ -170,7 +170,7 @@ def data(*vectors: object, **more: object) -> bytes:
         (data([1.0] * DIMENSION, index=7), "not numbered from 0"),
         (data([0.0] * DIMENSION), "zero or not finite"),
         (data([float("nan")] * DIMENSION), "zero or not finite"),
-        (data([1.0] * 5), "makes vectors of 5 numbers, not 8. Set HEDDLE_TOOLS_EMBEDDINGS_DIM"),
+        (data([1.0] * 5), "makes vectors of 5 numbers, not 8. Set HEDDLE_KNOWLEDGE_EMBEDDINGS_DIM"),
     ],
 )
 async def test_vectors_that_are_none_are_refused(

@@ -45,7 +45,7 @@ class Models:
     reranker: "Callable[[], Reranker | None]" = lambda: None
 
 
-class EmbeddedStore:
+class LazyStore:
     """The knowledge store of a folder, an object store or a database.
 
     Loading its engine takes seconds, and a service that keeps no knowledge needs none. So the
@@ -72,6 +72,7 @@ class EmbeddedStore:
         self._beside = beside
         self._opening = asyncio.Lock()
         self._store: KnowledgeStore | None = None
+        self._embedders: Sequence[Embedder] = ()
         self._resources = AsyncExitStack()
         self._warming: asyncio.Task[None] | None = None
 
@@ -96,13 +97,24 @@ class EmbeddedStore:
         if self._store is None:
             async with self._opening:
                 if self._store is None:
-                    self._store = await self._opened()
+                    self._store = await self._open()
         return self._store
 
-    async def _opened(self) -> "KnowledgeStore":
+    async def embedders(self) -> "Sequence[Embedder]":
+        """Return the embedders, the default one first. The store need not be open."""
+        async with self._opening:
+            return await self._enter_embedders()
+
+    async def _enter_embedders(self) -> "Sequence[Embedder]":
+        if not self._embedders:
+            entering = self._resources.enter_async_context(self._models.embeddings())
+            self._embedders = await entering
+        return self._embedders
+
+    async def _open(self) -> "KnowledgeStore":
         store = await asyncio.to_thread(_engine)
         models, beside = self._models, self._beside
-        first, *others = await self._resources.enter_async_context(models.embeddings())
+        first, *others = await self._enter_embedders()
         chosen = {} if models.page_model is None else {"page_model": models.page_model}
         opening = store.open_store(
             self._storage.place,

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
+
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.errors import EmbeddingError
+from heddle_knowledge.models.server import ModelServer
 from heddle_knowledge.pages.models import PageModelInfo
 from heddle_knowledge.pages.shapes import DrawnPage
 from heddle_knowledge.pages.word_vectors import unit
-from numpy.typing import NDArray
-
-from heddle_tools_service.providers.models.server import ModelServer
 
 Shape = Literal["vllm", "jina"]
 _MOST_VECTORS = 4_096
@@ -88,7 +88,7 @@ class RemotePageModel:
         if vectors.shape[1] != self.dimension:
             raise EmbeddingError(
                 f"The model {self.server.model!r} makes vectors of {vectors.shape[1]} numbers, not "
-                f"{self.dimension}. Set HEDDLE_TOOLS_VISUAL_SEARCH_DIMENSION."
+                f"{self.dimension}. Set HEDDLE_KNOWLEDGE_VISUAL_SEARCH_DIMENSION."
             )
         if not np.all(np.isfinite(vectors)):
             raise self._nonsense("a vector is not finite")

@@ -1,4 +1,4 @@
-"""Whose the collections of knowledge-base servers are, by the registry that came from LAMB."""
+"""The owners of collections at knowledge-base servers, by the registry imported from LAMB."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -10,8 +10,8 @@ from heddle_runtime.organization_settings import REMEMBERED, Channel
 from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.ttl_cache import TTLCache
 
-from heddle_tools_service.providers.kb_server import KnowledgeServer
-from heddle_tools_service.sdk import Assistant
+from heddle_knowledge.access import Owner
+from heddle_knowledge.lamb.client import KnowledgeServer
 
 if TYPE_CHECKING:  # a class of the stubs alone
     from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
@@ -20,40 +20,39 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class RegisteredCollections:
-    """Asks the account service, in the tool service's own name."""
+    """Asks the account service with the credentials of the knowledge service."""
 
     def __init__(self, accounts: Channel, acting: ServiceCredentials, operators: str) -> None:
-        """Remember where the operator's own server is, an empty text if there is none."""
+        """Keep the address of the operator's own server; empty if there is none."""
         self._accounts: AccountServiceAsyncStub = pb_grpc.AccountServiceStub(accounts)  # type: ignore[arg-type] # a local channel stands for a real one
         self._acting = acting
         self._operators = operators
         self._known: TTLCache[bytes, pb.ResolveCollectionsResponse] = TTLCache(REMEMBERED)
 
     async def __call__(
-        self, assistant: Assistant, server: KnowledgeServer, collections: Collection[str]
+        self, owner: Owner, server: KnowledgeServer, collections: Collection[str]
     ) -> Collection[str]:
-        """Return which of some collections at a server are not for the owner of `assistant`.
+        """Return which of some collections at a server an owner may not search.
 
-        Servers number their collections: one of another server is another one. An assistant of
-        nobody's is the operator's, who may search everything.
+        Each server numbers its own collections. The operator may search everything.
 
         Raises:
-            HeddleError: It cannot be told.
+            HeddleError: The account service does not answer.
         """
-        if not assistant.owner and not assistant.organization:
+        if not owner.name and not owner.organization:
             return ()
         request = pb.ResolveCollectionsRequest(
-            ids=collections, owner=assistant.owner, organization=assistant.organization
+            ids=collections, owner=owner.name, organization=owner.organization
         )
-        found = await self._known.get(
+        response = await self._known.get(
             request.SerializeToString(),
             lambda: self._acting.call(self._accounts.ResolveCollections, request),
         )
-        asked = _origin(server.url)
+        origin = _origin(server.url)
         return {
             each.id
-            for each in found.withheld
-            if _origin(each.server_url or self._operators) == asked
+            for each in response.withheld
+            if _origin(each.server_url or self._operators) == origin
         }
 
 

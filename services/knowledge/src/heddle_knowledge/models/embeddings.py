@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+
 from heddle_knowledge.embedders.embedding import EmbedderInfo, Kind, Vectors
 from heddle_knowledge.errors import EmbeddingError
-
-from heddle_tools_service.providers.models.server import ModelServer
+from heddle_knowledge.models.server import ModelServer
 
 Shape = Literal["openai", "jina"]
 _CHARACTERS_PER_TOKEN = 4
@@ -72,7 +72,7 @@ class RemoteEmbedder:
         if vectors.shape != (count, self.dimension):
             raise EmbeddingError(
                 f"The embedding model {self.server.model!r} makes vectors of {vectors.shape[-1]} "
-                f"numbers, not {self.dimension}. Set HEDDLE_TOOLS_EMBEDDINGS_DIMENSION."
+                f"numbers, not {self.dimension}. Set HEDDLE_KNOWLEDGE_EMBEDDINGS_DIMENSION."
             )
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.all(np.isfinite(lengths)) or not np.all(lengths > 0):

@@ -1,0 +1,124 @@
+"""Puts the knowledge service together."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from heddle_runtime.client import channel
+from heddle_runtime.egress import Egress
+from heddle_runtime.grants import GrantVerifier
+from heddle_runtime.guarded_http import new_client
+from heddle_runtime.organization_settings import (
+    ACCOUNTS,
+    Channel,
+    OrganizationSettings,
+    account_stub,
+)
+from heddle_runtime.server import Binding, bind
+from heddle_runtime.service_credentials import ServiceCredentials
+
+from heddle_knowledge.access import Owner
+from heddle_knowledge.document_queries.query_workers import QueryWorkers
+from heddle_knowledge.lamb.client import KnowledgeServer
+from heddle_knowledge.lamb.registry import RegisteredCollections
+from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers, ServerOf
+from heddle_knowledge.lazy_store import LazyStore, Models
+from heddle_knowledge.provider_factory import (
+    get_embeddings,
+    get_reranker,
+    get_vectordb,
+    get_visual_search,
+    get_vlm,
+)
+from heddle_knowledge.service.servicer import Backends, KnowledgeServicer
+from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
+from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
+from heddle_knowledge.uploads.servicer import FileServicer
+
+
+@asynccontextmanager
+async def app(
+    settings: KnowledgeSettings, accounts: Channel | None = None
+) -> AsyncGenerator[Sequence[Binding]]:
+    """Yield what the knowledge service serves.
+
+    Args:
+        settings: How to serve it.
+        accounts: A channel to the assistants service, if it runs in this process. Otherwise the
+            settings name its address.
+    """
+    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
+    seconds = settings.search_timeout_seconds
+    async with AsyncExitStack() as resources:
+        http = await resources.enter_async_context(new_client(seconds))
+        guarded_http = await resources.enter_async_context(
+            new_client(seconds, Egress(settings.private_networks))
+        )
+        store = await resources.enter_async_context(
+            LazyStore(
+                get_vectordb(settings),
+                Models(
+                    lambda: get_embeddings(settings, http),
+                    lambda reader: get_visual_search(settings, http, reader),
+                    lambda: get_reranker(settings, http),
+                ),
+                settings.data_dir,
+            )
+        )
+        queue = await resources.enter_async_context(
+            IngestionQueue(settings.data_dir / "uploads", store.get)
+        )
+        if accounts is None and settings.assistants_address != NOWHERE:
+            accounts = await resources.enter_async_context(
+                channel(settings.assistants_address, ACCOUNTS)
+            )
+        queries = QueryWorkers()
+        resources.push_async_callback(queries.aclose)
+        operators = _operators_server(settings)
+        if accounts is None:
+            servers = KnowledgeServers(_always(operators), http, guarded_http)
+        else:
+            credentials = ServiceCredentials("heddle-knowledge", secret)
+            settings_of_organizations = OrganizationSettings(account_stub(accounts), credentials)
+            servers = KnowledgeServers(
+                OwnerServers(settings_of_organizations, operators, settings.kb_shared),
+                http,
+                guarded_http,
+                RegisteredCollections(accounts, credentials, operators.url if operators else ""),
+            )
+        backends = Backends(
+            servers=servers,
+            queries=queries,
+            grants=GrantVerifier(secret),
+            interpreter=get_vlm(settings, http),
+            embedders=store.embedders,
+            forget_files=queue.forget_all,
+            search_seconds=seconds,
+        )
+        yield [
+            bind(
+                knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
+                knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
+                KnowledgeServicer(store.get, backends),
+            ),
+            bind(
+                files_pb2.DESCRIPTOR.services_by_name["FileService"],
+                files_pb2_grpc.add_FileServiceServicer_to_server,
+                FileServicer(store.get, queue),
+            ),
+        ]
+
+
+def _operators_server(settings: KnowledgeSettings) -> KnowledgeServer | None:
+    if not settings.kb_url:
+        return None
+    return KnowledgeServer(settings.kb_url, settings.kb_token.get_secret_value())
+
+
+def _always(server: KnowledgeServer | None) -> ServerOf:
+    """Return the same server for every owner: without accounts, all belongs to the operator."""
+
+    async def server_of(_: Owner) -> KnowledgeServer | None:
+        return server
+
+    return server_of

@@ -1,0 +1,1 @@
+"""Collections at LAMB knowledge-base servers."""

@@ -1,0 +1,144 @@
+"""Finds the knowledge-base server of an owner, and searches its collections."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import structlog
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.remote_json import server_address
+
+from heddle_knowledge.access import Owner
+from heddle_knowledge.errors import BackendError, BackendUnavailableError, KnowledgeError
+from heddle_knowledge.lamb.client import (
+    CONFIGURATION_ERROR,
+    NO_COLLECTION,
+    KnowledgeServer,
+    ServerPassage,
+    query_collection,
+)
+
+log = structlog.get_logger(__name__)
+ServerOf = Callable[[Owner], Awaitable[KnowledgeServer | None]]
+"""Returns the knowledge-base server of an owner, if there is one."""
+WithheldAt = Callable[[Owner, KnowledgeServer, Collection[str]], Awaitable[Collection[str]]]
+"""Returns which of some collections at a server an owner may not search. One call for several."""
+
+
+async def no_server(_: Owner) -> KnowledgeServer | None:
+    """Return no server: none is configured."""
+    return None
+
+
+async def none_withheld(*_: object) -> Collection[str]:
+    """Withhold nothing: there is no registry."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerServers:
+    """Finds the server of an owner. No organisation can search the server of another."""
+
+    settings: OrganizationSettings
+    operators: KnowledgeServer | None
+    """The server that the service's own settings name."""
+    shared: bool
+    """Whether every organisation without a server of its own may search the operator's."""
+
+    async def __call__(self, owner: Owner) -> KnowledgeServer | None:
+        """Return the server of the owner's organisation, if there is one.
+
+        Raises:
+            BackendError: The organisation's settings cannot be used.
+            BackendUnavailableError: They cannot be read now.
+        """
+        try:
+            settings = await self.settings.of(owner.organization, owner.name)
+        except HeddleError as error:
+            log.error("settings cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
+            raise BackendUnavailableError(
+                f"{CONFIGURATION_ERROR} the organisation's settings cannot be had at the moment"
+            ) from None
+        if settings.HasField("knowledge"):
+            try:
+                return KnowledgeServer(
+                    server_address(settings.knowledge.url),
+                    settings.knowledge.token,
+                    guarded=not settings.system,
+                )
+            except ValueError as error:
+                raise BackendError(
+                    f"{CONFIGURATION_ERROR} the server in the organisation's settings {error}"
+                ) from None
+        return self.operators if settings.system or self.shared else None
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeServers:
+    """All knowledge-base servers that the service can reach."""
+
+    server_of: ServerOf
+    http: httpx.AsyncClient
+    guarded_http: httpx.AsyncClient
+    """For servers that organisations name."""
+    withheld_at: WithheldAt = none_withheld
+
+    async def search(
+        self,
+        owner: Owner,
+        collection: str,
+        together: Sequence[str],
+        body: Mapping[str, Any],
+        *,
+        sections: bool,
+        missing: str = "",
+    ) -> list[ServerPassage]:
+        """Search one collection at the server of an owner.
+
+        Args:
+            owner: With whose rights.
+            collection: The server's own identifier of the collection.
+            together: All collections of the call, so that the registry is asked once.
+            body: `query_text`, `top_k` and `threshold`.
+            sections: Whether to return the sections around passages.
+            missing: The beginning of the error if no server is configured.
+
+        Raises:
+            BackendError: No server is configured, or it refuses, or answers nonsense.
+            BackendUnavailableError: It does not answer.
+        """
+        server = await self._server(owner)
+        if server is None:
+            raise BackendError(
+                f"{CONFIGURATION_ERROR} {missing}no knowledge-base server is configured, neither "
+                "in the organisation's settings (knowledge_base) nor for all "
+                "(HEDDLE_KNOWLEDGE_KB_URL)"
+            )
+        names = together if collection in together else (collection,)
+        if collection in await self._withheld(owner, server, names):
+            raise BackendError(NO_COLLECTION)
+        http = self.guarded_http if server.guarded else self.http
+        return await query_collection(http, server, collection, body, sections=sections)
+
+    async def _server(self, owner: Owner) -> KnowledgeServer | None:
+        try:
+            return await self.server_of(owner)
+        except KnowledgeError:
+            raise
+        except Exception as error:
+            # The error can repeat a token, so the log gets its type alone.
+            log.error("knowledge-base configuration not read", error=type(error).__name__)  # noqa: TRY400 - see above
+            raise BackendError(f"{CONFIGURATION_ERROR} it cannot be read") from error
+
+    async def _withheld(
+        self, owner: Owner, server: KnowledgeServer, collections: Sequence[str]
+    ) -> Collection[str]:
+        try:
+            return await self.withheld_at(owner, server, collections)
+        except HeddleError as error:
+            log.error("collections' owners cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
+            raise BackendUnavailableError(
+                f"{CONFIGURATION_ERROR} whose collections these are cannot be told at the moment"
+            ) from None

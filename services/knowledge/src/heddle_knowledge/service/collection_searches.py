@@ -1,0 +1,159 @@
+"""Calls that search several collections, wherever each of them is."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import structlog
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_runtime.errors import DeadlineError, HeddleError
+from heddle_runtime.server_interceptor import Context
+
+from heddle_knowledge.access import Owner, Reader
+from heddle_knowledge.errors import BackendError, CollectionNotFoundError, KnowledgeError
+from heddle_knowledge.lamb.servers import KnowledgeServers
+from heddle_knowledge.records import EMBEDDED
+from heddle_knowledge.service.calls import Calls, check_collections, error_status
+from heddle_knowledge.service.filtering import wanted
+from heddle_knowledge.service.limits import LAMB, check_search
+from heddle_knowledge.service.messages import passage_message, server_passage_message
+from heddle_knowledge.service.requests import MODES, search_options
+
+if TYPE_CHECKING:  # loads the engine
+    from heddle_knowledge.engines.conditions import Condition
+    from heddle_knowledge.records import Collection
+    from heddle_knowledge.store import KnowledgeStore
+
+log = structlog.get_logger(__name__)
+_DEFAULT_TOP_K = 5
+_MAX_QUERY_CHARACTERS = 8_000
+_CONCURRENT_SEARCHES = 8
+_RERANKINGS_OF_NONE = frozenset({pb.RERANKING_UNSPECIFIED, pb.RERANKING_NONE})
+_HYBRID_MODES = frozenset({pb.SEARCH_MODE_UNSPECIFIED, pb.SEARCH_MODE_HYBRID})
+
+
+class CollectionSearchCalls(Calls):
+    """The part of the contract about searches of several collections."""
+
+    _servers: KnowledgeServers
+    _search_seconds: float
+
+    async def SearchCollections(
+        self, request: pb.SearchCollectionsRequest, context: Context
+    ) -> pb.SearchCollectionsResponse:
+        """Search all collections at once. One that fails costs the others nothing."""
+        check_collections(request.collections)
+        check_search(request)
+        where = wanted(request)
+        reader = self._reader()
+        limit = asyncio.Semaphore(_CONCURRENT_SEARCHES)
+
+        async def search(reference: str) -> pb.CollectionPassages:
+            async with limit:
+                return await self._result(request, where, reader, reference)
+
+        results = await asyncio.gather(*map(search, request.collections))
+        return pb.SearchCollectionsResponse(results=results)
+
+    async def _result(
+        self,
+        request: pb.SearchCollectionsRequest,
+        where: "Condition",
+        reader: Reader,
+        reference: str,
+    ) -> pb.CollectionPassages:
+        try:
+            async with asyncio.timeout(self._search_seconds):
+                result = await self._search(request, where, reader, reference)
+        except TimeoutError:
+            error = error_status(DeadlineError("it took too long"))
+        except (KnowledgeError, HeddleError) as refusal:
+            error = error_status(refusal)
+        except Exception:
+            # The cause is for the log alone; the other collections are still answered.
+            log.exception("collection not searched", collection=reference)
+            error = error_status(HeddleError("it is broken"))
+        else:
+            result.collection = reference
+            return result
+        return pb.CollectionPassages(collection=reference, error=error)
+
+    async def _search(
+        self,
+        request: pb.SearchCollectionsRequest,
+        where: "Condition",
+        reader: Reader,
+        reference: str,
+    ) -> pb.CollectionPassages:
+        store = await self._store()
+        reader.check(reference)
+        try:
+            collection = reader.resolve((await store.collections.all()).values(), reference)
+        except CollectionNotFoundError:
+            missing = f"there is no collection {reference!r}, and "
+            return await self._search_server(
+                request, reader.owner, reference, request.collections, missing
+            )
+        if collection.backend == EMBEDDED:
+            return await _search_store(store, collection, request, where)
+        if collection.backend == LAMB:
+            # Whoever registered the collection lends the own rights at the server, and no more.
+            lender = Owner(collection.owner, collection.organization)
+            identifier = collection.settings.get("collection_id", collection.name)
+            return await self._search_server(request, lender, identifier, request.collections)
+        raise BackendError(f"no backend is named {collection.backend!r}")
+
+    async def _search_server(
+        self,
+        request: pb.SearchCollectionsRequest,
+        owner: Owner,
+        identifier: str,
+        together: Sequence[str],
+        missing: str = "",
+    ) -> pb.CollectionPassages:
+        body = {
+            "query_text": request.query,
+            "top_k": request.top_k or _DEFAULT_TOP_K,
+            "threshold": request.threshold,
+        }
+        passages = await self._servers.search(
+            owner, identifier, tuple(together), body, sections=request.sections, missing=missing
+        )
+        return pb.CollectionPassages(
+            passages=map(server_passage_message, passages), ignored_fields=_ignored(request)
+        )
+
+
+async def _search_store(
+    store: "KnowledgeStore",
+    collection: "Collection",
+    request: pb.SearchCollectionsRequest,
+    where: "Condition",
+) -> pb.CollectionPassages:
+    passages = await store.passages.search(
+        collection.id,
+        request.query[:_MAX_QUERY_CHARACTERS],
+        top_k=request.top_k or _DEFAULT_TOP_K,
+        threshold=request.threshold,
+        mode=MODES[request.mode],
+        where=where,
+        options=search_options(request),
+    )
+    return pb.CollectionPassages(
+        collection_id=collection.public_id,
+        collection_name=collection.name,
+        passages=[passage_message(collection, passage) for passage in passages],
+    )
+
+
+def _ignored(request: pb.SearchCollectionsRequest) -> list[str]:
+    """Return the fields that a knowledge-base server ignores and that could change the result."""
+    fields = {
+        "mode": request.mode not in _HYBRID_MODES,
+        "filter": request.HasField("filter"),
+        "document_time_from": request.HasField("document_time_from"),
+        "document_time_to": request.HasField("document_time_to"),
+        "recency_weight": bool(request.recency_weight),
+        "reranking": request.reranking not in _RERANKINGS_OF_NONE,
+    }
+    return [name for name, ignored in fields.items() if ignored]

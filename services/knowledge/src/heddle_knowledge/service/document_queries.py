@@ -1,0 +1,110 @@
+"""Calls that query what is known about documents."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.server_interceptor import Context
+
+from heddle_knowledge.document_queries.collecting import MAX_DOCUMENTS, collect
+from heddle_knowledge.document_queries.errors import RefusedQueryError
+from heddle_knowledge.document_queries.query_workers import QueryWorkers
+from heddle_knowledge.document_queries.records import Fact, Table, Value
+from heddle_knowledge.errors import KnowledgeError
+from heddle_knowledge.service.calls import Calls, check_collections, collection_error
+from heddle_knowledge.service.failures import known_failures
+
+_DEFAULT_ROWS = 50
+_MAX_ROWS = 1_000
+
+
+class DocumentQueryCalls(Calls):
+    """The part of the contract about queries over documents."""
+
+    _queries: QueryWorkers
+
+    async def DescribeDocuments(
+        self, request: pb.DescribeDocumentsRequest, context: Context
+    ) -> pb.DescribeDocumentsResponse:
+        """Describe the tables that queries can read."""
+        facts, errors = await self._collect(request.collections)
+        with _known_refusals():
+            tables = await self._queries.describe(facts)
+        return pb.DescribeDocumentsResponse(
+            document_count=len(facts), tables=map(_table, tables), errors=errors
+        )
+
+    async def QueryDocuments(
+        self, request: pb.QueryDocumentsRequest, context: Context
+    ) -> pb.QueryDocumentsResponse:
+        """Run one SELECT statement."""
+        if not 0 <= request.max_rows <= _MAX_ROWS:
+            violation = Violation("max_rows", f"must be between 0 and {_MAX_ROWS:,}")
+            raise InvalidRequestError("The query cannot be run.", [violation])
+        facts, errors = await self._collect(request.collections)
+        with _known_refusals():
+            result = await self._queries.select(
+                facts, request.sql, request.max_rows or _DEFAULT_ROWS
+            )
+        return pb.QueryDocumentsResponse(
+            sql=result.sql,
+            columns=result.columns,
+            rows=[pb.Row(cells=map(_cell, row)) for row in result.rows],
+            truncated=result.truncated,
+            errors=errors,
+        )
+
+    async def _collect(
+        self, references: Sequence[str]
+    ) -> tuple[list[Fact], list[pb.CollectionError]]:
+        """Return what is known about the documents, and the collections that were not read."""
+        check_collections(references)
+        reader = self._reader()
+        facts: list[Fact] = []
+        errors: list[pb.CollectionError] = []
+        with known_failures():
+            store = await self._store()
+            for reference in references:
+                try:
+                    known = (await store.collections.all()).values()
+                    collection = reader.resolve(known, reference)
+                    facts += await collect(store, collection, MAX_DOCUMENTS - len(facts))
+                except KnowledgeError as error:
+                    errors.append(collection_error(reference, error))
+        return facts, errors
+
+
+@contextmanager
+def _known_refusals() -> Iterator[None]:
+    """Raise refused queries as invalid requests. Their messages help to write a better query."""
+    try:
+        yield
+    except RefusedQueryError as error:
+        raise InvalidRequestError(str(error)) from error
+
+
+def _table(table: Table) -> pb.Table:
+    columns = [
+        pb.Column(
+            name=column.name,
+            type=column.type,
+            description=column.meaning,
+            examples=map(_cell, column.examples),
+            complete=column.complete,
+        )
+        for column in table.columns
+    ]
+    return pb.Table(name=table.name, columns=columns)
+
+
+def _cell(value: Value) -> pb.Cell:
+    match value:
+        case None:
+            return pb.Cell()
+        case str():
+            return pb.Cell(text=value)
+        case int():
+            return pb.Cell(integer=value)
+        case float():
+            return pb.Cell(real=value)

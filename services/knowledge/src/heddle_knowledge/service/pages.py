@@ -1,0 +1,182 @@
+"""Calls about pages."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_runtime.errors import DeadlineError, HeddleError, NotFoundError
+from heddle_runtime.server_interceptor import Context
+
+from heddle_knowledge.access import Reader
+from heddle_knowledge.errors import CollectionNotFoundError, KnowledgeError, no_collection
+from heddle_knowledge.models.interpreters import Interpreter, PageText
+from heddle_knowledge.records import EMBEDDED, FoundPage
+from heddle_knowledge.service.calls import Calls, check_collections, collection_error
+from heddle_knowledge.service.failures import known_failures
+from heddle_knowledge.service.filtering import wanted_pages
+from heddle_knowledge.service.limits import check_page_search
+from heddle_knowledge.service.messages import page_message, stored_page_message
+
+if TYPE_CHECKING:  # loads the engine
+    from collections.abc import Iterable, Sequence
+
+    from heddle_knowledge.engines.conditions import Condition
+    from heddle_knowledge.pages.shapes import DrawnPage
+    from heddle_knowledge.records import Collection, Document
+    from heddle_knowledge.store import KnowledgeStore
+
+log = structlog.get_logger(__name__)
+_DEFAULT_TOP_K = 3
+_MAX_QUERY_CHARACTERS = 8_000
+_MAX_PROMPT_CHARACTERS = 16_000
+
+
+class PageCalls(Calls):
+    """The part of the contract about pages."""
+
+    _interpreter: Interpreter
+    _search_seconds: float
+
+    async def SearchPages(
+        self, request: pb.SearchPagesRequest, context: Context
+    ) -> pb.SearchPagesResponse:
+        """Search the pages of all collections at once. One that fails costs the others nothing."""
+        check_collections(request.collections)
+        check_page_search(request)
+        where = wanted_pages(request)
+        reader = self._reader()
+        with known_failures():
+            store = await self._store()
+        top_k = request.top_k or _DEFAULT_TOP_K
+        query = request.query[:_MAX_QUERY_CHARACTERS]
+
+        async def search(reference: str) -> list[pb.PageMatch] | pb.CollectionError:
+            return await self._search_pages(store, reader, reference, query, top_k, where)
+
+        results = await asyncio.gather(*map(search, dict.fromkeys(request.collections)))
+        response = pb.SearchPagesResponse()
+        pages: list[pb.PageMatch] = []
+        for result in results:
+            if isinstance(result, pb.CollectionError):
+                response.errors.append(result)
+            else:
+                pages += result
+        response.pages.extend(sorted(pages, key=lambda page: -page.relevance)[:top_k])
+        if len(response.errors) < len(results):
+            response.model = store.pages.model.name
+            response.visual = store.pages.model.visual
+        return response
+
+    async def GetPage(self, request: pb.GetPageRequest, context: Context) -> pb.GetPageResponse:
+        """Get what was read on one page."""
+        reader = self._reader()
+        with known_failures():
+            store = await self._store()
+            collection = await _within(store, reader, request.collection, request.within)
+            document, page = await _stored_page(store, collection, request.document, request.page)
+            return pb.GetPageResponse(page=stored_page_message(collection, document, page))
+
+    async def InterpretPage(
+        self, request: pb.InterpretPageRequest, context: Context
+    ) -> pb.InterpretPageResponse:
+        """Let the vision model look at the picture of one page."""
+        reader = self._reader()
+        with known_failures():
+            store = await self._store()
+            collection = await _within(store, reader, request.collection, ())
+            document, page = await _stored_page(store, collection, request.document, request.page)
+            picture = await store.pages.picture(collection.id, document.name, request.page)
+            message = stored_page_message(collection, document, page)
+            text = PageText(document.title, request.page, page.text, figure_texts(message))
+            prompt = request.prompt[:_MAX_PROMPT_CHARACTERS]
+            seen = await self._interpreter.interpret(text, picture.data, prompt)
+            return pb.InterpretPageResponse(text=seen.text, model=seen.model, visual=seen.visual)
+
+    async def GetPagePicture(
+        self, request: pb.GetPagePictureRequest, context: Context
+    ) -> pb.GetPagePictureResponse:
+        """Get the picture of one page."""
+        with known_failures():
+            store, collection = await self._readable(request.collection)
+            if collection.backend != EMBEDDED:
+                raise NotFoundError(
+                    f"There are no pictures of pages in the collection {collection.name!r}."
+                )
+            name = await store.documents.name_of(collection.id, request.document)
+            picture = await store.pages.picture(collection.id, name, request.page)
+            return pb.GetPagePictureResponse(
+                data=picture.data, media_type=picture.MEDIA_TYPE, sha256=picture.sha256
+            )
+
+    async def _search_pages(
+        self,
+        store: "KnowledgeStore",
+        reader: Reader,
+        reference: str,
+        query: str,
+        top_k: int,
+        where: "Condition",
+    ) -> list[pb.PageMatch] | pb.CollectionError:
+        try:
+            async with asyncio.timeout(self._search_seconds):
+                collection = reader.resolve((await store.collections.all()).values(), reference)
+                pages: list[FoundPage] = await store.pages.search(
+                    collection.id, query, top_k=top_k, where=where
+                )
+        except TimeoutError:
+            return collection_error(reference, DeadlineError("it took too long."))
+        except (KnowledgeError, HeddleError) as refusal:
+            return collection_error(reference, refusal)
+        except Exception:
+            # The cause is for the log alone; the other collections are still answered.
+            log.exception("pages not searched", collection=reference)
+            return collection_error(reference, HeddleError("they are broken."))
+        return [page_message(collection, page) for page in pages]
+
+
+def figure_texts(page: pb.PageMatch) -> list[str]:
+    """Return what is written in the figures of a page, each with its caption."""
+    texts = (": ".join(filter(None, (each.caption, each.text))) for each in page.figures)
+    return list(filter(None, texts))
+
+
+async def _within(
+    store: "KnowledgeStore", reader: Reader, reference: str, within: "Sequence[str]"
+) -> "Collection":
+    """Return a collection that is one of those that the request, and the grant, name.
+
+    A page's address names its collection by the identifier, and a grant may do so by the name.
+
+    Raises:
+        CollectionNotFoundError: There is none that the reader may read.
+    """
+    known = (await store.collections.all()).values()
+    collection = Reader(reader.person, reader.owner).resolve(known, reference)
+    for allowed in (reader.collections, within):
+        if allowed and collection.id not in {
+            each.id for each in _resolved(known, reader, tuple(allowed))
+        }:
+            raise no_collection(reference)
+    return collection
+
+
+def _resolved(
+    known: "Iterable[Collection]", reader: Reader, references: "Sequence[str]"
+) -> "list[Collection]":
+    """Return those of some collections that the reader may read."""
+    collections = []
+    for reference in references:
+        try:
+            collections.append(reader.resolve(known, reference))
+        except CollectionNotFoundError:
+            continue
+    return collections
+
+
+async def _stored_page(
+    store: "KnowledgeStore", collection: "Collection", reference: str, page: int
+) -> "tuple[Document, DrawnPage]":
+    name = await store.documents.name_of(collection.id, reference)
+    document = await store.documents.get(collection.id, name)
+    return document, await store.pages.get(collection.id, name, page)

@@ -1,0 +1,128 @@
+"""Grants: the right to read collections as the owner of an assistant may read them.
+
+The orchestrator issues a grant for each call of tools. The tools service passes it on as call
+metadata, and the knowledge service verifies it. Collections are judged at the time of the call: a
+grant names whose rights count, and gives no right of its own.
+
+Without a secret every caller may do everything, so grants are not signed. They still say whose
+collections a search means.
+"""
+
+import base64
+import binascii
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import OctKey
+
+from heddle_runtime.call_metadata import CALLER, caller
+from heddle_runtime.errors import UnauthenticatedError
+
+AUDIENCE = "heddle-grant"
+LEEWAY_SECONDS = 5.0
+_ALGORITHMS = ["HS256"]
+_INVALID = "The call carries no valid grant."
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """Whose rights a search has, and what it may name."""
+
+    owner: str
+    """The owner of the assistant; empty for the operator's assistants."""
+    organization: str
+    collections: Sequence[str] = ()
+    """By name or identifier. Empty: all that the owner may read."""
+
+
+class _Claims(msgspec.Struct, frozen=True):
+    owner: str
+    organization: str
+    collections: list[str]
+    sub: str
+    org: str
+    aud: str
+    iat: int
+    exp: int
+
+
+class GrantSigner:
+    """Issues grants to the current caller."""
+
+    def __init__(self, secret: str | None) -> None:
+        """Sign with a secret, or not at all without one."""
+        self._key = OctKey.import_key(secret) if secret else None
+
+    def sign(self, grant: Grant, seconds: float) -> str:
+        """Return the token of a grant for the current caller.
+
+        Args:
+            grant: What to grant.
+            seconds: How long the calls may take that the grant is for.
+        """
+        identity = caller().identity
+        now = time.time()
+        claims = _Claims(
+            grant.owner,
+            grant.organization,
+            list(grant.collections),
+            identity.subject,
+            identity.organization,
+            AUDIENCE,
+            int(now),
+            int(now + seconds + LEEWAY_SECONDS),
+        )
+        if self._key is None:
+            return base64.urlsafe_b64encode(msgspec.json.encode(claims)).decode("ascii")
+        header = {"alg": "HS256"}
+        return jwt.encode(header, msgspec.to_builtins(claims), self._key, algorithms=_ALGORITHMS)
+
+
+class GrantVerifier:
+    """Reads the grants of calls."""
+
+    def __init__(self, secret: str | None) -> None:
+        """Verify with a secret, or accept unsigned grants without one."""
+        self._key = OctKey.import_key(secret) if secret else None
+
+    def current(self) -> Grant | None:
+        """Return the grant of the current call; None if it carries none.
+
+        Raises:
+            UnauthenticatedError: The grant is forged, expired, or was issued to another caller.
+        """
+        current = caller()
+        if not current.grant:
+            return None
+        claims = self._claims(current.grant)
+        identity = current.identity
+        now = time.time()
+        if claims.aud != AUDIENCE or claims.iat > now + LEEWAY_SECONDS:
+            raise UnauthenticatedError(_INVALID)
+        if claims.exp < now:
+            raise UnauthenticatedError("The call's grant has expired.")
+        if (claims.sub, claims.org) != (identity.subject, identity.organization):
+            raise UnauthenticatedError("The call's grant was issued to another caller.")
+        return Grant(claims.owner, claims.organization, tuple(claims.collections))
+
+    def _claims(self, token: str) -> _Claims:
+        try:
+            if self._key is None:
+                return msgspec.json.decode(base64.urlsafe_b64decode(token), type=_Claims)
+            claims = jwt.decode(token, self._key, algorithms=_ALGORITHMS).claims
+            return msgspec.convert(claims, _Claims)
+        except (JoseError, binascii.Error, msgspec.MsgspecError, ValueError):
+            raise UnauthenticatedError(_INVALID) from None
+
+
+@contextmanager
+def carrying(token: str) -> Iterator[None]:
+    """Let the calls of the block carry a grant, or none if the token is empty."""
+    before = CALLER.set(msgspec.structs.replace(caller(), grant=token))
+    try:
+        yield
+    finally:
+        CALLER.reset(before)

@@ -1,0 +1,52 @@
+"""The knowledge service over a store of the test, for those who call it in the same process."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
+from heddle_knowledge.document_queries.query_workers import QueryWorkers
+from heddle_knowledge.lamb.servers import KnowledgeServers, ServerOf, no_server
+from heddle_knowledge.service.servicer import Backends, KnowledgeServicer
+from heddle_knowledge.store import KnowledgeStore
+from heddle_runtime.grants import GrantVerifier
+from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.settings import ServiceSettings
+from integration.browser import browser
+from knowledge.opening import opening
+
+if TYPE_CHECKING:  # a class of the stubs alone
+    from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
+
+CONTRACT = pb.DESCRIPTOR.services_by_name["KnowledgeService"]
+SETTINGS = ServiceSettings(listen="127.0.0.1:0", drain_wait=0)
+
+
+async def no_store() -> KnowledgeStore:
+    raise AssertionError("the store is not part of this test")
+
+
+@asynccontextmanager
+async def knowledge_binding(
+    store: KnowledgeStore | None = None,
+    *,
+    server_of: ServerOf = no_server,
+    secret: str | None = None,
+    **more: Any,
+) -> AsyncGenerator[list[Binding]]:
+    """Yield the knowledge service over a store; without one, over none."""
+    async with browser() as http, aclosing(QueryWorkers()) as queries:
+        servers = KnowledgeServers(server_of, http, http)
+        backends = Backends(servers, queries, GrantVerifier(secret), **more)
+        servicer = KnowledgeServicer(opening(store) if store else no_store, backends)
+        yield [bind(CONTRACT, pb_grpc.add_KnowledgeServiceServicer_to_server, servicer)]
+
+
+@asynccontextmanager
+async def knowledge_stub(
+    store: KnowledgeStore | None = None, **options: Any
+) -> AsyncGenerator["KnowledgeServiceAsyncStub"]:
+    """Yield a stub of the knowledge service over a store, within the process."""
+    async with running(knowledge_binding(store, **options), SETTINGS) as service:
+        yield pb_grpc.KnowledgeServiceStub(service.local)

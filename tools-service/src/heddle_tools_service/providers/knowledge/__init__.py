@@ -1,0 +1,1 @@
+"""Clients of the knowledge service, one for each interface that tools use."""

@@ -1,0 +1,71 @@
+"""Calls of the knowledge service, with the grant of a run."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+from google.rpc import status_pb2
+from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.errors import (
+    DeadlineError,
+    HeddleError,
+    InvalidRequestError,
+    NotFoundError,
+    UnavailableError,
+    from_rpc,
+    from_status,
+)
+from heddle_runtime.grants import carrying
+
+from heddle_tools_service.sdk import ToolError, ToolUnavailableError
+
+if TYPE_CHECKING:  # a class of the stubs alone
+    from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
+
+_TIMEOUT_SECONDS = 120.0  # the time of a tool ends before
+ResponseT = TypeVar("ResponseT")
+INVALID = "invalid"
+"""The kind of failure of a request that the service calls wrong."""
+NOT_FOUND = "not_found"
+"""The kind of failure of a request for something that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeClient:
+    """The knowledge service, as the tools of one run may use it."""
+
+    service: "KnowledgeServiceAsyncStub"
+    grant: str = ""
+    """The right to read collections, as the orchestrator signed it; may be empty."""
+
+    async def ask(self, method: Callable[..., Awaitable[ResponseT]], request: Message) -> ResponseT:
+        """Return the response to a request.
+
+        Raises:
+            ToolError: The service refuses the request, with the kind `INVALID` if it is wrong and
+                `NOT_FOUND` if it names something that does not exist.
+            ToolUnavailableError: The service, or one behind it, does not answer.
+        """
+        try:
+            with carrying(self.grant):
+                return await method(request, **new_call_options(_TIMEOUT_SECONDS))
+        except grpc.aio.AioRpcError as error:
+            raise tool_error(from_rpc(error)) from error
+
+
+def tool_error(error: HeddleError) -> ToolError:
+    """Return a failure of the knowledge service as tools report it."""
+    if isinstance(error, UnavailableError | DeadlineError):
+        return ToolUnavailableError(error.message)
+    if isinstance(error, InvalidRequestError):
+        return ToolError(error.message, kind=INVALID)
+    if isinstance(error, NotFoundError):
+        return ToolError(error.message, kind=NOT_FOUND)
+    return ToolError(error.message)
+
+
+def failure_of(status: status_pb2.Status) -> ToolError:
+    """Return the failure of one collection of several."""
+    return tool_error(from_status(status))

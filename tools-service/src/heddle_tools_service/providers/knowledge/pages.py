@@ -1,0 +1,104 @@
+"""Searches pages and looks at them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+
+from heddle_tools_service.capabilities.pages import Interpretation, PageMatch, PageMatches
+from heddle_tools_service.capabilities.passages import FailedSearch
+from heddle_tools_service.providers.knowledge.client import NOT_FOUND, KnowledgeClient, failure_of
+from heddle_tools_service.providers.knowledge.page_uris import PageAddress, picture_uri, read_uri
+from heddle_tools_service.sdk import ToolError, ToolUnavailableError
+
+NO_PAGE = "There is no such page among those that this assistant may see."
+
+
+@dataclass(frozen=True, slots=True)
+class PageSearch:
+    """The pages that an assistant may see; see `Pages`."""
+
+    client: KnowledgeClient
+
+    async def search(self, collections: Sequence[str], query: str, *, top_k: int) -> PageMatches:
+        """Search the pages of all `collections` at once."""
+        names = list(dict.fromkeys(collections))
+        if not names:
+            return PageMatches()
+        request = pb.SearchPagesRequest(collections=names, query=query, top_k=top_k)
+        try:
+            response = await self.client.ask(self.client.service.SearchPages, request)
+        except ToolError as error:
+            return PageMatches(failures=tuple(_failure(name, error) for name in names))
+        return PageMatches(
+            tuple(_page(page, page.relevance) for page in response.pages),
+            tuple(_failure(each.collection, failure_of(each.error)) for each in response.errors),
+            response.model,
+            response.visual,
+        )
+
+    async def find(self, collections: Sequence[str], picture_uri: str) -> PageMatch:
+        """Return the page of a picture."""
+        address = _address(picture_uri)
+        request = pb.GetPageRequest(
+            collection=address.collection,
+            document=address.document,
+            page=address.page,
+            within=dict.fromkeys(collections),
+        )
+        try:
+            response = await self.client.ask(self.client.service.GetPage, request)
+        except ToolUnavailableError:
+            raise
+        except ToolError as error:
+            raise ToolError(NO_PAGE, kind="no_such_page") from error
+        return _page(response.page, 0.0)
+
+    async def interpret(self, page: PageMatch, prompt: str) -> Interpretation:
+        """Let the vision model look at the picture of a page."""
+        address = _address(page.picture_uri)
+        request = pb.InterpretPageRequest(
+            collection=address.collection,
+            document=address.document,
+            page=address.page,
+            prompt=prompt,
+        )
+        try:
+            response = await self.client.ask(self.client.service.InterpretPage, request)
+        except ToolError as error:
+            if error.kind == NOT_FOUND:
+                raise ToolError(NO_PAGE, kind="no_such_page") from error
+            raise
+        return Interpretation(response.text, response.model, response.visual)
+
+
+def _address(uri: str) -> PageAddress:
+    address = read_uri(uri)
+    if address is None:
+        raise ToolError(NO_PAGE, kind="no_such_page")
+    return address
+
+
+def _failure(collection: str, error: ToolError) -> FailedSearch:
+    message = f"The pages of the collection {collection!r} were not searched: {error}"
+    return FailedSearch(collection, message, isinstance(error, ToolUnavailableError))
+
+
+def _page(page: pb.PageMatch, score: float) -> PageMatch:
+    return PageMatch(
+        page.collection_name,
+        page.document,
+        page.document_id,
+        page.title,
+        page.uri,
+        page.page,
+        score,
+        page.text,
+        _figures(page),
+        picture_uri(page.collection_id, page.document_id, page.page),
+    )
+
+
+def _figures(page: pb.PageMatch) -> tuple[str, ...]:
+    texts = (": ".join(filter(None, (each.caption, each.text))) for each in page.figures)
+    return tuple(filter(None, texts))

@@ -1,0 +1,133 @@
+"""Searches collections for passages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+
+from heddle_tools_service.capabilities.passages import (
+    NO_OPTIONS,
+    FailedSearch,
+    Passage,
+    PassageResults,
+    SearchOptions,
+)
+from heddle_tools_service.providers.knowledge.client import KnowledgeClient, failure_of
+from heddle_tools_service.providers.knowledge.filters import filter_message
+from heddle_tools_service.providers.knowledge.page_uris import picture_uri
+from heddle_tools_service.sdk import ToolError, ToolUnavailableError
+
+CONFIGURATION_ERROR = "KB configuration error:"
+_FUSIONS = {"convex": pb.FUSION_CONVEX, "reciprocal_rank": pb.FUSION_RECIPROCAL_RANK}
+_RERANKINGS = {
+    "none": pb.RERANKING_NONE,
+    "late_interaction": pb.RERANKING_LATE_INTERACTION,
+    "model": pb.RERANKING_MODEL,
+}
+_OPTION_OF_FIELD = {"document_time_from": "time_from", "document_time_to": "time_to"}
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionSearch:
+    """The collections that an assistant may search; see `Passages`."""
+
+    client: KnowledgeClient
+
+    async def search(
+        self,
+        collections: Sequence[str],
+        query: str,
+        *,
+        top_k: int,
+        threshold: float = 0.0,
+        sections: bool = False,
+        options: SearchOptions = NO_OPTIONS,
+    ) -> PassageResults:
+        """Search all `collections` at once."""
+        names = list(dict.fromkeys(collections))
+        if not names:
+            return PassageResults()
+        request = pb.SearchCollectionsRequest(
+            collections=names, query=query, top_k=top_k, threshold=threshold, sections=sections
+        )
+        _set_options(request, options)
+        try:
+            response = await self.client.ask(self.client.service.SearchCollections, request)
+        except ToolError as error:
+            return PassageResults(failures=tuple(_failure(name, error) for name in names))
+        return PassageResults(
+            tuple(
+                _passage(result, passage)
+                for result in response.results
+                for passage in result.passages
+            ),
+            tuple(
+                _failure(result.collection, failure_of(result.error))
+                for result in response.results
+                if result.HasField("error")
+            ),
+            tuple(_warning(result) for result in response.results if result.ignored_fields),
+        )
+
+
+def _set_options(request: pb.SearchCollectionsRequest, options: SearchOptions) -> None:
+    if options.filter is not None:
+        request.filter.CopyFrom(filter_message(options.filter))
+    if options.time_from is not None:
+        request.document_time_from.FromDatetime(options.time_from)
+    if options.time_to is not None:
+        request.document_time_to.FromDatetime(options.time_to)
+    request.recency_weight = options.recency_weight
+    if options.vector_weight is not None:
+        request.vector_weight = options.vector_weight
+    request.fusion = _FUSIONS[options.fusion]
+    request.reranking = _RERANKINGS[options.reranking]
+
+
+def _failure(collection: str, error: ToolError) -> FailedSearch:
+    message = str(error).removesuffix(".")
+    if not message.startswith(CONFIGURATION_ERROR):
+        message = f"Collection {collection!r} was not searched: {message}."
+    return FailedSearch(collection, message, isinstance(error, ToolUnavailableError))
+
+
+def _warning(result: pb.CollectionPassages) -> str:
+    options = ", ".join(_OPTION_OF_FIELD.get(name, name) for name in result.ignored_fields)
+    return (
+        f"Collection {result.collection!r} is at a LAMB knowledge-base server, which does not "
+        f"heed {options}."
+    )
+
+
+def _passage(result: pb.CollectionPassages, passage: pb.Passage) -> Passage:
+    attributes = dict(passage.attributes)
+    if result.collection_id:
+        attributes |= stored_attributes(result.collection_name, passage)
+    return Passage(
+        passage.text,
+        passage.title,
+        passage.uri,
+        passage.similarity,
+        passage.parent_text,
+        attributes,
+        document=passage.document,
+        document_id=passage.document_id,
+        chunk_id=passage.id,
+        chunk_index=passage.ordinal if passage.HasField("ordinal") else None,
+        page=passage.page,
+        relevance=passage.relevance if passage.HasField("relevance") else None,
+        picture_uri=picture_uri(result.collection_id, passage.document_id, passage.page)
+        if passage.has_picture and passage.page
+        else "",
+        collection=result.collection,
+    )
+
+
+def stored_attributes(collection: str, passage: pb.Passage) -> dict[str, str]:
+    """Return what sources say of a passage of the knowledge service."""
+    attributes = {"collection": collection, "document": passage.document}
+    if passage.page:
+        attributes["page"] = str(passage.page)
+    if passage.headings:
+        attributes["heading"] = " / ".join(passage.headings)
+    return attributes

@@ -1,1 +1,0 @@
-"""Pages for tools: their search, their pictures, and the models that see them."""
