@@ -153,7 +153,7 @@ async def test_an_answer_that_was_cut_is_an_error(bench: Bench, stream: bool) ->
 
 
 async def test_the_deadline_is_told(start: Start, transport: str) -> None:
-    async with start(transport, deadline=0.2) as bench:
+    async with start(transport, deadline_seconds=0.2) as bench:
         bench.orchestrator.script = [5.0]
         response = await bench.chat()
     assert response.status_code == 504
@@ -174,7 +174,7 @@ async def test_the_head_goes_out_with_the_first_event(bench: Bench) -> None:
 async def test_a_silent_stream_sends_comments(
     start: Start, transport: str, first: list[Step]
 ) -> None:
-    async with start(transport, keep_alive=0.05) as bench:
+    async with start(transport, keep_alive_seconds=0.05) as bench:
         bench.orchestrator.script = [*first, 0.3, [text("b"), DONE]]
         response = await bench.chat(stream=True)
     assert response.text.count(": keep-alive\n\n") >= 2
@@ -239,7 +239,7 @@ async def test_a_model_that_another_one_stands_in_for_is_told(bench: Bench) -> N
 
 
 async def test_a_client_that_reads_slowly_is_told_of_a_failure(start: Start) -> None:
-    async with start("local", keep_alive=0.1) as bench:
+    async with start("local", keep_alive_seconds=0.1) as bench:
         # More than the machine keeps on the way, so that a comment waits behind it.
         bench.orchestrator.script = [
             [text("x" * 20_000_000)],

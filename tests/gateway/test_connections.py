@@ -23,7 +23,7 @@ async def opened(bench: Bench) -> tuple[asyncio.StreamReader, asyncio.StreamWrit
 async def test_fields_behind_a_body_are_not_believed(start: Start) -> None:
     body = request(stream=False).partition(b"\r\n\r\n")[2]
     sent = CHUNKED + b"%x\r\n%b\r\n0\r\n" % (len(body), body)
-    async with start(idle_timeout=1) as bench:
+    async with start(idle_timeout_seconds=1) as bench:
         answer = await ask(bench, sent + f"authorization: Bearer {KEY}\r\n\r\n".encode())
         assert answer.startswith(b"HTTP/1.1 401")
         assert not bench.orchestrator.requests
@@ -57,7 +57,7 @@ async def test_what_stands_around_a_body_does_not_go_on_for_ever(
     ("more", "status"), [(b"GET /sta", b"408"), (b"\r\n", b""), (b"\x16\x03\x01", b"")]
 )
 async def test_nothing_is_written_into_an_answer(start: Start, more: bytes, status: bytes) -> None:
-    async with start(body_timeout=0.3) as bench:
+    async with start(body_timeout_seconds=0.3) as bench:
         bench.orchestrator.script = [[text("a")], 1.0, [text("b"), DONE]]
         answer = await ask(bench, request(stream=True), more, pause=0.2)
         first, _, second = answer.removeprefix(b"HTTP/1.1 200").partition(b"HTTP/1.1 ")
@@ -72,13 +72,13 @@ async def test_nothing_is_written_into_an_answer(start: Start, more: bytes, stat
 async def test_a_connection_that_carries_no_request_is_closed(
     start: Start, asked: bytes, rest: bytes
 ) -> None:
-    async with start(body_timeout=1.0, idle_timeout=1) as bench:
+    async with start(body_timeout_seconds=1.0, idle_timeout_seconds=1) as bench:
         answer = await ask(bench, asked, rest, pause=0.2)  # the rest comes after the answer
         assert answer.count(b"HTTP/1.1") == 1
 
 
 async def test_a_client_that_takes_nothing_does_not_hold_its_run_for_ever(start: Start) -> None:
-    async with start("local", idle_timeout=1, max_concurrent_calls=1) as bench:
+    async with start("local", idle_timeout_seconds=1, max_concurrent_calls=1) as bench:
         bench.orchestrator.script = [[text("x" * 1_000_000)]] * 50
         _, writer = await opened(bench)
         writer.write(request(stream=True))
@@ -91,7 +91,7 @@ async def test_a_client_that_takes_nothing_does_not_hold_its_run_for_ever(start:
 
 
 async def test_a_client_that_takes_little_at_a_time_keeps_its_answer(start: Start) -> None:
-    async with start("local", idle_timeout=1) as bench:
+    async with start("local", idle_timeout_seconds=1) as bench:
         bench.orchestrator.script = [[text("x" * 12_000_000)], [DONE]]
         reader, writer = await opened(bench)
         writer.write(request(stream=True))
@@ -113,7 +113,9 @@ OFFER = b"\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Setti
 async def test_an_offer_to_speak_http_2_is_passed_over(start: Start, pieces: int) -> None:
     head, _, body = request(stream=False).partition(b"\r\n\r\n")
     offered = head + OFFER + b"\r\n"
-    async with start(idle_timeout=1) as bench:  # so do clients of Java, which send no body again
+    async with start(
+        idle_timeout_seconds=1
+    ) as bench:  # so do clients of Java, which send no body again
         sent = (offered + body,) if pieces == 1 else (offered, body)
         answer = await ask(bench, *sent, STATUS, pause=0.1)
         assert answer.count(b"HTTP/1.1 200") == 2
@@ -122,7 +124,7 @@ async def test_an_offer_to_speak_http_2_is_passed_over(start: Start, pieces: int
 
 
 async def test_many_offers_that_come_together_are_passed_over(start: Start) -> None:
-    async with start(idle_timeout=1) as bench:
+    async with start(idle_timeout_seconds=1) as bench:
         answer = await ask(bench, STATUS.replace(b"\r\n\r\n", OFFER + b"\r\n") * 600)
         assert answer.count(b"HTTP/1.1 200") == 600
 

@@ -48,7 +48,7 @@ async def test_a_large_body_is_refused_however_it_is_announced(start: Start) -> 
 
 async def test_a_body_that_does_not_come_is_not_waited_for(start: Start) -> None:
     # Long enough for two hundred heads to be read on a busy machine.
-    async with start(body_timeout=1.5) as bench:
+    async with start(body_timeout_seconds=1.5) as bench:
         head = (HEAD + "content-length: 10\r\n\r\n").encode()
         answers = await asyncio.gather(*(ask(bench, head) for _ in range(200)))
         assert all(answer.startswith(b"HTTP/1.1 408") for answer in answers)
@@ -58,7 +58,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for(start: Start) -> None
 
 
 async def test_a_head_that_does_not_end_is_not_waited_for(start: Start) -> None:
-    async with start(body_timeout=0.3) as bench:
+    async with start(body_timeout_seconds=0.3) as bench:
         assert await ask(bench) == b""
         assert (await ask(bench, b"GET /status HT")).startswith(b"HTTP/1.1 408")
         trickle = await ask(bench, HEAD.encode(), b"a: b\r\n", b"a: b\r\n", pause=0.1)

@@ -6,7 +6,7 @@ import openai
 import pytest
 from gateway.conftest import KEY, Bench
 from gateway.neighbours import DONE, text
-from gateway.test_frames import CHOSEN, FOUND, PUT_OUT, STARTED, changed
+from gateway.test_stream_encoder import CHOSEN, FOUND, PUT_OUT, STARTED, changed
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle_runtime.errors import ProviderRefusedError, ResourceExhaustedError, UnavailableError
 from openai import AsyncOpenAI

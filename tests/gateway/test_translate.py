@@ -132,7 +132,7 @@ def test_a_conversation_has_so_many_parts_in_all() -> None:
 
 
 def test_more_than_one_answer_is_refused_in_words() -> None:
-    assert "one answer" in refused(n=2)[1]
+    assert "one completion" in refused(n=2)[1]
 
 
 def test_content_may_be_a_string_or_parts() -> None:

@@ -10,7 +10,7 @@ from pydantic_settings import SettingsConfigDict
 
 MIN_KEY_CHARACTERS = 16
 EventView = Literal["openwebui", "reasoning", "none"]
-_EVERYBODY_KNOWS = "0p3n-w3bu!"  # what LAMB's documentation gives as its key
+_PUBLIC_KEY = "0p3n-w3bu!"  # the key in LAMB's documentation
 
 
 class GatewaySettings(ServiceSettings):
@@ -34,7 +34,7 @@ class GatewaySettings(ServiceSettings):
             "HEDDLE_GATEWAY_API_KEY", "LAMB_BEARER_TOKEN", "PIPELINES_BEARER_TOKEN"
         ),
         description="One API key that may do everything. For several keys use `heddle keys`, or "
-        "the file. LAMB's own names LAMB_BEARER_TOKEN and PIPELINES_BEARER_TOKEN serve as well.",
+        "the file. LAMB's names LAMB_BEARER_TOKEN and PIPELINES_BEARER_TOKEN work, too.",
     )
     api_keys: Path | None = Field(
         default=None,
@@ -43,53 +43,53 @@ class GatewaySettings(ServiceSettings):
     )
     issued_keys_only: bool = Field(
         default=False,
-        description="Start without a key of your own here: only those that `heddle keys create` "
-        "gave out are let in. With a key here they are let in as well.",
+        description="Start without a key in these settings: only keys of `heddle keys create` are "
+        "valid. They are also valid beside a key in these settings.",
     )
     development: bool = Field(
         default=False,
-        description="Ask for no API key. Only on an address that no other machine can reach.",
+        description="Require no API key. Only on an address that no other machine can reach.",
     )
-    deadline: float = Field(
-        default=120.0, gt=0, description="Seconds after which an answer is given up."
+    deadline_seconds: float = Field(
+        default=120.0, gt=0, description="Seconds after which a completion is cancelled."
     )
     max_body_bytes: int = Field(
-        default=25 * 1024 * 1024, gt=0, description="The largest body of a request."
+        default=25 * 1024 * 1024, gt=0, description="The maximum size of a request's body."
     )
-    body_timeout: float = Field(
+    body_timeout_seconds: float = Field(
         default=15.0,
         gt=0,
-        description="Seconds that the head of a request may take, and its body beyond the time "
-        "that a slow line needs for it (256 KiB a second).",
+        description="Seconds for the head of a request, and for its body in addition to its time "
+        "on a slow connection (256 KiB per second).",
     )
-    idle_timeout: int = Field(
+    idle_timeout_seconds: int = Field(
         default=75,
         gt=0,
-        description="Seconds that a connection is kept open on which nothing comes, or on which "
-        "the client takes nothing of an answer that waits for it.",
+        description="Seconds after which a connection is closed on which nothing arrives, or whose "
+        "client does not read its response.",
     )
-    keep_alive: float = Field(
+    keep_alive_seconds: float = Field(
         default=10.0,
         gt=0,
-        description="Seconds of silence after which a stream sends a comment, so that nothing "
-        "on the way takes it for dead.",
+        description="Seconds of silence after which a stream sends a comment, so that proxies do "
+        "not close it.",
     )
     small_model: str = Field(
         default="",
         pattern=r"^$|^[a-z][a-z0-9_]*/.+$",
-        description="The model, as connector/model, that writes what Open WebUI asks for itself, "
-        "such as titles and tags. Unless set, the assistant's own model does, without its tools.",
+        description="The model, as connector/model, for Open WebUI's tasks, as titles and tags. "
+        "By default the assistant's own model, without its tools.",
     )
     events: EventView = Field(
         default="openwebui",
-        description="How progress and sources are streamed unless the header X-Heddle-Events "
-        "says otherwise: openwebui (as it shows them), reasoning (as reasoning text), none.",
+        description="How progress and sources are streamed without the header X-Heddle-Events: "
+        "openwebui (in its form), reasoning (as reasoning text), none.",
     )
     public_url: str = Field(
         default="",
         pattern=r"^$|^https?://[^\s()<>\"?#]+$",
-        description="Where clients reach the gateway, for links to pictures. Unless set, they lead "
-        "to the address that the request was sent to.",
+        description="The address of the gateway for clients, in links to images. By default the "
+        "address of the request.",
     )
     cors_origins: tuple[str, ...] = Field(
         default=(), description="Web origins whose pages may call the gateway, as a JSON array."
@@ -97,28 +97,28 @@ class GatewaySettings(ServiceSettings):
 
     @field_validator("api_key", mode="before")
     @classmethod
-    def _refuse_the_known_key(cls, value: object) -> object:
+    def _reject_public_key(cls, value: object) -> object:
         text = value.get_secret_value() if isinstance(value, SecretStr) else value
-        if text == _EVERYBODY_KNOWS:
+        if text == _PUBLIC_KEY:
             raise ValueError(
-                "is the key of LAMB's documentation, which everybody knows. Set another in "
+                "is the key in LAMB's public documentation. Set another in "
                 "HEDDLE_GATEWAY_API_KEY or LAMB_BEARER_TOKEN, and in Open WebUI"
             )
         return value
 
     @model_validator(mode="after")
-    def _ask_for_keys(self) -> Self:
+    def _require_keys(self) -> Self:
         if self.development and not is_local(self.listen):
             message = (
-                f"development asks for no API key, but {self.listen} can be reached from other "
+                f"development requires no API key, but {self.listen} can be reached from other "
                 "machines: listen on 127.0.0.1, or set HEDDLE_GATEWAY_API_KEY instead"
             )
             raise ValueError(message)
         if not (self.development or self.api_key or self.api_keys or self.issued_keys_only):
             message = (
                 "set HEDDLE_GATEWAY_API_KEY or HEDDLE_GATEWAY_API_KEYS, or "
-                "HEDDLE_GATEWAY_ISSUED_KEYS_ONLY=true to let in the keys of `heddle keys create` "
-                "alone, or HEDDLE_GATEWAY_DEVELOPMENT=true to try Heddle on this machine without "
+                "HEDDLE_GATEWAY_ISSUED_KEYS_ONLY=true to accept only keys of `heddle keys create`, "
+                "or HEDDLE_GATEWAY_DEVELOPMENT=true to try Heddle on this machine without "
                 "a key"
             )
             raise ValueError(message)

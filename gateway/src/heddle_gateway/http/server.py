@@ -51,14 +51,14 @@ async def serving(gateway: Gateway, settings: GatewaySettings) -> AsyncGenerator
     address = _address(listener)
     config = uvicorn.Config(
         gateway.application,
-        http=limited_protocol(settings.body_timeout),
+        http=limited_protocol(settings.body_timeout_seconds),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,  # nothing here believes what a header says of the client
-        timeout_keep_alive=settings.idle_timeout,
+        timeout_keep_alive=settings.idle_timeout_seconds,
     )
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[listener]))

@@ -77,7 +77,9 @@ async def call_function(
         invocation=pb.ToolInvocation(id=tool, name=tool, function_call=function_call),
         context=pb.RunContext(assistant=_own_assistant()),
     )
-    run = state.services.tools.ExecuteTool(request, **new_call_options(state.settings.deadline))
+    run = state.services.tools.ExecuteTool(
+        request, **new_call_options(state.settings.deadline_seconds)
+    )
     try:
         async with streaming(cast("ResponseStream[pb.ExecuteToolResponse]", run)) as events:
             async for event in events:

@@ -168,7 +168,7 @@ async def _complete(
         raise invalid("assistant", "is required", "The query parameter")
     settings = state.settings
     view = _view(request, settings.events)
-    body = await read_body(request, settings.max_body_bytes, settings.body_timeout)
+    body = await read_body(request, settings.max_body_bytes, settings.body_timeout_seconds)
     chat_request = parse_request(body, assistant)
     try:
         with state.running.watch(request) as watcher:
@@ -183,7 +183,7 @@ async def _complete(
             if not chat_request.stream:
                 return await _whole(state, request, chat_request, view)
             call = state.services.orchestrator.RunCompletion(
-                chat_request.run, **new_call_options(settings.deadline)
+                chat_request.run, **new_call_options(settings.deadline_seconds)
             )
             async with streaming(cast("Run", call)) as events:
                 return await _stream(state, request, chat_request, view, events, watcher)
@@ -211,7 +211,7 @@ async def _stream(
         usage=chat_request.usage,
         link=partial(generated_images.link, state, request),
     )
-    out = EventStream(request, state.settings.keep_alive)
+    out = EventStream(request, state.settings.keep_alive_seconds)
     try:
         try:
             async for response in run:
@@ -258,7 +258,7 @@ async def run_whole(
         ProviderGarbledError: It ended without a completion.
     """
     response = await state.services.orchestrator.RunWholeCompletion(
-        request, **new_call_options(state.settings.deadline)
+        request, **new_call_options(state.settings.deadline_seconds)
     )
     completion.add(response.events[:])
     if completion.done is None:
