@@ -53,7 +53,7 @@ async def test_health_names_every_service_and_counts_broken_plugins(bench: Bench
     assert response.json() == {
         "status": "ok",
         "services": dict.fromkeys(
-            ("orchestrator", "tools", "connector", "assistants", "migration"), True
+            ("orchestrator", "tools", "knowledge", "connector", "assistants", "migration"), True
         ),
         "plugin_problems": 1,
     }
