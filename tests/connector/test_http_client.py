@@ -16,6 +16,7 @@ from heddle_runtime.errors import (
     ProviderRefusedError,
     UnavailableError,
 )
+from patience import settled, until
 
 from connector.provider import Exchange, Provider, Script, provider
 from connector.tls import Authority
@@ -161,7 +162,7 @@ async def test_an_idle_connection_that_receives_data_is_not_used_again(
     ):
         for _ in range(2):
             assert await http.fetch(post(made)) == b"hi"
-            await asyncio.sleep(0.03)
+            await until(made.exchanges[-1].reader.at_eof)
     assert made.connections == 2
 
 
@@ -181,8 +182,7 @@ async def test_a_fast_provider_waits_for_a_slow_reader(client: Client) -> None:
         http.stream(post(made, seconds=20)) as pieces,
     ):
         size = len(await anext(pieces))
-        await asyncio.sleep(0.3)
-        assert sent < 32_000_000  # what the kernel's buffers hold, and ours
+        assert await settled(lambda: sent) < 32_000_000  # what the kernel's buffers hold, and ours
         async for piece in pieces:
             assert len(piece) < 1024 * 1024
             size += len(piece)
@@ -320,8 +320,7 @@ async def test_connections_that_nobody_uses_are_closed(
     monkeypatch.setattr("heddle_connector.http.pool._IDLE_SECONDS", 0.1)
     async with client(script) as (http, made):
         await asyncio.gather(*(http.fetch(post(made)) for _ in range(5)))
-        await asyncio.sleep(0.3)
-        assert all(exchange.reader.at_eof() for exchange in made.exchanges)
+        await until(lambda: all(exchange.reader.at_eof() for exchange in made.exchanges))
         await http.fetch(post(made))
     assert made.connections == 6
 
