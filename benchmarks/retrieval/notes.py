@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from heddle_knowledge.collection_store import open_shelves
+from heddle_knowledge.collection_store import open_collection_store
 from heddle_knowledge.embedders.embedding import Embedder, MiniLmEmbedder
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.store import KnowledgeStore, open_store
@@ -70,9 +70,9 @@ async def _ingest(store: KnowledgeStore, collection: str, name: str, text: str) 
 
 
 async def _version(place: str, collection: str) -> int:
-    async with open_engine(place, {}) as engine, open_shelves(engine) as shelves:
-        shelf = await shelves.open(await shelves.catalogue.get(collection))
-        return await shelf.table.version()
+    async with open_engine(place, {}) as engine, open_collection_store(engine) as collection_store:
+        handle = await collection_store.open(await collection_store.registry.get(collection))
+        return await handle.table.version()
 
 
 @contextlib.asynccontextmanager

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from heddle_knowledge import tables
-from heddle_knowledge.collection_store import open_shelves
+from heddle_knowledge.collection_store import open_collection_store
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.engines.conditions import labels
@@ -52,15 +52,15 @@ async def fill(place: str, count: int, folder: Path) -> None:
     async with open_store(place, embedder) as store:
         made = await store.collections.create(COLLECTION)
     spent = 0.0
-    async with open_engine(place, {}) as engine, open_shelves(engine) as shelves:
-        shelf = await shelves.open(made)
+    async with open_engine(place, {}) as engine, open_collection_store(engine) as collection_store:
+        handle = await collection_store.open(made)
         for start in range(0, count, _BATCH):
             batch = texts[start : start + _BATCH]
             vectors = embedder.vectors([each.text for each in batch])
             rows = _rows(batch, vectors, start, made.id)
             began = time.perf_counter()
-            async with shelf.writing():
-                await shelf.table.append(rows)
+            async with handle.writing():
+                await handle.table.append(rows)
             spent += time.perf_counter() - began
             matching = np.array([_initial(each) == VALUE for each in batch])
             best = _better(best, asked @ vectors.T)

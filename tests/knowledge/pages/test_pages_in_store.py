@@ -14,7 +14,7 @@ from heddle_knowledge.errors import (
     UnsuitableCollectionError,
 )
 from heddle_knowledge.pages.models import OcrPageModel, PageModelInfo
-from heddle_knowledge.pages.page_database import PageShelf
+from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.records import Collection, Document, Ingested, IngestProgress
 from heddle_knowledge.store import KnowledgeStore, open_store
@@ -93,20 +93,20 @@ async def test_pages_go_with_their_document_and_their_collection(
     await put(store, looms, GUIDE)
     await put(store, looms, pdf("Another version."))
     await store.tidy(looms.id)
-    shelf = next((tmp_path / "pages").glob("*.pages"))
+    page_database = next((tmp_path / "pages").glob("*.pages"))
     kept = await store.documents.get(looms.id, "a.pdf")
-    assert documents_in(shelf) == [kept.sha256]
+    assert documents_in(page_database) == [kept.sha256]
 
     await store.documents.delete(looms.id, "a.pdf")
     await store.tidy(looms.id)
-    assert documents_in(shelf) == []
+    assert documents_in(page_database) == []
     await put(store, looms, GUIDE)
     await store.collections.delete("looms")
     assert list((tmp_path / "pages").iterdir()) == []
 
 
-def documents_in(shelf: Path) -> list[str]:
-    return PageShelf(shelf).documents()
+def documents_in(page_database: Path) -> list[str]:
+    return PageDatabase(page_database).documents()
 
 
 async def test_what_a_crash_left_is_swept(store: KnowledgeStore, tmp_path: Path) -> None:

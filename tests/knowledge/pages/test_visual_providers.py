@@ -13,7 +13,7 @@ from heddle_knowledge.models.interpreters import PageText, TextInterpreter, Visi
 from heddle_knowledge.models.multivectors import RemotePageModel, Shape
 from heddle_knowledge.models.server import ModelServer
 from heddle_knowledge.pages.models import OcrPageModel
-from heddle_knowledge.pages.page_database import PageShelf
+from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.pages.ranking import rank
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.pages.shapes import DrawnPage
@@ -62,10 +62,10 @@ async def test_pages_are_found_by_what_is_seen_on_them(
 
     assert [found.shape for found in vectors] == [(3, DIMENSION), (3, DIMENSION), (0, DIMENSION)]
     assert np.allclose(np.linalg.norm(asked, axis=1), 1)
-    shelf = PageShelf(tmp_path / "1.pages")
-    shelf.expect("a", "1", 3)
-    shelf.add("a", pages, vectors)
-    found = rank(shelf, "dark dark", asked, eyes.info())
+    page_database = PageDatabase(tmp_path / "1.pages")
+    page_database.expect("a", "1", 3)
+    page_database.add("a", pages, vectors)
+    found = rank(page_database, "dark dark", asked, eyes.info())
     assert [(page.page, page.score) for page in found] == [(2, 1.0), (1, 0.0)]
     assert [page.relevance for page in found] == [1.0, 0.0]
     assert (eyes.info().name, eyes.info().visual) == ("eyes-v4", True)

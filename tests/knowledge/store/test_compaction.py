@@ -20,13 +20,13 @@ async def worker(running: "asyncio.Task[None]", after: int = 0) -> psutil.Proces
         while not running.done():
             for child in psutil.Process().children():
                 with suppress(psutil.NoSuchProcess):
-                    if child.pid != after and child.nice() == LOWEST and is_upkeep(child):
+                    if child.pid != after and child.nice() == LOWEST and is_compaction(child):
                         return child
             await asyncio.sleep(0.001)
     raise AssertionError("the upkeep was over before its process was seen")
 
 
-def is_upkeep(process: psutil.Process) -> bool:
+def is_compaction(process: psutil.Process) -> bool:
     # Of one that is dying the system may tell no command.
     return any(part.endswith("compaction.worker") for part in process.cmdline())
 

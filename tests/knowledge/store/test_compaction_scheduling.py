@@ -8,7 +8,7 @@ from heddle_knowledge.compaction.scheduling import MOST_COMMITS, MOST_ROWS, Main
 NEVER = 1e6
 
 
-class Upkeep:
+class Compaction:
     """Counts how often it is asked, and takes its time if it is told to."""
 
     def __init__(self) -> None:
@@ -33,45 +33,45 @@ async def settle() -> None:
 async def test_it_begins_with_so_many_commits_or_rows_and_not_one_earlier(
     commits: int, rows: int
 ) -> None:
-    upkeep = Upkeep()
-    maintenance = Maintenance(upkeep.tidy, quiet_seconds=NEVER)
+    compaction = Compaction()
+    maintenance = Maintenance(compaction.tidy, quiet_seconds=NEVER)
     for _ in range(commits - 1):
         maintenance.committed("a", rows)
     maintenance.committed("b", rows - 1)
     await settle()
-    assert upkeep.asked == []
+    assert compaction.asked == []
     maintenance.committed("a", rows)
     await settle()
-    assert upkeep.asked == ["a"]
+    assert compaction.asked == ["a"]
     await maintenance.aclose()
 
 
 async def test_what_is_written_meanwhile_is_seen_to_after_it() -> None:
-    upkeep = Upkeep()
-    upkeep.free.clear()
-    maintenance = Maintenance(upkeep.tidy, quiet_seconds=NEVER)
+    compaction = Compaction()
+    compaction.free.clear()
+    maintenance = Maintenance(compaction.tidy, quiet_seconds=NEVER)
     maintenance.committed("a", MOST_ROWS)
     await settle()
     for _ in range(3):
         maintenance.committed("a", MOST_ROWS)
     await settle()
-    assert upkeep.asked == ["a"]
-    upkeep.free.set()
+    assert compaction.asked == ["a"]
+    compaction.free.set()
     await settle()
-    assert upkeep.asked == ["a", "a"]
+    assert compaction.asked == ["a", "a"]
     await maintenance.aclose()
 
 
 async def test_it_begins_when_a_collection_has_been_quiet() -> None:
-    upkeep = Upkeep()
-    maintenance = Maintenance(upkeep.tidy, quiet_seconds=0.01)
+    compaction = Compaction()
+    maintenance = Maintenance(compaction.tidy, quiet_seconds=0.01)
     maintenance.committed("a", 1)
     async with asyncio.timeout(30):
-        while not upkeep.asked:
+        while not compaction.asked:
             await asyncio.sleep(0.01)
     await settle()
     maintenance.committed("a", 1)
     async with asyncio.timeout(30):
-        while upkeep.asked != ["a", "a"]:
+        while compaction.asked != ["a", "a"]:
             await asyncio.sleep(0.01)
     await maintenance.aclose()

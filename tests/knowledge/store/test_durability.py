@@ -43,8 +43,8 @@ def missing(store: Path, flushed: dict[Path, State]) -> list[Path]:
 
 
 def aged(path: Path, seconds: float) -> Path:
-    moment = time.time() - seconds
-    os.utime(path, (moment, moment))
+    timestamp = time.time() - seconds
+    os.utime(path, (timestamp, timestamp))
     return path
 
 

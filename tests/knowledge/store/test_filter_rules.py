@@ -3,7 +3,7 @@
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_knowledge.engines.conditions import EVERYTHING, Compare, Every
+from heddle_knowledge.engines.conditions import EVERYTHING, All, Compare
 from heddle_knowledge.records import AllOf, AnyOf, Comparison, Filter
 from heddle_knowledge.service.filtering import read_filter, wanted
 from heddle_runtime.errors import InvalidRequestError
@@ -94,7 +94,7 @@ def test_a_range_of_times_is_read_to_the_microsecond() -> None:
         document_time_from=Timestamp(seconds=1, nanos=2_000),
         document_time_to=Timestamp(seconds=-1),
     )
-    assert wanted(request) == Every(
+    assert wanted(request) == All(
         (Compare("document_time", ">=", 1_000_002), Compare("document_time", "<", -1_000_000))
     )
     assert wanted(pb.SearchCollectionRequest()) == EVERYTHING

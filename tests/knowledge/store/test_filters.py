@@ -107,10 +107,10 @@ async def test_a_range_of_times_is_open_at_its_end(store: KnowledgeStore) -> Non
     assert await found(store, None, time_from=now + hour) == set()
     assert await found(store, None, time_to=now - hour) == set()
     document = await store.documents.get("docs", "one.md")
-    moment = document.ingested_at
-    before = await found(store, None, time_to=moment)
+    timestamp = document.ingested_at
+    before = await found(store, None, time_to=timestamp)
     assert "one.md" not in before
-    assert "one.md" in await found(store, None, time_from=moment)
+    assert "one.md" in await found(store, None, time_from=timestamp)
 
 
 async def test_a_selective_filter_fills_the_answer_whatever_the_index(place: Place) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import lancedb
 import pytest
-from heddle_knowledge.collection_store import open_shelves
+from heddle_knowledge.collection_store import open_collection_store
 from heddle_knowledge.embedders.embedding import Kind, Vectors
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.errors import CollectionNotFoundError, EmbeddingError
@@ -82,7 +82,10 @@ async def held_back(place: Place, store: KnowledgeStore) -> AsyncGenerator[None]
 
 
 async def version(place: Place, collection: Collection) -> int:
-    async with open_engine(place.address, place.options) as engine, open_shelves(engine) as all_:
+    async with (
+        open_engine(place.address, place.options) as engine,
+        open_collection_store(engine) as all_,
+    ):
         return await (await all_.open(collection)).table.version()
 
 
@@ -147,9 +150,9 @@ async def test_a_collection_deleted_meanwhile_is_told_to_each(
         collection = await store.collections.get("docs")
         async with (
             open_engine(place.address, place.options) as engine,
-            open_shelves(engine) as all_,
+            open_collection_store(engine) as all_,
         ):
-            await all_.catalogue.remove(collection)
+            await all_.registry.remove(collection)
     for task in saving.tasks.values():
         with pytest.raises(CollectionNotFoundError, match="'docs'"):
             await task

@@ -6,7 +6,7 @@ from contextlib import suppress
 import msgspec
 import psutil
 from heddle_knowledge.workers.frames import ParseReply, ParseRequest
-from heddle_knowledge.workers.idle_worker import RestingWorker
+from heddle_knowledge.workers.idle_worker import IdleWorker
 from heddle_knowledge.workers.worker import WorkerProcess
 
 MODULE = "heddle_knowledge.reading.worker"
@@ -26,13 +26,13 @@ def workers() -> list[psutil.Process]:
     return found
 
 
-async def cut(worker: RestingWorker) -> list[str]:
+async def cut(worker: IdleWorker) -> list[str]:
     reply = msgspec.msgpack.decode(await worker.call(REQUEST), type=ParseReply)
     return [chunk.text for chunk in reply.chunks]
 
 
 async def test_it_ends_when_nobody_asks_and_starts_again() -> None:
-    worker = RestingWorker(made, idle=2.0)
+    worker = IdleWorker(made, idle=2.0)
     for _ in range(2):
         assert await cut(worker) == ["warp and weft"]
         assert len(workers()) == 1
@@ -43,7 +43,7 @@ async def test_it_ends_when_nobody_asks_and_starts_again() -> None:
 
 
 async def test_it_does_not_end_while_it_is_asked() -> None:
-    worker = RestingWorker(made, idle=2.0)
+    worker = IdleWorker(made, idle=2.0)
     assert await cut(worker) == ["warp and weft"]
     first = workers()
     texts = await asyncio.gather(*(cut(worker) for _ in range(2)))

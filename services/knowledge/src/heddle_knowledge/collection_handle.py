@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
-from heddle_knowledge.collection_registry import Catalogue
+from heddle_knowledge.collection_registry import CollectionRegistry
 from heddle_knowledge.engines.interface import Engine, Layout, Snapshot, Table
 from heddle_knowledge.errors import (
     CollectionNotFoundError,
@@ -15,14 +15,14 @@ from heddle_knowledge.records import Collection
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class CollectionHandle:
     """What is needed to read and write one collection.
 
     Attributes:
         collection: Its record.
         table: The open table of its chunks.
         engine: What keeps the tables.
-        catalogue: The list that says whether the collection still exists.
+        registry: The list that says whether the collection still exists.
         beside: Opens a further table of the collection by its layout, and makes it at first use.
             It goes with the collection. A commit to it is one of its own.
     """
@@ -30,7 +30,7 @@ class Shelf:
     collection: Collection
     table: Table
     engine: Engine
-    catalogue: Catalogue
+    registry: CollectionRegistry
     beside: Callable[[Layout], Awaitable[Table]]
 
     async def check_exists(self) -> None:
@@ -39,7 +39,7 @@ class Shelf:
         Raises:
             CollectionNotFoundError: Somebody has.
         """
-        if self.collection.id not in await self.catalogue.all():
+        if self.collection.id not in await self.registry.all():
             raise CollectionNotFoundError(
                 f"The collection {self.collection.name!r} was deleted. Create it again first."
             )
@@ -89,7 +89,7 @@ class Shelf:
 
 
 async def tidy(
-    shelf: Shelf, *, ann_rows: int, building: Snapshot | None, prune: bool
+    handle: CollectionHandle, *, ann_rows: int, building: Snapshot | None, prune: bool
 ) -> Snapshot | None:
     """Put a table in order: merge its files, index its words and keys.
 
@@ -98,7 +98,7 @@ async def tidy(
     One process does it at a time; the others have nothing left to do.
 
     Args:
-        shelf: The collection.
+        handle: The collection.
         ann_rows: From how many rows on an approximate vector index pays; below, an exact scan is
             faster and finds everything.
         building: The state whose vectors this service has indexed at the moment.
@@ -107,33 +107,33 @@ async def tidy(
     Returns:
         The state whose vectors are to be indexed, if any are.
     """
-    upkeep = shelf.engine.locked_if_free(f"chunks_{shelf.collection.id}.upkeep")
-    async with shelf.using(), upkeep as mine:
+    compaction = handle.engine.locked_if_free(f"chunks_{handle.collection.id}.upkeep")
+    async with handle.using(), compaction as mine:
         if not mine:
             return None
-        await shelf.check_exists()
-        if not await shelf.table.has_words_of(shelf.collection.language):
-            await shelf.table.index_words(shelf.collection.language)
-        async with _vectors(shelf) as free:
+        await handle.check_exists()
+        if not await handle.table.has_words_of(handle.collection.language):
+            await handle.table.index_words(handle.collection.language)
+        async with _vectors(handle) as free:
             if free or building is not None:  # else another service does, of who knows which state
-                async with shelf.writing():
-                    await shelf.table.tidy(building)
+                async with handle.writing():
+                    await handle.table.tidy(building)
             if free and prune:  # an index is committed by comparing with all versions since
-                await shelf.table.prune()
-        async with shelf.indexing():
-            await shelf.table.index_rows()
-        return await shelf.table.vectors_due(ann_rows)
+                await handle.table.prune()
+        async with handle.indexing():
+            await handle.table.index_rows()
+        return await handle.table.vectors_due(ann_rows)
 
 
-async def index_vectors(shelf: Shelf, snapshot: Snapshot) -> None:
+async def index_vectors(handle: CollectionHandle, snapshot: Snapshot) -> None:
     """Index the vectors of a table as of a state, unless somebody else is at it."""
-    async with shelf.using(), _vectors(shelf) as free:
+    async with handle.using(), _vectors(handle) as free:
         if free:
-            await shelf.check_exists()
-            async with shelf.indexing():
-                await shelf.table.index_vectors(snapshot)
+            await handle.check_exists()
+            async with handle.indexing():
+                await handle.table.index_vectors(snapshot)
 
 
-def _vectors(shelf: Shelf) -> AbstractAsyncContextManager[bool]:
+def _vectors(handle: CollectionHandle) -> AbstractAsyncContextManager[bool]:
     """Exclude others from indexing vectors."""
-    return shelf.engine.locked_if_free(f"chunks_{shelf.collection.id}.vectors")
+    return handle.engine.locked_if_free(f"chunks_{handle.collection.id}.vectors")

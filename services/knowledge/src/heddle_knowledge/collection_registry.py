@@ -42,7 +42,7 @@ _SCHEMA = pa.schema(
 _LAYOUT = Layout(TABLE, _SCHEMA, keys=("id",))
 
 
-class Catalogue:
+class CollectionRegistry:
     """Knows every collection of the store. Callers hold the store's lock around changes."""
 
     def __init__(self, engine: Engine, table: Table) -> None:
@@ -53,7 +53,7 @@ class Catalogue:
         self._collections: dict[str, Collection] = {}
 
     @classmethod
-    async def opened(cls, engine: Engine) -> "Catalogue":
+    async def opened(cls, engine: Engine) -> "CollectionRegistry":
         """Open the table of a store, and make it in a new one. The store's lock must be held."""
         if TABLE in await engine.names():
             return cls(engine, await engine.open(TABLE, _LAYOUT))

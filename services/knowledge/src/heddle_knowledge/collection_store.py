@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from heddle_knowledge import tables
-from heddle_knowledge.collection_handle import Shelf
-from heddle_knowledge.collection_registry import Catalogue
+from heddle_knowledge.collection_handle import CollectionHandle
+from heddle_knowledge.collection_registry import CollectionRegistry
 from heddle_knowledge.engines.interface import Engine, Layout, Table
 from heddle_knowledge.errors import CollectionNotFoundError, StorageError
 from heddle_knowledge.records import EMBEDDED, Collection
@@ -19,7 +19,7 @@ _STORE = "store"
 
 
 @asynccontextmanager
-async def open_shelves(engine: Engine) -> AsyncGenerator["Shelves"]:
+async def open_collection_store(engine: Engine) -> AsyncGenerator["CollectionStore"]:
     """Open the collections of an engine, and sweep it.
 
     Raises:
@@ -27,24 +27,24 @@ async def open_shelves(engine: Engine) -> AsyncGenerator["Shelves"]:
     """
     try:
         async with engine.locked(_STORE):
-            shelves = Shelves(engine, await Catalogue.opened(engine))
-            await shelves.sweep()
+            collection_store = CollectionStore(engine, await CollectionRegistry.opened(engine))
+            await collection_store.sweep()
     except engine.failures as error:
         raise StorageError(
             "The knowledge store cannot be opened. Check where it is kept: its address, its "
             "permissions, and the log of the tools service."
         ) from error
     try:
-        yield shelves
+        yield collection_store
     finally:
-        shelves.close()
+        collection_store.close()
 
 
-class Shelves:
-    """The open store. Made by `open_shelves`."""
+class CollectionStore:
+    """The open store. Made by `open_collection_store`."""
 
-    def __init__(self, engine: Engine, catalogue: Catalogue) -> None:
-        self.catalogue = catalogue
+    def __init__(self, engine: Engine, registry: CollectionRegistry) -> None:
+        self.registry = registry
         self._engine = engine
         self._tables: dict[str, Table] = {}
 
@@ -55,14 +55,14 @@ class Shelves:
             CollectionExistsError: The name is taken.
         """
         async with self._engine.locked(_STORE):
-            taken = await self.catalogue.taken(collection)
+            taken = await self.registry.taken(collection)
             if collection.backend == EMBEDDED and not taken:
                 layout = tables.layout(collection.dim, collection.language)
                 name = _table(collection, layout)
                 self._tables[name] = await self._engine.make(name, layout)
-            await self.catalogue.add(collection)
+            await self.registry.add(collection)
 
-    async def open(self, collection: Collection) -> Shelf:
+    async def open(self, collection: Collection) -> CollectionHandle:
         """Open an embedded collection.
 
         Raises:
@@ -71,7 +71,7 @@ class Shelves:
         layout = tables.layout(collection.dim, collection.language)
         name = _table(collection, layout)
         if name not in self._tables:
-            known = await self.catalogue.all()
+            known = await self.registry.all()
             for gone in [each for each in self._tables if each.partition("_")[2] not in known]:
                 del self._tables[gone]  # deleted by another process
             try:
@@ -83,7 +83,7 @@ class Shelves:
                 ) from error
             self._tables[name] = opened
         beside = partial(self._beside, collection)
-        return Shelf(collection, self._tables[name], self._engine, self.catalogue, beside)
+        return CollectionHandle(collection, self._tables[name], self._engine, self.registry, beside)
 
     async def change(self, collection: Collection) -> None:
         """Keep a collection's record as it is now.
@@ -92,7 +92,7 @@ class Shelves:
             CollectionNotFoundError: It was deleted meanwhile.
         """
         async with self._engine.locked(_STORE):
-            await self.catalogue.change(collection)
+            await self.registry.change(collection)
 
     async def remove(self, collection: Collection) -> None:
         """Delete a collection with all that it holds.
@@ -102,21 +102,21 @@ class Shelves:
         """
         if collection.backend != EMBEDDED:
             async with self._engine.locked(_STORE):
-                await self.catalogue.remove(collection)
+                await self.registry.remove(collection)
             return
-        shelf = await self.open(collection)
+        handle = await self.open(collection)
         # In this order, for a commit under way ends first.
-        async with shelf.writing(), self._engine.locked(_STORE):
-            await self.catalogue.remove(collection)
+        async with handle.writing(), self._engine.locked(_STORE):
+            await self.registry.remove(collection)
             for name in await self._engine.names():
                 if name.partition("_")[2] == collection.id:
                     self._tables.pop(name, None)
                     await self._engine.drop(name)
-            await self._engine.forget_locks(list(await self.catalogue.all()))
+            await self._engine.forget_locks(list(await self.registry.all()))
 
     async def sweep(self) -> None:
         """Drop tables and locks without a record. The store's lock must be held."""
-        ids = list(await self.catalogue.all())
+        ids = list(await self.registry.all())
         await self._engine.forget_locks(ids)
         for name in await self._engine.names():
             id_ = name.partition("_")[2]

@@ -4,9 +4,9 @@ import json
 from types import MappingProxyType
 from typing import Any
 
-from heddle_knowledge.engines.conditions import Compare, Every
+from heddle_knowledge.engines.conditions import All, Compare
 from heddle_knowledge.engines.interface import Table
-from heddle_knowledge.reading.timestamps import microseconds, moment
+from heddle_knowledge.reading.timestamps import microseconds, timestamp
 from heddle_knowledge.records import Document, Passage
 
 COLUMNS = (
@@ -33,7 +33,7 @@ def passage(row: dict[str, Any], score: float = 0.0, relevance: float = 0.0) -> 
         metadata=MappingProxyType(json.loads(row["metadata"])),
         start=row["start_offset"] or 0,
         end=row["end_offset"] or 0,
-        document_time=None if time is None else moment(time),
+        document_time=None if time is None else timestamp(time),
         sha256=row["sha256"],
     )
 
@@ -45,5 +45,5 @@ async def list_passages(table: Table, document: Document, first: int, limit: int
         Compare("ingested_at", "=", microseconds(document.ingested_at)),
         Compare("ordinal", ">=", first),
     )
-    rows = await table.rows(COLUMNS, Every(of_version), order_by=["ordinal"], limit=limit)
+    rows = await table.rows(COLUMNS, All(of_version), order_by=["ordinal"], limit=limit)
     return [passage(row) for row in rows.to_pylist()]

@@ -2,14 +2,14 @@
 
 from collections import Counter
 
-from heddle_knowledge.collection_handle import Shelf
+from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.records import Document, Statistics
 from heddle_knowledge.tables import list_documents
 
 _PAGE = 1_000
 
 
-async def counted(shelf: Shelf) -> Statistics:
+async def counted(handle: CollectionHandle) -> Statistics:
     """Return what an open collection holds, read document by document.
 
     Raises:
@@ -17,12 +17,12 @@ async def counted(shelf: Shelf) -> Statistics:
         StorageError: It cannot be read.
     """
     documents: list[Document] = []
-    async with shelf.using():
+    async with handle.using():
         while page := await list_documents(
-            shelf.table, documents[-1].name if documents else "", _PAGE
+            handle.table, documents[-1].name if documents else "", _PAGE
         ):
             documents += page
-        stored = await shelf.table.size()
+        stored = await handle.table.size()
     return Statistics(
         documents=len(documents),
         chunks=sum(each.chunks for each in documents),

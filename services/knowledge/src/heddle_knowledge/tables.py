@@ -18,10 +18,10 @@ from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.engines.conditions import (
     EVERYTHING,
     LABELS,
-    Among,
+    All,
     Compare,
     Condition,
-    Every,
+    In,
     Missing,
     both,
     labels,
@@ -30,7 +30,7 @@ from heddle_knowledge.engines.interface import Layout, Table
 from heddle_knowledge.ingestion.reuse import TOKENS, EmbeddedText
 from heddle_knowledge.languages import ENGLISH
 from heddle_knowledge.names import document_id
-from heddle_knowledge.reading.timestamps import microseconds, moment
+from heddle_knowledge.reading.timestamps import microseconds, timestamp
 from heddle_knowledge.records import Document
 
 KIND = "chunks"
@@ -55,7 +55,7 @@ class Version:
 
 async def complete(table: Table, collection: str) -> None:
     """Fill in what conditions need in the rows of a collection that are older than its columns."""
-    older = Every((Missing(LABELS), Compare("ordinal", "=", 0)))
+    older = All((Missing(LABELS), Compare("ordinal", "=", 0)))
     heads = await table.rows(["document", "metadata", "ingested_at"], older)
     for head in heads.to_pylist():
         filled = {
@@ -114,8 +114,8 @@ def document_rows(
 
 async def replace_documents(table: Table, names: Sequence[str], rows: pa.Table) -> set[str]:
     """Put documents in, in one commit; return which took the place of an earlier version."""
-    where = Among("document", tuple(names))
-    first = Every((Compare("ordinal", "=", 0), where))
+    where = In("document", tuple(names))
+    first = All((Compare("ordinal", "=", 0), where))
     present = (await table.rows(["document"], first)).column("document").to_pylist()
     await table.replace(where, rows)
     return set(present)
@@ -128,13 +128,13 @@ async def find_document(table: Table, name: str) -> Version | None:
 
 async def find_documents(table: Table, names: Sequence[str]) -> dict[str, Version]:
     """Return documents as they stand, those that there are, by name."""
-    found = await _heads(table, Among("document", tuple(names)))
+    found = await _heads(table, In("document", tuple(names)))
     return {version.document.name: version for version in found}
 
 
 async def name_of_document(table: Table, identifier: str) -> str | None:
     """Return the name of the document with an identifier, or None."""
-    first = Every((Compare("ordinal", "=", 0), Compare("document_id", "=", identifier)))
+    first = All((Compare("ordinal", "=", 0), Compare("document_id", "=", identifier)))
     found = (await table.rows(["document"], first, limit=1)).column("document").to_pylist()
     return found[0] if found else None
 
@@ -152,7 +152,7 @@ async def documents_of(
     """Return the documents with one of some contents, each a SHA-256, that match, by name."""
     if not contents:
         return []
-    among = both(Among("sha256", tuple(sorted(contents))), where)
+    among = both(In("sha256", tuple(sorted(contents))), where)
     found = await _heads(table, among, order_by=["document"], limit=MOST_ROWS)
     return [version.document for version in found]
 
@@ -176,7 +176,7 @@ async def update_labels(table: Table, version: Version) -> int:
         "metadata": json.dumps(dict(document.metadata), ensure_ascii=False),
         LABELS: labels(document.metadata),
     }
-    where = Every((Compare("document", "=", document.name), unchanged))
+    where = All((Compare("document", "=", document.name), unchanged))
     return await table.update(values, where)
 
 
@@ -184,7 +184,7 @@ async def _heads(
     table: Table, where: Condition, *, order_by: Sequence[str] = (), limit: int | None = None
 ) -> list[Version]:
     """Read the first rows of documents; each carries all that is known of its document."""
-    first = Every((Compare("ordinal", "=", 0), where))
+    first = All((Compare("ordinal", "=", 0), where))
     rows = await table.rows(DOCUMENT_COLUMNS, first, order_by=order_by, limit=limit)
     return [_version(row) for row in rows.to_pylist()]
 
@@ -199,10 +199,10 @@ def _version(row: dict[str, Any]) -> Version:
         sha256=row["sha256"],
         size=row["size"],
         chunks=row["chunks"],
-        ingested_at=moment(row["ingested_at"]),
+        ingested_at=timestamp(row["ingested_at"]),
         metadata=MappingProxyType(json.loads(row["metadata"])),
         pages=row["pages"] or 0,
-        document_time=moment(row["ingested_at"] if time is None else time),
+        document_time=timestamp(row["ingested_at"] if time is None else time),
     )
     return Version(document, row["fingerprint"])
 

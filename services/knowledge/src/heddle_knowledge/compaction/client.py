@@ -14,7 +14,7 @@ import structlog
 
 from heddle_knowledge.engines.interface import Snapshot
 from heddle_knowledge.errors import StorageError
-from heddle_knowledge.workers.idle_worker import RestingWorker
+from heddle_knowledge.workers.idle_worker import IdleWorker
 from heddle_knowledge.workers.requests import asked
 from heddle_knowledge.workers.worker import WorkerProcess
 
@@ -32,7 +32,7 @@ _ONE_THREAD = {
 _PASSED_ON = ("AWS_", "PG", "SSL_CERT")
 
 
-class UpkeepRequest(msgspec.Struct, frozen=True):
+class CompactionRequest(msgspec.Struct, frozen=True):
     """What to do for a collection, and where the store is.
 
     Attributes:
@@ -52,14 +52,14 @@ class UpkeepRequest(msgspec.Struct, frozen=True):
     build: Snapshot | None = None
 
 
-class UpkeepReply(msgspec.Struct, frozen=True):
+class CompactionReply(msgspec.Struct, frozen=True):
     """The state whose vectors are to be indexed next, if any; or, for the log, what failed."""
 
     due: Snapshot | None = None
     error: str = ""
 
 
-class Upkeep:
+class Compaction:
     """Puts collections of one store in order, one after the other.
 
     Vectors are indexed beside it by a second process: that takes minutes, in which new words would
@@ -71,8 +71,8 @@ class Upkeep:
         self._options = dict(options)
         self._ann_rows = ann_rows
         self._turn = asyncio.Lock()
-        self._files = RestingWorker(_process, _IDLE)
-        self._vectors = RestingWorker(_process, _IDLE)
+        self._files = IdleWorker(_process, _IDLE)
+        self._vectors = IdleWorker(_process, _IDLE)
         self._builds: dict[str, tuple[Snapshot, asyncio.Task[None]]] = {}
 
     async def tidy(self, collection: str) -> None:
@@ -117,19 +117,19 @@ class Upkeep:
 
     async def _asked(
         self,
-        worker: RestingWorker,
+        worker: IdleWorker,
         collection: str,
         *,
         building: Snapshot | None = None,
         build: Snapshot | None = None,
     ) -> Snapshot | None:
-        request = UpkeepRequest(
+        request = CompactionRequest(
             self._place, self._options, collection, self._ann_rows, building, build
         )
         reply = await asked(
             worker,
             msgspec.msgpack.encode(request),
-            UpkeepReply,
+            CompactionReply,
             failed=StorageError("The upkeep of a collection ended early."),
         )
         if reply.error:

@@ -9,7 +9,7 @@ import time
 
 import msgspec
 
-from heddle_knowledge.compaction.client import UpkeepReply, UpkeepRequest
+from heddle_knowledge.compaction.client import CompactionReply, CompactionRequest
 from heddle_knowledge.engines.interface import Snapshot
 from heddle_knowledge.errors import CollectionNotFoundError, KnowledgeError
 from heddle_knowledge.workers.frames import serve
@@ -32,33 +32,35 @@ class Work:
 
     def handle(self, payload: bytes) -> bytes:
         """Do what a request asks for."""
-        request = msgspec.msgpack.decode(payload, type=UpkeepRequest)
+        request = msgspec.msgpack.decode(payload, type=CompactionRequest)
         try:
             due = asyncio.run(self._done(request))
-            reply = UpkeepReply(due)
+            reply = CompactionReply(due)
         except CollectionNotFoundError:  # deleted meanwhile
-            reply = UpkeepReply()
+            reply = CompactionReply()
         except KnowledgeError as error:
-            reply = UpkeepReply(error=f"{error} {error.__cause__ or ''}")
+            reply = CompactionReply(error=f"{error} {error.__cause__ or ''}")
         return msgspec.msgpack.encode(reply)
 
-    async def _done(self, request: UpkeepRequest) -> Snapshot | None:
+    async def _done(self, request: CompactionRequest) -> Snapshot | None:
         # Loading the engine takes seconds, in which the process already goes when its parent does.
         from heddle_knowledge.collection_handle import index_vectors, tidy  # noqa: PLC0415
-        from heddle_knowledge.collection_store import open_shelves  # noqa: PLC0415
+        from heddle_knowledge.collection_store import open_collection_store  # noqa: PLC0415
         from heddle_knowledge.engines.address import open_engine  # noqa: PLC0415
 
         async with (
             open_engine(request.place, request.options) as engine,
-            open_shelves(engine) as shelves,
+            open_collection_store(engine) as collection_store,
         ):
-            shelf = await shelves.open(await shelves.catalogue.get(request.collection))
+            handle = await collection_store.open(
+                await collection_store.registry.get(request.collection)
+            )
             if request.build is not None:
                 _give_way()
-                await index_vectors(shelf, request.build)
+                await index_vectors(handle, request.build)
                 return None
             return await tidy(
-                shelf,
+                handle,
                 ann_rows=request.ann_rows,
                 building=request.building,
                 prune=self._prunes(request.collection),

@@ -31,7 +31,7 @@ class Compare:
 
 
 @dataclass(frozen=True, slots=True)
-class Among:
+class In:
     """A column has one of these values, of which there is at least one."""
 
     column: str
@@ -46,7 +46,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class Tag:
     """The metadata has one of these values under a key; there is at least one."""
 
     key: str
@@ -78,7 +78,7 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class All:
     """All of the conditions hold; with none, every row matches."""
 
     conditions: "tuple[Condition, ...]"
@@ -91,15 +91,15 @@ class Some:
     conditions: "tuple[Condition, ...]"
 
 
-Condition = Compare | Among | Missing | Labelled | Ordered | Not | Every | Some
-EVERYTHING = Every(())
+Condition = Compare | In | Missing | Tag | Ordered | Not | All | Some
+EVERYTHING = All(())
 
 
 def both(one: Condition, other: Condition) -> Condition:
     """Return that both hold."""
     if one == EVERYTHING:
         return other
-    return one if other == EVERYTHING else Every((one, other))
+    return one if other == EVERYTHING else All((one, other))
 
 
 def labels(metadata: Mapping[str, str]) -> list[str]:

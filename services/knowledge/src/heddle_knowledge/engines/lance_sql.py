@@ -4,16 +4,16 @@ from heddle_knowledge.engines.conditions import (
     BETWEEN_ENTRIES,
     LABELS,
     NUMBER,
-    Among,
+    All,
     Compare,
     Condition,
-    Every,
-    Labelled,
+    In,
     Missing,
     Not,
     Ordered,
     Scalar,
     Some,
+    Tag,
     label,
     label_start,
 )
@@ -27,18 +27,18 @@ def where_sql(condition: Condition) -> str:  # noqa: PLR0911 - one for each kind
     match condition:
         case Compare(column, how, value):
             return f"{column} {how} {_literal(value)}"
-        case Among(column, values):
+        case In(column, values):
             return f"{column} IN ({', '.join(map(_literal, values))})"
         case Missing(column):
             return f"{column} IS NULL"
-        case Labelled(key, values):
+        case Tag(key, values):
             wanted = [f"array_has({LABELS}, {quoted(label(key, value))})" for value in values]
             return _joined(wanted, "OR")
         case Ordered():
             return _ordered(condition)
         case Not(inner):
             return f"NOT {where_sql(inner)}"
-        case Every(conditions):
+        case All(conditions):
             return _joined([where_sql(each) for each in conditions] or ["true"], "AND")
         case Some(conditions):
             return _joined([where_sql(each) for each in conditions], "OR")

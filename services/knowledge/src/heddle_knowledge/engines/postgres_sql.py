@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from heddle_knowledge.engines.conditions import (
     LABELS,
     NUMBER,
-    Among,
+    All,
     Compare,
     Condition,
-    Every,
-    Labelled,
+    In,
     Missing,
     Not,
     Ordered,
     Some,
+    Tag,
     label,
     label_start,
 )
@@ -38,19 +38,19 @@ def where_sql(condition: Condition, parameters: Parameters) -> str:  # noqa: PLR
         case Compare(column, how, value):
             kind = "text" if isinstance(value, str) else "bigint"
             return f"{column} {how} {parameters.add(value)}::{kind}"
-        case Among(column, values):
+        case In(column, values):
             kind = "text" if isinstance(values[0], str) else "bigint"
             return f"{column} = ANY({parameters.add(list(values))}::{kind}[])"
         case Missing(column):
             return f"{column} IS NULL"
-        case Labelled(key, values):
+        case Tag(key, values):
             wanted = [label(key, value) for value in values]
             return f"coalesce({LABELS} && {parameters.add(wanted)}::text[], false)"
         case Ordered():
             return _ordered(condition, parameters)
         case Not(inner):
             return f"NOT {where_sql(inner, parameters)}"
-        case Every(conditions):
+        case All(conditions):
             return _joined(conditions, parameters, "AND") or "true"
         case Some(conditions):
             return _joined(conditions, parameters, "OR")

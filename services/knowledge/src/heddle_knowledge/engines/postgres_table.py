@@ -8,7 +8,7 @@ import asyncpg
 import pyarrow as pa
 
 from heddle_knowledge.embedders.embedding import Vectors
-from heddle_knowledge.engines.conditions import EVERYTHING, Among, Condition
+from heddle_knowledge.engines.conditions import EVERYTHING, Condition, In
 from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout, Snapshot
 from heddle_knowledge.engines.postgres_full_text import words_sql
 from heddle_knowledge.engines.postgres_layout import cut_anew
@@ -96,7 +96,7 @@ class PostgresTable:
 
     async def at(self, keys: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Read rows by their numbers."""
-        return await self.rows(columns, Among(KEY, tuple(keys)))
+        return await self.rows(columns, In(KEY, tuple(keys)))
 
     async def append(self, rows: pa.Table) -> None:
         """Add rows, in one commit."""

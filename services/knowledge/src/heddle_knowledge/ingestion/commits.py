@@ -14,7 +14,7 @@ from functools import partial
 import pyarrow as pa
 
 from heddle_knowledge.chunking.chunks import Chunk
-from heddle_knowledge.collection_handle import Shelf
+from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.ingestion.batching import Groups, Together
 from heddle_knowledge.ingestion.reuse import EmbeddedText
 from heddle_knowledge.tables import (
@@ -63,7 +63,7 @@ class Commits:
         self._committed = committed
         self._groups: Groups[Prepared, bool] = Groups()
 
-    async def put(self, shelf: Shelf, prepared: Prepared) -> bool:
+    async def put(self, handle: CollectionHandle, prepared: Prepared) -> bool:
         """Put a document in; say whether it took the place of an earlier version.
 
         Raises:
@@ -71,37 +71,37 @@ class Commits:
             StorageError: The commit failed; the document is as it was.
         """
         return await self._groups.ask(
-            shelf.collection.id,
+            handle.collection.id,
             lambda: Together(
-                partial(self._commit, shelf), _fitting, turn=shelf.writing, binding=True
+                partial(self._commit, handle), _fitting, turn=handle.writing, binding=True
             ),
             prepared,
         )
 
-    async def relabel(self, shelf: Shelf, version: Version) -> bool:
+    async def relabel(self, handle: CollectionHandle, version: Version) -> bool:
         """Change a document's URI and metadata, if it is still of this version; say whether.
 
         Raises:
             CollectionNotFoundError: The collection was deleted meanwhile.
             StorageError: The commit failed; the document is as it was.
         """
-        async with shelf.writing():
-            changed = await update_labels(shelf.table, version)
+        async with handle.writing():
+            changed = await update_labels(handle.table, version)
         if changed:
-            self._committed(shelf.collection.id, changed)
+            self._committed(handle.collection.id, changed)
         return bool(changed)
 
     async def aclose(self) -> None:
         """End; documents whose commit is not through fail."""
         await self._groups.aclose()
 
-    async def _commit(self, shelf: Shelf, group: Sequence[Prepared]) -> list[bool]:
+    async def _commit(self, handle: CollectionHandle, group: Sequence[Prepared]) -> list[bool]:
         # Stamped under the lock: of two versions the later commit has the later time.
         now = datetime.now(UTC)
-        rows = await asyncio.to_thread(_laid_out, group, now, shelf.collection.id)
+        rows = await asyncio.to_thread(_laid_out, group, now, handle.collection.id)
         names = [prepared.name for prepared in group]
-        replaced = await replace_documents(shelf.table, names, rows)
-        self._committed(shelf.collection.id, rows.num_rows)
+        replaced = await replace_documents(handle.table, names, rows)
+        self._committed(handle.collection.id, rows.num_rows)
         return [name in replaced for name in names]
 
 

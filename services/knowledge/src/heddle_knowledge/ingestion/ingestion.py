@@ -12,7 +12,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from heddle_knowledge.chunking import chunks as cutting
-from heddle_knowledge.collection_handle import Shelf
+from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.errors import InvalidInputError, UnreadableDocumentError
 from heddle_knowledge.graph.graphs import CollectionGraph
@@ -103,7 +103,7 @@ class Shared:
 
 
 async def ingest(
-    shelf: Shelf,
+    handle: CollectionHandle,
     source: Source,
     *,
     parser: Parser,
@@ -119,7 +119,7 @@ async def ingest(
     passage whose text an earlier version has is not embedded again.
 
     Args:
-        shelf: The collection.
+        handle: The collection.
         source: The document, checked.
         parser: Reads and cuts it.
         embedder: Makes the vectors.
@@ -133,8 +133,8 @@ async def ingest(
         CollectionNotFoundError: The collection was deleted meanwhile.
         StorageError: The commit failed.
     """
-    version = await asyncio.to_thread(_version, shelf, source)
-    present = await shared.lookups.find(shelf, source.name)
+    version = await asyncio.to_thread(_version, handle, source)
+    present = await shared.lookups.find(handle, source.name)
     sha256 = version.document.sha256
     undrawn = graph is not None and await graph.lacks(source.name, sha256)
     if present and present.fingerprint == version.fingerprint and not undrawn:
@@ -142,7 +142,7 @@ async def ingest(
         if (old.uri, old.metadata) == (new.uri, new.metadata):
             yield Ingested(source.name, old.chunks, replaced=False, unchanged=True)
             return
-        if await shared.commits.relabel(shelf, version):
+        if await shared.commits.relabel(handle, version):
             yield Ingested(source.name, old.chunks, replaced=True, unchanged=False)
             return
     yield IngestProgress("parsing", 0, 1)
@@ -150,15 +150,15 @@ async def ingest(
         source.data,
         media_type=version.document.media_type,
         name=source.name,
-        chunking=shelf.collection.chunking,
+        chunking=handle.collection.chunking,
         scanned=scanned,
     )
     chunks = parsed.chunks
     yield IngestProgress("parsing", 1, 1)
     texts = [indexed_text(chunk) for chunk in chunks]
-    words = shelf.collection.late_interaction
-    async with shelf.using():
-        known = await known_texts(shelf.table, source.name, words=words) if present else {}
+    words = handle.collection.late_interaction
+    async with handle.using():
+        known = await known_texts(handle.table, source.name, words=words) if present else {}
     changed = [text for text in dict.fromkeys(texts) if text not in known]
     kept = len(texts) - len(changed)
     for start in range(0, len(changed), LARGEST):
@@ -181,16 +181,16 @@ async def ingest(
     )
     whole = Version(document, version.fingerprint)
     prepared = Prepared(whole, chunks, [known[text] for text in texts])
-    replaced = await shared.commits.put(shelf, prepared)
+    replaced = await shared.commits.put(handle, prepared)
     if graph is not None:
         await graph.settle(source.name, present.document.sha256 if present else "", sha256)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
 
 
-def _version(shelf: Shelf, source: Source) -> Version:
+def _version(handle: CollectionHandle, source: Source) -> Version:
     """Describe what is about to be stored, as far as it is known before reading it."""
     media_type = source.media_type or media_type_of(source.name)
-    collection = shelf.collection
+    collection = handle.collection
     made_by = (
         source.sha256,
         media_type,

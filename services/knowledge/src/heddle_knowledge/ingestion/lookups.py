@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from heddle_knowledge.collection_handle import Shelf
+from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.ingestion.batching import Groups, Together
 from heddle_knowledge.tables import Version, find_documents
 
@@ -16,7 +16,7 @@ class Lookups:
         """Begin with nothing."""
         self._groups: Groups[str, Version | None] = Groups()
 
-    async def find(self, shelf: Shelf, name: str) -> Version | None:
+    async def find(self, handle: CollectionHandle, name: str) -> Version | None:
         """Return a document of a collection, or None.
 
         Raises:
@@ -25,11 +25,11 @@ class Lookups:
         """
 
         async def found(names: Sequence[str]) -> list[Version | None]:
-            known = await find_documents(shelf.table, names)
+            known = await find_documents(handle.table, names)
             return [known.get(each) for each in names]
 
         return await self._groups.ask(
-            shelf.collection.id, lambda: Together(found, _fitting, turn=shelf.using), name
+            handle.collection.id, lambda: Together(found, _fitting, turn=handle.using), name
         )
 
     async def aclose(self) -> None:

@@ -1,5 +1,5 @@
 """Pages of documents that one can see: their pictures, what stands in their figures, their search.
 
-`keeper` is what the store uses. Pages are kept by the content that they are of, in a file beside
-the tables, so neither a crash nor a replaced document leaves a wrong one.
+`page_store` is what the store uses. Pages are kept by the content that they are of, in a file
+beside the tables, so neither a crash nor a replaced document leaves a wrong one.
 """

@@ -67,7 +67,7 @@ class Summaries:
     vectors: NDArray[np.float32]
 
 
-class PageShelf:
+class PageDatabase:
     """The pages of one collection. Plain and synchronous; several processes may use one file.
 
     Every method raises `sqlite3.Error` or `OSError` if the disk fails.

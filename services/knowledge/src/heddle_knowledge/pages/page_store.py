@@ -16,7 +16,7 @@ from heddle_knowledge.errors import (
 )
 from heddle_knowledge.locks import exclusive, exclusive_if_free
 from heddle_knowledge.pages.models import PageModel
-from heddle_knowledge.pages.page_database import PageShelf
+from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.pages.ranking import rank
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.pages.recognition import INSTALL, installed
@@ -32,7 +32,7 @@ ResultT = TypeVar("ResultT")
 GivenT = ParamSpec("GivenT")
 
 
-class PageKeeper:
+class PageStore:
     """Keeps pages in a folder: a file for each collection, and locks."""
 
     def __init__(self, folder: Path, reader: PageReader, model: PageModel) -> None:
@@ -40,7 +40,7 @@ class PageKeeper:
         self._folder = folder
         self._reader = reader
         self._model = model
-        self._shelves: dict[str, PageShelf] = {}
+        self._page_databases: dict[str, PageDatabase] = {}
 
     def check(self, handling: str) -> None:
         """Refuse a handling of pages that this installation is not up to.
@@ -77,14 +77,14 @@ class PageKeeper:
             EmbeddingError: A model is not available.
             StorageError: They cannot be kept.
         """
-        shelf = self._shelf(collection.id)
+        page_database = self._page_database(collection.id)
         maker = self._maker(collection)
-        if await self._in_thread(shelf.is_whole, sha256, maker):
+        if await self._in_thread(page_database.is_whole, sha256, maker):
             return
         count = min(await self._reader.count(data), MOST_PAGES + 1)
         if not count or count > MOST_PAGES:
             return
-        missing = await self._in_thread(shelf.expect, sha256, maker, count)
+        missing = await self._in_thread(page_database.expect, sha256, maker, count)
         if collection.page_handling == "text":
             missing = []
         search = collection.page_handling == "search"
@@ -99,31 +99,31 @@ class PageKeeper:
             else:
                 pages = await self._reader.draw(data, numbers)
                 words = [np.empty((0, 0), np.float16)] * len(pages)
-            await self._in_thread(shelf.add, sha256, pages, words)
-        if not await self._in_thread(shelf.finish, sha256):
+            await self._in_thread(page_database.add, sha256, pages, words)
+        if not await self._in_thread(page_database.finish, sha256):
             raise StorageError("The pages were put away while they came in. Ingest it again.")
 
     async def scanned(self, collection: Record, sha256: str) -> Mapping[int, str]:
         """Return the texts of pages that have none of their own, by their numbers from 1."""
-        return await self._in_thread(self._shelf(collection.id).scanned, sha256)
+        return await self._in_thread(self._page_database(collection.id).scanned, sha256)
 
     async def pictured(
         self, collection: Record, documents: Collection[str]
     ) -> frozenset[tuple[str, int]]:
         """Return which pages of documents have pictures: SHA-256 and number."""
-        return await self._in_thread(self._shelf(collection.id).pictured, documents)
+        return await self._in_thread(self._page_database(collection.id).pictured, documents)
 
     async def count_pictures(self, collection: Record) -> int:
         """Return how many pages have a picture, those included that are about to be swept."""
-        return await self._in_thread(self._shelf(collection.id).count_pictures)
+        return await self._in_thread(self._page_database(collection.id).count_pictures)
 
     async def picture(self, collection: Record, sha256: str, page: int) -> Picture | None:
         """Return the picture of a page, counted from 1, if there is one."""
-        return await self._in_thread(self._shelf(collection.id).picture, sha256, page)
+        return await self._in_thread(self._page_database(collection.id).picture, sha256, page)
 
     async def page(self, collection: Record, sha256: str, page: int) -> DrawnPage | None:
         """Return what is known of a page, counted from 1, without its picture."""
-        return await self._in_thread(self._shelf(collection.id).page, sha256, page)
+        return await self._in_thread(self._page_database(collection.id).page, sha256, page)
 
     async def search(
         self, collection: Record, query: str, only: Collection[str] | None = None
@@ -147,15 +147,15 @@ class PageKeeper:
             )
         if not query.strip():
             return []
-        shelf = self._shelf(collection.id)
-        if others := await self._in_thread(shelf.makers) - {self._maker(collection)}:
+        page_database = self._page_database(collection.id)
+        if others := await self._in_thread(page_database.makers) - {self._maker(collection)}:
             raise EmbedderMismatchError(
                 f"Pages of the collection {collection.name!r} were read by another model or "
                 f"version ({', '.join(sorted(others))}) than the one configured now "
                 f"({self._maker(collection)}). Configure the former, or ingest its documents again."
             )
         words = await self._model.embed_query(query)
-        return await self._in_thread(rank, shelf, query, words, self._model.info(), only)
+        return await self._in_thread(rank, page_database, query, words, self._model.info(), only)
 
     @property
     def model(self) -> PageModel:
@@ -172,21 +172,21 @@ class PageKeeper:
             kept: Tells the SHA-256 of every document of the collection. Asked only if there are
                 pages, after they were listed, so that new ones are not taken for ones left over.
         """
-        shelf = self._shelf(collection.id)
-        pages = set(await self._in_thread(shelf.documents))
+        page_database = self._page_database(collection.id)
+        pages = set(await self._in_thread(page_database.documents))
         gone = pages - set(await kept()) if pages else pages
         for sha256 in gone:
             lock = self._lock(collection.id, sha256)
             async with exclusive_if_free(lock) as free:
                 if free:
-                    await self._in_thread(shelf.forget, [sha256])
+                    await self._in_thread(page_database.forget, [sha256])
                     lock.unlink(missing_ok=True)
 
     async def drop(self, collection_id: str) -> None:
         """Delete all pages of a collection."""
-        await self._in_thread(self._shelf(collection_id).remove)
+        await self._in_thread(self._page_database(collection_id).remove)
         await self._in_thread(_unlink, self._folder, f"{collection_id}.*.held")
-        self._shelves.pop(collection_id, None)
+        self._page_databases.pop(collection_id, None)
 
     async def sweep_collections(self, known: Callable[[], Awaitable[Collection[str]]]) -> None:
         """Delete the pages of collections that are gone.
@@ -200,10 +200,12 @@ class PageKeeper:
         for gone in ids - set(await known()):
             await self.drop(gone)
 
-    def _shelf(self, collection_id: str) -> PageShelf:
-        if collection_id not in self._shelves:
-            self._shelves[collection_id] = PageShelf(self._folder / f"{collection_id}{_ENDING}")
-        return self._shelves[collection_id]
+    def _page_database(self, collection_id: str) -> PageDatabase:
+        if collection_id not in self._page_databases:
+            self._page_databases[collection_id] = PageDatabase(
+                self._folder / f"{collection_id}{_ENDING}"
+            )
+        return self._page_databases[collection_id]
 
     def _lock(self, collection_id: str, sha256: str) -> Path:
         return self._folder / f"{collection_id}.{sha256}.held"

@@ -12,7 +12,7 @@ import numpy as np
 
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.pages.models import PageModelInfo
-from heddle_knowledge.pages.page_database import PageShelf
+from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.pages.shapes import RankedPage
 from heddle_knowledge.pages.word_vectors import unit
 from heddle_knowledge.searching.maxsim import maxsim
@@ -28,7 +28,7 @@ _LEADER = re.compile(r"(?:\. ?){4,}\s*[0-9ivxlc]+\s*$", re.MULTILINE)
 
 
 def rank(
-    shelf: PageShelf,
+    page_database: PageDatabase,
     query: str,
     words: Vectors,
     model: PageModelInfo,
@@ -37,15 +37,15 @@ def rank(
     """Return at most 100 pages, the best first.
 
     Args:
-        shelf: Where to look.
+        page_database: Where to look.
         query: The question.
         words: Its vectors, shape [any, dim].
         model: What made them, and those of the pages.
         only: Of which documents, each a SHA-256; None for all.
     """
-    matching = shelf.matching(query, _SEEN, only)
-    wanted = {*list(matching)[:_BY_WORDS], *_nearest(shelf, words, only)}
-    pages = shelf.read(wanted, model.dim)
+    matching = page_database.matching(query, _SEEN, only)
+    wanted = {*list(matching)[:_BY_WORDS], *_nearest(page_database, words, only)}
+    pages = page_database.read(wanted, model.dim)
     if not pages:
         return []
     scores = maxsim(words, [page.words for page in pages])
@@ -70,15 +70,17 @@ def rank(
     ]
 
 
-def _nearest(shelf: PageShelf, words: Vectors, only: Collection[str] | None) -> list[int]:
+def _nearest(
+    page_database: PageDatabase, words: Vectors, only: Collection[str] | None
+) -> list[int]:
     """Return the pages whose mean is nearest to the question's."""
-    summaries = shelf.summaries()
+    summaries = page_database.summaries()
     if not len(summaries.ids) or not len(words):
         return []
     near = summaries.vectors @ unit(words.mean(axis=0))
     count = min(_BY_MEANING, len(near))
     if only is not None:
-        allowed = np.isin(summaries.ids, shelf.ids_of(only))
+        allowed = np.isin(summaries.ids, page_database.ids_of(only))
         near, count = np.where(allowed, near, -np.inf), min(count, int(allowed.sum()))
     if not count:
         return []

@@ -11,6 +11,6 @@ def microseconds(time: datetime) -> int:
     return (time - _EPOCH) // _MICROSECOND
 
 
-def moment(kept: int) -> datetime:
+def timestamp(kept: int) -> datetime:
     """Return the time that a row keeps, in UTC."""
     return _EPOCH + kept * _MICROSECOND

@@ -5,15 +5,15 @@ from datetime import datetime
 from heddle_knowledge.engines.conditions import (
     EVERYTHING,
     LABELS,
-    Among,
+    All,
     Compare,
     Condition,
-    Every,
     How,
-    Labelled,
+    In,
     Not,
     Ordered,
     Some,
+    Tag,
     both,
 )
 from heddle_knowledge.records import AllOf, AnyOf, Comparison, Filter, Operator
@@ -52,7 +52,7 @@ def matching(
 def _condition(wanted: Filter) -> Condition:
     match wanted:
         case AllOf(filters):
-            return Every(tuple(map(_condition, filters)))
+            return All(tuple(map(_condition, filters)))
         case AnyOf(filters):
             return Some(tuple(map(_condition, filters)))
         case Comparison():
@@ -65,9 +65,9 @@ def _comparison(wanted: Comparison) -> Condition:
     if wanted.operator in _ORDERS:
         how = _ORDERS[wanted.operator]
         return Ordered(key, "", how, values[0]) if own else Ordered(LABELS, key, how, values[0])
-    same: Condition = Among(key, values) if own else Labelled(key, values)
+    same: Condition = In(key, values) if own else Tag(key, values)
     return Not(same) if wanted.operator in {"not_equal", "not_in"} else same
 
 
-def _microseconds(moment: datetime) -> int:
-    return int(moment.timestamp() * 1_000_000)
+def _microseconds(time: datetime) -> int:
+    return int(time.timestamp() * 1_000_000)

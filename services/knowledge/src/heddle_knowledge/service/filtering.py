@@ -57,11 +57,11 @@ def _time(request: Search, name: _Time) -> datetime | None:
     if not request.HasField(name):
         return None
     try:
-        moment: datetime = getattr(request, name).ToDatetime(UTC)
+        time: datetime = getattr(request, name).ToDatetime(UTC)
     except (ValueError, OverflowError):
         violation = Violation(name, "must be a time from the year 1 to the year 9999")
         raise InvalidRequestError(_MESSAGE, [violation]) from None
-    return moment
+    return time
 
 
 def read_filter(asked: pb.Filter, path: str = "filter") -> Filter:

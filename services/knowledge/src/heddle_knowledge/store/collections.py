@@ -13,7 +13,7 @@ from heddle_knowledge.languages import language_of
 from heddle_knowledge.names import check_collection_name
 from heddle_knowledge.records import EMBEDDED, Collection, CollectionSize, Statistics
 from heddle_knowledge.statistics import counted
-from heddle_knowledge.store.context import Workings, check_count
+from heddle_knowledge.store.context import StoreContext, check_count
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -21,15 +21,15 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 class Collections:
     """The collections of everybody."""
 
-    def __init__(self, workings: Workings, changed: Callable[[str, int], None]) -> None:
+    def __init__(self, context: StoreContext, changed: Callable[[str, int], None]) -> None:
         """Use what the store works with.
 
         Args:
-            workings: What that is.
+            context: What that is.
             changed: Takes the id of a collection that has to be put in order, and the number of
                 rows that were written to it.
         """
-        self._workings = workings
+        self._context = context
         self._changed = changed
 
     async def create(
@@ -63,9 +63,9 @@ class Collections:
         check_collection_name(name)
         check_collection_name(backend)
         if more.get("graph"):
-            self._workings.graphs.check_possible()
-        self._workings.pages.check(more.get("page_handling", "pictures"))
-        embedder = self._workings.offered(embedding_model)
+            self._context.graphs.check_possible()
+        self._context.pages.check(more.get("page_handling", "pictures"))
+        embedder = self._context.offered(embedding_model)
         more["language"] = language_of(language)
         made = new_collection(name, title, backend, settings, embedder.info(), **more)
         made.chunking.check()
@@ -74,7 +74,7 @@ class Collections:
                 f"The embedding model {made.model!r} knows no vectors of single words. Choose "
                 "another, or do without late interaction."
             )
-        await self._workings.shelves.add(made)
+        await self._context.collection_store.add(made)
         return made
 
     async def get(self, name: str) -> Collection:
@@ -86,11 +86,11 @@ class Collections:
         Raises:
             CollectionNotFoundError: There is none.
         """
-        return await self._workings.shelves.catalogue.get(name)
+        return await self._context.collection_store.registry.get(name)
 
     async def all(self) -> Mapping[str, Collection]:
         """Return the collections of everybody, by id."""
-        return await self._workings.shelves.catalogue.all()
+        return await self._context.collection_store.registry.all()
 
     async def listed(self, after: str = "", limit: int = 100) -> list[Collection]:
         """Return the operator's collections whose names sort after a name, in that order.
@@ -99,7 +99,7 @@ class Collections:
             InvalidInputError: The limit is not 1 to 1,000.
         """
         check_count("limit", limit)
-        every = (await self._workings.shelves.catalogue.all()).values()
+        every = (await self._context.collection_store.registry.all()).values()
         wanted = [it for it in every if not it.organization and it.name > after]
         return sorted(wanted, key=lambda it: it.name)[:limit]
 
@@ -111,11 +111,11 @@ class Collections:
         Raises:
             CollectionNotFoundError: It was deleted meanwhile.
         """
-        await self._workings.shelves.change(changed)
+        await self._context.collection_store.change(changed)
         if changed.backend == EMBEDDED:
-            shelf = await self._workings.open(changed.id)
-            async with shelf.using():
-                if not await shelf.table.has_words_of(changed.language):
+            handle = await self._context.open(changed.id)
+            async with handle.using():
+                if not await handle.table.has_words_of(changed.language):
                     self._changed(changed.id, 0)
 
     async def size(self, name: str) -> CollectionSize:
@@ -125,10 +125,10 @@ class Collections:
             CollectionNotFoundError: There is none of this name.
             ForeignBackendError: Another backend holds it.
         """
-        shelf = await self._workings.open(name)
-        async with shelf.using():
-            documents = await shelf.table.count(Compare("ordinal", "=", 0))
-            return CollectionSize(documents, await shelf.table.count())
+        handle = await self._context.open(name)
+        async with handle.using():
+            documents = await handle.table.count(Compare("ordinal", "=", 0))
+            return CollectionSize(documents, await handle.table.count())
 
     async def statistics(self, name: str) -> Statistics:
         """Return what an embedded collection holds.
@@ -137,9 +137,9 @@ class Collections:
             CollectionNotFoundError: There is none of this name.
             ForeignBackendError: Another backend holds it.
         """
-        shelf = await self._workings.open(name)
-        found = await counted(shelf)
-        graph = self._workings.graphs.of(shelf.collection)
+        handle = await self._context.open(name)
+        found = await counted(handle)
+        graph = self._context.graphs.of(handle.collection)
         return replace(found, graph_names=await graph.count()) if graph else found
 
     async def delete(self, name: str) -> None:
@@ -148,8 +148,8 @@ class Collections:
         Raises:
             CollectionNotFoundError: There is none of this name.
         """
-        collection = await self._workings.shelves.catalogue.get(name)
-        await self._workings.shelves.remove(collection)
-        await self._workings.pages.drop(collection.id)
-        if graph := self._workings.graphs.of(collection):
+        collection = await self._context.collection_store.registry.get(name)
+        await self._context.collection_store.remove(collection)
+        await self._context.pages.drop(collection.id)
+        if graph := self._context.graphs.of(collection):
             await graph.remove()

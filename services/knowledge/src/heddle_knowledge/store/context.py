@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from heddle_knowledge.collection_handle import Shelf
-from heddle_knowledge.collection_store import Shelves
+from heddle_knowledge.collection_handle import CollectionHandle
+from heddle_knowledge.collection_store import CollectionStore
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.errors import (
     EmbedderMismatchError,
@@ -12,7 +12,7 @@ from heddle_knowledge.errors import (
     InvalidInputError,
 )
 from heddle_knowledge.graph.graphs import Graphs
-from heddle_knowledge.pages.page_store import PageKeeper
+from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.reading.parsing import Parser
 from heddle_knowledge.records import EMBEDDED
 from heddle_knowledge.searching.reranking import Reranker
@@ -22,11 +22,11 @@ MOST_RESULTS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Workings:
+class StoreContext:
     """What an open store works with.
 
     Attributes:
-        shelves: The collections.
+        collection_store: The collections.
         embedders: What makes vectors, by the names of their models.
         default: The model of collections that name none.
         parser: Reads documents and cuts them.
@@ -35,28 +35,28 @@ class Workings:
         reranker: The model of searches that ask for one.
     """
 
-    shelves: Shelves
+    collection_store: CollectionStore
     embedders: Mapping[str, Embedder]
     default: str
     parser: Parser
     graphs: Graphs
-    pages: PageKeeper
+    pages: PageStore
     reranker: Reranker | None
 
-    async def open(self, name: str) -> Shelf:
+    async def open(self, name: str) -> CollectionHandle:
         """Open an embedded collection.
 
         Raises:
             CollectionNotFoundError: There is none.
             ForeignBackendError: Another backend holds it.
         """
-        collection = await self.shelves.catalogue.get(name)
+        collection = await self.collection_store.registry.get(name)
         if collection.backend != EMBEDDED:
             raise ForeignBackendError(
                 f"The collection {name!r} lives in the backend {collection.backend!r}. Use it "
                 "through that backend."
             )
-        return await self.shelves.open(collection)
+        return await self.collection_store.open(collection)
 
     def offered(self, model: str) -> Embedder:
         """Return the embedder of a model; empty: the default one.
@@ -70,7 +70,7 @@ class Workings:
             raise InvalidInputError(f"There is no embedding model {model!r}. Use one of {names}.")
         return self.embedders[model]
 
-    async def searchable(self, name: str) -> tuple[Shelf, Embedder]:
+    async def searchable(self, name: str) -> tuple[CollectionHandle, Embedder]:
         """Open a collection, and find the embedder that its vectors come from.
 
         Raises:
@@ -78,8 +78,8 @@ class Workings:
             ForeignBackendError: Another backend holds it.
             EmbedderMismatchError: The store has not the embedder that filled it.
         """
-        shelf = await self.open(name)
-        theirs = shelf.collection
+        handle = await self.open(name)
+        theirs = handle.collection
         embedder = self.embedders.get(theirs.model, self.embedders[self.default])
         ours = embedder.info()
         if (ours.model, ours.dim, ours.revision) != (theirs.model, theirs.dim, theirs.revision):
@@ -89,7 +89,7 @@ class Workings:
                 f"(revision {ours.revision!r}, {ours.dim} dimensions) is configured. Configure "
                 "the former, or delete the collection and ingest its documents again."
             )
-        return shelf, embedder
+        return handle, embedder
 
 
 def check_count(what: str, count: int) -> None:

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, aclosing
 from datetime import datetime
 from types import MappingProxyType
 
-from heddle_knowledge.collection_handle import Shelf
+from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.engines.conditions import Compare
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.ingestion import ingestion
@@ -15,7 +15,7 @@ from heddle_knowledge.ingestion.embedding_batches import Batches
 from heddle_knowledge.ingestion.lookups import Lookups
 from heddle_knowledge.names import check_document_name, is_document_id
 from heddle_knowledge.records import Collection, Document, Ingested, IngestProgress
-from heddle_knowledge.store.context import Workings, check_count
+from heddle_knowledge.store.context import StoreContext, check_count
 from heddle_knowledge.tables import (
     find_document,
     find_documents,
@@ -30,12 +30,12 @@ _NO_SCANS: Mapping[int, str] = MappingProxyType({})
 class Documents:
     """The documents of all embedded collections."""
 
-    def __init__(self, workings: Workings, committed: Callable[[str, int], None]) -> None:
+    def __init__(self, context: StoreContext, committed: Callable[[str, int], None]) -> None:
         """Use what the store works with.
 
         `committed` is told of every commit: the collection's id, and how many rows it wrote.
         """
-        self._workings = workings
+        self._context = context
         self._committed = committed
         self._shared = ingestion.Shared(Lookups(), Batches(), Commits(committed))
 
@@ -77,7 +77,7 @@ class Documents:
             EmbeddingError: The embedder failed.
             StorageError: The commit failed.
         """
-        shelf, embedder = await self._workings.searchable(collection)
+        handle, embedder = await self._context.searchable(collection)
         source = ingestion.Source(name, data, media_type, uri, metadata, document_time)
         source.check()
         async with AsyncExitStack() as held:
@@ -85,19 +85,19 @@ class Documents:
             if source.is_pdf:
                 sha256 = await asyncio.to_thread(lambda: source.sha256)
                 await held.enter_async_context(
-                    self._workings.pages.holding(shelf.collection, sha256)
+                    self._context.pages.holding(handle.collection, sha256)
                 )
-                drawing = self._workings.pages.bring(shelf.collection, data, sha256)
+                drawing = self._context.pages.bring(handle.collection, data, sha256)
                 async for progress in await held.enter_async_context(aclosing(drawing)):
                     yield progress
-                scanned = await self._workings.pages.scanned(shelf.collection, sha256)
+                scanned = await self._context.pages.scanned(handle.collection, sha256)
             events = ingestion.ingest(
-                shelf,
+                handle,
                 source,
-                parser=self._workings.parser,
+                parser=self._context.parser,
                 embedder=embedder,
                 shared=self._shared,
-                graph=self._workings.graphs.of(shelf.collection),
+                graph=self._context.graphs.of(handle.collection),
                 scanned=scanned,
             )
             async for event in await held.enter_async_context(aclosing(events)):
@@ -112,9 +112,9 @@ class Documents:
             DocumentNotFoundError: There is no such document.
         """
         check_document_name(name)
-        shelf = await self._workings.open(collection)
-        async with shelf.using():
-            return await _present(shelf, name)
+        handle = await self._context.open(collection)
+        async with handle.using():
+            return await _present(handle, name)
 
     async def present(self, collection: str, names: Sequence[str]) -> set[str]:
         """Return those of some names that documents have.
@@ -126,11 +126,11 @@ class Documents:
         """
         for name in names:
             check_document_name(name)
-        shelf = await self._workings.open(collection)
+        handle = await self._context.open(collection)
         if not names:
             return set()
-        async with shelf.using():
-            return set(await find_documents(shelf.table, names))
+        async with handle.using():
+            return set(await find_documents(handle.table, names))
 
     async def name_of(self, collection: str, reference: str) -> str:
         """Return the name of a document from its identifier; a name stands for itself.
@@ -142,11 +142,11 @@ class Documents:
         """
         if not is_document_id(reference):
             return reference
-        shelf = await self._workings.open(collection)
-        async with shelf.using():
-            name = await name_of_document(shelf.table, reference)
+        handle = await self._context.open(collection)
+        async with handle.using():
+            name = await name_of_document(handle.table, reference)
         if name is None:
-            raise _no_document(shelf.collection, reference)
+            raise _no_document(handle.collection, reference)
         return name
 
     async def listed(self, collection: str, after: str = "", limit: int = 100) -> list[Document]:
@@ -160,9 +160,9 @@ class Documents:
         check_count("limit", limit)
         if after:
             check_document_name(after)
-        shelf = await self._workings.open(collection)
-        async with shelf.using():
-            return await list_documents(shelf.table, after, limit)
+        handle = await self._context.open(collection)
+        async with handle.using():
+            return await list_documents(handle.table, after, limit)
 
     async def delete(self, collection: str, name: str) -> None:
         """Delete a document.
@@ -173,23 +173,23 @@ class Documents:
             DocumentNotFoundError: There is no such document.
         """
         check_document_name(name)
-        shelf = await self._workings.open(collection)
-        async with shelf.writing():
-            gone = await _present(shelf, name)
-            await shelf.table.delete(Compare("document", "=", name))
-        if graph := self._workings.graphs.of(shelf.collection):
+        handle = await self._context.open(collection)
+        async with handle.writing():
+            gone = await _present(handle, name)
+            await handle.table.delete(Compare("document", "=", name))
+        if graph := self._context.graphs.of(handle.collection):
             await graph.settle(name, gone.sha256)
-        self._committed(shelf.collection.id, 0)
+        self._committed(handle.collection.id, 0)
 
     async def aclose(self) -> None:
         """End; documents whose commit is not through fail."""
         await self._shared.aclose()
 
 
-async def _present(shelf: Shelf, name: str) -> Document:
-    found = await find_document(shelf.table, name)
+async def _present(handle: CollectionHandle, name: str) -> Document:
+    found = await find_document(handle.table, name)
     if found is None:
-        raise _no_document(shelf.collection, name)
+        raise _no_document(handle.collection, name)
     return found.document
 
 

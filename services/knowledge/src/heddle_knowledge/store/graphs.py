@@ -2,16 +2,16 @@
 
 from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.graph.records import Answer, AskPaths, AskThemes, Held, Part
-from heddle_knowledge.store.context import MOST_RESULTS, Workings
+from heddle_knowledge.store.context import MOST_RESULTS, StoreContext
 from heddle_knowledge.store.documents import Documents
 
 
 class CollectionGraphs:
     """The graphs of the collections that have one."""
 
-    def __init__(self, workings: Workings, documents: Documents) -> None:
+    def __init__(self, context: StoreContext, documents: Documents) -> None:
         """Use what the store works with, and its documents."""
-        self._workings = workings
+        self._context = context
         self._documents = documents
 
     async def held(self, collection: str) -> Held:
@@ -22,9 +22,9 @@ class CollectionGraphs:
             ForeignBackendError: Another backend holds it.
             InvalidInputError: It has no graph.
         """
-        shelf = await self._workings.open(collection)
-        found = shelf.collection
-        graph = self._workings.graphs.of(found)
+        handle = await self._context.open(collection)
+        found = handle.collection
+        graph = self._context.graphs.of(found)
         if graph is None:
             raise InvalidInputError(
                 f"The collection {found.name!r} has no graph. Make one with graph, and ingest its "
@@ -43,4 +43,4 @@ class CollectionGraphs:
         Raises:
             StorageError: They cannot be read, or are too large to answer in a minute.
         """
-        return await self._workings.graphs.ask(question)
+        return await self._context.graphs.ask(question)

@@ -7,20 +7,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
-from heddle_knowledge.collection_store import open_shelves
-from heddle_knowledge.compaction.client import Upkeep
+from heddle_knowledge.collection_store import open_collection_store
+from heddle_knowledge.compaction.client import Compaction
 from heddle_knowledge.compaction.scheduling import Maintenance
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.errors import CollectionNotFoundError
 from heddle_knowledge.graph.graphs import Graphs
 from heddle_knowledge.pages.models import OcrPageModel, PageModel
-from heddle_knowledge.pages.page_store import PageKeeper
+from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.reading.parsing import Parser
 from heddle_knowledge.searching.reranking import Reranker
 from heddle_knowledge.store.collections import Collections
-from heddle_knowledge.store.context import Workings
+from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
 from heddle_knowledge.store.graphs import CollectionGraphs
 from heddle_knowledge.store.pages import Pages
@@ -79,22 +79,22 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     try:
         async with AsyncExitStack() as opened:
             engine = await opened.enter_async_context(open_engine(str(place), options))
-            shelves = await opened.enter_async_context(open_shelves(engine))
-            await drawn.sweep(await shelves.catalogue.all())
+            collection_store = await opened.enter_async_context(open_collection_store(engine))
+            await drawn.sweep(await collection_store.registry.all())
             folder = _pages_folder(pages, place, opened)
-            keeper = PageKeeper(folder, reader, model)
-            upkeep = Upkeep(str(place), options, ann_rows)
-            workings = Workings(
-                shelves=shelves,
+            page_store = PageStore(folder, reader, model)
+            compaction = Compaction(str(place), options, ann_rows)
+            context = StoreContext(
+                collection_store=collection_store,
                 embedders={each.info().model: each for each in (embedder, *others)},
                 default=embedder.info().model,
                 parser=parser,
                 graphs=drawn,
-                pages=keeper,
+                pages=page_store,
                 reranker=reranker,
             )
-            store = KnowledgeStore(workings, upkeep, quiet_seconds)
-            await keeper.sweep_collections(store.collections.all)
+            store = KnowledgeStore(context, compaction, quiet_seconds)
+            await page_store.sweep_collections(store.collections.all)
             try:
                 yield store
             finally:
@@ -125,16 +125,16 @@ class KnowledgeStore:
         graphs: Asked.
     """
 
-    def __init__(self, workings: Workings, upkeep: Upkeep, quiet_seconds: float) -> None:
+    def __init__(self, context: StoreContext, compaction: Compaction, quiet_seconds: float) -> None:
         """Take what it works with; collections are put in order when they were quiet so long."""
-        self._workings = workings
-        self._upkeep = upkeep
+        self._context = context
+        self._compaction = compaction
         self._maintenance = Maintenance(self._tend, quiet_seconds=quiet_seconds)
-        self.collections = Collections(workings, self._maintenance.committed)
-        self.documents = Documents(workings, self._maintenance.committed)
-        self.passages = Passages(workings)
-        self.pages = Pages(workings, self.documents)
-        self.graphs = CollectionGraphs(workings, self.documents)
+        self.collections = Collections(context, self._maintenance.committed)
+        self.documents = Documents(context, self._maintenance.committed)
+        self.passages = Passages(context)
+        self.pages = Pages(context, self.documents)
+        self.graphs = CollectionGraphs(context, self.documents)
 
     async def tidy(self, collection: str) -> None:
         """Put a collection's files in order now; otherwise this happens in the background.
@@ -144,16 +144,16 @@ class KnowledgeStore:
             StorageError: It failed; nothing is lost.
         """
         await self._tend(collection)
-        await self._upkeep.built(collection)
+        await self._compaction.built(collection)
 
     async def _tend(self, collection: str) -> None:
         """Put a collection's files in order; its vectors may still be indexed after that."""
         with suppress(CollectionNotFoundError):
-            shelf = await self._workings.open(collection)
-            await self._upkeep.tidy(collection)
-            async with shelf.using():
-                await self._workings.pages.sweep(
-                    shelf.collection, partial(all_contents, shelf.table)
+            handle = await self._context.open(collection)
+            await self._compaction.tidy(collection)
+            async with handle.using():
+                await self._context.pages.sweep(
+                    handle.collection, partial(all_contents, handle.table)
                 )
 
     async def has_vector_index(self, collection: str) -> bool:
@@ -163,12 +163,12 @@ class KnowledgeStore:
             CollectionNotFoundError: There is no such collection.
             ForeignBackendError: Another backend holds it.
         """
-        shelf = await self._workings.open(collection)
-        async with shelf.using():
-            return await shelf.table.has_vector_index()
+        handle = await self._context.open(collection)
+        async with handle.using():
+            return await handle.table.has_vector_index()
 
     async def aclose(self) -> None:
         """Stop background work. `open_store` calls this."""
         await self._maintenance.aclose()
-        await self._upkeep.aclose()
+        await self._compaction.aclose()
         await self.documents.aclose()

@@ -5,7 +5,7 @@ from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.pages.models import PageModelInfo
 from heddle_knowledge.pages.shapes import DrawnPage, Picture
 from heddle_knowledge.records import FoundPage
-from heddle_knowledge.store.context import Workings, check_count
+from heddle_knowledge.store.context import StoreContext, check_count
 from heddle_knowledge.store.documents import Documents
 from heddle_knowledge.tables import all_contents, documents_of
 
@@ -13,15 +13,15 @@ from heddle_knowledge.tables import all_contents, documents_of
 class Pages:
     """The pages of the documents of all embedded collections."""
 
-    def __init__(self, workings: Workings, documents: Documents) -> None:
+    def __init__(self, context: StoreContext, documents: Documents) -> None:
         """Use what the store works with, and its documents."""
-        self._workings = workings
+        self._context = context
         self._documents = documents
 
     @property
     def model(self) -> PageModelInfo:
         """What ranks pages."""
-        return self._workings.pages.model.info()
+        return self._context.pages.model.info()
 
     async def search(
         self, collection: str, query: str, *, top_k: int, where: Condition = EVERYTHING
@@ -45,15 +45,15 @@ class Pages:
             EmbeddingError: The model is not available.
         """
         check_count("top_k", top_k)
-        shelf = await self._workings.open(collection)
+        handle = await self._context.open(collection)
         query = query.encode(errors="replace").decode()
         only = None
         if where != EVERYTHING:
-            async with shelf.using():
-                only = await all_contents(shelf.table, where)
-        ranked = await self._workings.pages.search(shelf.collection, query, only)
-        async with shelf.using():
-            current = await documents_of(shelf.table, {page.sha256 for page in ranked}, where)
+            async with handle.using():
+                only = await all_contents(handle.table, where)
+        ranked = await self._context.pages.search(handle.collection, query, only)
+        async with handle.using():
+            current = await documents_of(handle.table, {page.sha256 for page in ranked}, where)
         found = [
             FoundPage(document, page)
             for page in ranked
@@ -71,8 +71,8 @@ class Pages:
             DocumentNotFoundError: There is no such document, or no picture of the page.
         """
         document = await self._documents.get(collection, name)
-        shelf = await self._workings.open(collection)
-        found = await self._workings.pages.picture(shelf.collection, document.sha256, page)
+        handle = await self._context.open(collection)
+        found = await self._context.pages.picture(handle.collection, document.sha256, page)
         if found is None:
             raise _no_page(name, page)
         return found
@@ -86,8 +86,8 @@ class Pages:
             DocumentNotFoundError: There is no such document, or nothing is kept of the page.
         """
         document = await self._documents.get(collection, name)
-        shelf = await self._workings.open(collection)
-        found = await self._workings.pages.page(shelf.collection, document.sha256, page)
+        handle = await self._context.open(collection)
+        found = await self._context.pages.page(handle.collection, document.sha256, page)
         if found is None:
             raise _no_page(name, page)
         return found
@@ -99,8 +99,8 @@ class Pages:
             CollectionNotFoundError: There is no such collection.
             ForeignBackendError: Another backend holds it.
         """
-        return await self._workings.pages.count_pictures(
-            (await self._workings.open(collection)).collection
+        return await self._context.pages.count_pictures(
+            (await self._context.open(collection)).collection
         )
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from heddle_knowledge.collection_handle import Shelf
+from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.embedders.embedding import WordEmbedder
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import InvalidInputError, RerankingError
@@ -15,7 +15,7 @@ from heddle_knowledge.records import (
     SearchOptions,
 )
 from heddle_knowledge.searching.search import Question, find
-from heddle_knowledge.store.context import Workings, check_count
+from heddle_knowledge.store.context import StoreContext, check_count
 
 _AS_USUAL = SearchOptions()
 
@@ -23,9 +23,9 @@ _AS_USUAL = SearchOptions()
 class Passages:
     """The passages of all embedded collections."""
 
-    def __init__(self, workings: Workings) -> None:
+    def __init__(self, context: StoreContext) -> None:
         """Use what the store works with."""
-        self._workings = workings
+        self._context = context
 
     async def search(
         self,
@@ -69,8 +69,8 @@ class Passages:
                 f"There is no search mode {mode!r}. Use 'hybrid', 'vector' or 'text'."
             )
         _check_weights(options)
-        shelf, embedder = await self._workings.searchable(collection)
-        self._check_reranking(shelf.collection, options)
+        handle, embedder = await self._context.searchable(collection)
+        self._check_reranking(handle.collection, options)
         query = query.encode(errors="replace").decode().strip()
         if not query:
             return []
@@ -78,10 +78,10 @@ class Passages:
         words = None
         if options.reranking == "late_interaction" and isinstance(embedder, WordEmbedder):
             words = await embedder.embed_words(query)
-        question = Question(query, vector, words, mode, options, self._workings.reranker, where)
-        async with shelf.using():
-            found = await find(shelf.table, question, top_k=top_k, threshold=threshold)
-        return await self._with_pictures(shelf, found)
+        question = Question(query, vector, words, mode, options, self._context.reranker, where)
+        async with handle.using():
+            found = await find(handle.table, question, top_k=top_k, threshold=threshold)
+        return await self._with_pictures(handle, found)
 
     async def listed(
         self, collection: str, document: Document, first: int = 0, limit: int = 100
@@ -100,9 +100,9 @@ class Passages:
             InvalidInputError: The limit is another.
         """
         check_count("limit", limit)
-        shelf = await self._workings.open(collection)
-        async with shelf.using():
-            return await list_passages(shelf.table, document, first, limit)
+        handle = await self._context.open(collection)
+        async with handle.using():
+            return await list_passages(handle.table, document, first, limit)
 
     def _check_reranking(self, collection: Collection, options: SearchOptions) -> None:
         """Refuse a reranking that cannot be had.
@@ -115,17 +115,17 @@ class Passages:
                 f"The collection {collection.name!r} keeps no vectors of words. Make one with "
                 "late_interaction, and ingest its documents there."
             )
-        if options.reranking == "model" and self._workings.reranker is None:
+        if options.reranking == "model" and self._context.reranker is None:
             raise RerankingError(
                 "No reranking model is configured. Configure one, or search without."
             )
 
-    async def _with_pictures(self, shelf: Shelf, found: list[Passage]) -> list[Passage]:
+    async def _with_pictures(self, handle: CollectionHandle, found: list[Passage]) -> list[Passage]:
         """Tell of which passages there are pictures."""
         contents = {passage.sha256 for passage in found if passage.page}
         if not contents:
             return found
-        drawn = await self._workings.pages.pictured(shelf.collection, contents)
+        drawn = await self._context.pages.pictured(handle.collection, contents)
         return [
             replace(each, has_picture=(each.sha256, each.page) in drawn) if each.page else each
             for each in found

@@ -40,7 +40,7 @@ class FileBatchCalls(Calls):
                     attachment_of(upload, collection, document, noted[upload.id], begun + index)
                     for index, (upload, document) in enumerate(zip(uploads, documents, strict=True))
                 ]
-                await self._bringing.attach_all(batch, attachments)
+                await self._ingestion_queue.attach_all(batch, attachments)
             return pb.CreateFileBatchResponse(batch=await self._told(batch))
 
     async def GetFileBatch(
@@ -59,7 +59,7 @@ class FileBatchCalls(Calls):
         with known_failures():
             collection = await self._collection(request.collection, changing=True)
             batch = await self._batch(collection.id, request.batch_id)
-            cancelled = await self._bringing.cancel(batch)
+            cancelled = await self._ingestion_queue.cancel(batch)
             return pb.CancelFileBatchResponse(batch=await self._told(cancelled))
 
     async def ListFileBatchFiles(
@@ -69,7 +69,7 @@ class FileBatchCalls(Calls):
         with known_failures():
             collection = await self._collection(request.collection)
             batch = await self._batch(collection.id, request.batch_id)
-            every = await asyncio.to_thread(self._bringing.of_batch, batch)
+            every = await asyncio.to_thread(self._ingestion_queue.of_batch, batch)
         found, token = page(
             every,
             lambda each: place(each.created_at, each.file_id),
@@ -83,10 +83,10 @@ class FileBatchCalls(Calls):
         )
 
     async def _batch(self, collection: str, identifier: str) -> Batch:
-        return await asyncio.to_thread(self._bringing.batches.get, collection, identifier)
+        return await asyncio.to_thread(self._ingestion_queue.batches.get, collection, identifier)
 
     async def _told(self, batch: Batch) -> pb.FileBatch:
-        return batch_message(batch, await asyncio.to_thread(self._bringing.of_batch, batch))
+        return batch_message(batch, await asyncio.to_thread(self._ingestion_queue.of_batch, batch))
 
     def _uploads_of(self, owner: str, identifiers: list[str]) -> list[Upload]:
         return [self._uploads.get(owner, each) for each in identifiers]

@@ -27,12 +27,12 @@ class Calls:
     """A part of the service."""
 
     def __init__(
-        self, store: "Callable[[], Awaitable[KnowledgeStore]]", bringing: IngestionQueue
+        self, store: "Callable[[], Awaitable[KnowledgeStore]]", ingestion_queue: IngestionQueue
     ) -> None:
         self._store = store
-        self._bringing = bringing
-        self._uploads = bringing.uploads
-        self._attachments = bringing.attachments
+        self._ingestion_queue = ingestion_queue
+        self._uploads = ingestion_queue.uploads
+        self._attachments = ingestion_queue.attachments
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def _collection(self, reference: str, *, changing: bool = False) -> Collection:

@@ -89,7 +89,7 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
             async with self._naming(collection):
                 (document,) = await self._documents(collection, [upload])
                 attachment = attachment_of(upload, collection, document, noted, now())
-                await self._bringing.attach(attachment)
+                await self._ingestion_queue.attach(attachment)
             return pb.AttachFileResponse(file=attached_message(attachment))
 
     async def GetAttachedFile(
@@ -124,7 +124,7 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         noted = checks.attributes(request.attributes)
         with known_failures():
             collection = await self._collection(request.collection, changing=True)
-            changed = await self._bringing.relabel(collection.id, request.file_id, noted)
+            changed = await self._ingestion_queue.relabel(collection.id, request.file_id, noted)
             return pb.UpdateAttachedFileResponse(file=attached_message(changed))
 
     async def DetachFile(
@@ -134,5 +134,5 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         with known_failures():
             collection = await self._collection(request.collection, changing=True)
             found = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
-            await self._bringing.detach(found)
+            await self._ingestion_queue.detach(found)
             return pb.DetachFileResponse()

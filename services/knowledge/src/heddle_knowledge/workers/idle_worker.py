@@ -6,7 +6,7 @@ from collections.abc import Callable
 from heddle_knowledge.workers.worker import WorkerProcess
 
 
-class RestingWorker:
+class IdleWorker:
     """Stands for a worker process where one is needed now and then. See `WorkerProcess`."""
 
     def __init__(self, make: Callable[[], WorkerProcess], idle: float) -> None:

@@ -5,7 +5,7 @@ from typing import TypeVar
 import msgspec
 
 from heddle_knowledge.errors import KnowledgeError
-from heddle_knowledge.workers.idle_worker import RestingWorker
+from heddle_knowledge.workers.idle_worker import IdleWorker
 from heddle_knowledge.workers.worker import (
     WorkerClosedError,
     WorkerFailedError,
@@ -16,7 +16,7 @@ ReplyT = TypeVar("ReplyT")
 
 
 async def asked(
-    worker: WorkerProcess | RestingWorker,
+    worker: WorkerProcess | IdleWorker,
     payload: bytes,
     reply: type[ReplyT],
     *,
