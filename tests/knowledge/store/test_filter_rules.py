@@ -5,7 +5,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_knowledge.engines.conditions import EVERYTHING, All, Compare
 from heddle_knowledge.records import AllOf, AnyOf, Comparison, Filter
-from heddle_knowledge.service.filtering import read_filter, wanted
+from heddle_knowledge.service.filtering import read_filter, search_condition
 from heddle_runtime.errors import InvalidRequestError
 
 
@@ -94,11 +94,11 @@ def test_a_range_of_times_is_read_to_the_microsecond() -> None:
         document_time_from=Timestamp(seconds=1, nanos=2_000),
         document_time_to=Timestamp(seconds=-1),
     )
-    assert wanted(request) == All(
+    assert search_condition(request) == All(
         (Compare("document_time", ">=", 1_000_002), Compare("document_time", "<", -1_000_000))
     )
-    assert wanted(pb.SearchCollectionRequest()) == EVERYTHING
+    assert search_condition(pb.SearchCollectionRequest()) == EVERYTHING
     late = pb.SearchCollectionRequest(document_time_to=Timestamp(seconds=10**15))
     with pytest.raises(InvalidRequestError) as caught:
-        wanted(late)
+        search_condition(late)
     assert [violation.field for violation in caught.value.violations] == ["document_time_to"]

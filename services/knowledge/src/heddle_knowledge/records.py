@@ -182,7 +182,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPage:
+class MatchedPage:
     """A page that a search found: of which document, and how it was ranked."""
 
     document: Document

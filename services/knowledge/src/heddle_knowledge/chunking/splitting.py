@@ -89,9 +89,9 @@ def overlapping(text: str, before: Span, span: Span, chunking: Chunking) -> Span
         return span
     for kind in (_SENTENCE, _LINE, _SPACE):
         # From one character earlier, for a break may lie just before the first that may come.
-        for found in kind.finditer(text, max(low - 1, before.start), span.start):
-            if low <= found.end() < span.start and not text[found.end()].isspace():
-                return replace(span, start=found.end())
+        for boundary in kind.finditer(text, max(low - 1, before.start), span.start):
+            if low <= boundary.end() < span.start and not text[boundary.end()].isspace():
+                return replace(span, start=boundary.end())
     return span
 
 
@@ -103,12 +103,12 @@ def _breaks(text: str) -> _Breaks:
 
 def _cut_at(text: str, start: int, preferred: _Breaks, target: int, longest: int) -> int:
     """Find the end of the next piece: the best kind of break, the one nearest to the target."""
-    wanted = start + target
+    target_end = start + target
     for kind, reach in zip(preferred, (target // 2, target // 2, target), strict=True):
-        low, high = wanted - reach, wanted + min(reach, longest - target)
-        ends = [found.end() for found in kind.finditer(text, max(low, start + 1), high)]
+        low, high = target_end - reach, target_end + min(reach, longest - target)
+        ends = [boundary.end() for boundary in kind.finditer(text, max(low, start + 1), high)]
         if ends:
-            return min(ends, key=lambda end: abs(end - wanted))
+            return min(ends, key=lambda end: abs(end - target_end))
     return start + longest
 
 

@@ -15,7 +15,7 @@ import structlog
 from heddle_knowledge.engines.interface import Snapshot
 from heddle_knowledge.errors import StorageError
 from heddle_knowledge.workers.idle_worker import IdleWorker
-from heddle_knowledge.workers.requests import asked
+from heddle_knowledge.workers.requests import call_worker
 from heddle_knowledge.workers.worker import WorkerProcess
 
 log = structlog.get_logger(__name__)
@@ -126,7 +126,7 @@ class Compaction:
         request = CompactionRequest(
             self._place, self._options, collection, self._ann_rows, building, build
         )
-        reply = await asked(
+        reply = await call_worker(
             worker,
             msgspec.msgpack.encode(request),
             CompactionReply,

@@ -39,10 +39,10 @@ class QueryWorkers:
         Raises:
             RefusedQueryError: There are too many.
         """
-        found = await self._call(Describe(list(facts)))
-        if found.tables is None:
-            raise RefusedQueryError(found.refused)
-        return found.tables
+        reply = await self._call(Describe(list(facts)))
+        if reply.tables is None:
+            raise RefusedQueryError(reply.refused)
+        return reply.tables
 
     async def select(self, facts: Sequence[Fact], sql: str, most: int) -> Rows:
         """Return the answer to a query.
@@ -57,10 +57,10 @@ class QueryWorkers:
         """
         if sql != sql.encode(errors="replace").decode():
             raise RefusedQueryError("The query is not valid Unicode. Encode it properly.")
-        found = await self._call(Select(list(facts), sql, most, self._query_seconds))
-        if found.rows is None:
-            raise RefusedQueryError(found.refused)
-        return found.rows
+        reply = await self._call(Select(list(facts), sql, most, self._query_seconds))
+        if reply.rows is None:
+            raise RefusedQueryError(reply.refused)
+        return reply.rows
 
     async def aclose(self) -> None:
         """End the processes."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from heddle_knowledge.errors import EmbeddingError
 from heddle_knowledge.workers.frames import EmbedReply, EmbedRequest
-from heddle_knowledge.workers.requests import asked
+from heddle_knowledge.workers.requests import call_worker
 from heddle_knowledge.workers.worker import WorkerProcess
 
 Kind = Literal["query", "passage"]
@@ -167,17 +167,17 @@ class LocalEmbedder:
         if kind == "passage":
             return (await self._ask_worker(texts, words=False))[0]
         missing = [text for text in dict.fromkeys(texts) if text not in self._remembered]
-        found = {text: self._remembered[text] for text in texts if text not in missing}
+        vectors_by_text = {text: self._remembered[text] for text in texts if text not in missing}
         if missing:
             loop = asyncio.get_running_loop()
             vectors = await loop.run_in_executor(self._thread, self._embed_queries, missing)
-            found |= zip(missing, vectors, strict=True)
-        for text in found:
-            self._remembered[text] = found[text]
+            vectors_by_text |= zip(missing, vectors, strict=True)
+        for text in vectors_by_text:
+            self._remembered[text] = vectors_by_text[text]
             self._remembered.move_to_end(text)
         while len(self._remembered) > _REMEMBERED_QUERIES:
             self._remembered.popitem(last=False)
-        return np.stack([found[text] for text in texts])
+        return np.stack([vectors_by_text[text] for text in texts])
 
     async def aclose(self) -> None:
         """End the thread and the worker."""
@@ -197,7 +197,7 @@ class LocalEmbedder:
         self, texts: Sequence[str], *, words: bool
     ) -> tuple[Vectors, list[bytes]]:
         request = EmbedRequest(self._info.model, list(texts), words)
-        reply = await asked(
+        reply = await call_worker(
             self._worker,
             msgspec.msgpack.encode(request),
             EmbedReply,

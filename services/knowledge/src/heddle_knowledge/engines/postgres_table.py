@@ -34,10 +34,12 @@ class PostgresTable:
 
     async def version(self) -> int:
         """Return the number of its latest commit."""
-        found = await self._pool.fetchval("SELECT version FROM tables WHERE name = $1", self._name)
-        if found is None:
+        version = await self._pool.fetchval(
+            "SELECT version FROM tables WHERE name = $1", self._name
+        )
+        if version is None:
             raise asyncpg.UndefinedTableError(self._name)
-        return int(found)
+        return int(version)
 
     async def count(self, where: Condition = EVERYTHING) -> int:
         """Count rows."""
@@ -59,8 +61,8 @@ class PostgresTable:
         order = ", ".join(order_by or [KEY])
         end = "" if limit is None else f" LIMIT {values.add(limit)}::bigint"
         statement = f"{self._selected(columns, where, values)} ORDER BY {order}{end}"
-        found = await self._pool.fetch(statement, *values.values)
-        return table(found, self._schema(columns))
+        records = await self._pool.fetch(statement, *values.values)
+        return table(records, self._schema(columns))
 
     async def nearest(
         self, vector: Vectors, columns: Sequence[str], where: Condition, limit: int
@@ -77,11 +79,11 @@ class PostgresTable:
         ef = min(_MOST_EF, max(_EF, 2 * limit))
         async with self._pool.acquire() as connection, connection.transaction(readonly=True):
             await connection.execute(f"SET LOCAL hnsw.ef_search = {ef}")
-            found = await connection.fetch(statement, *values.values)
-            if len(found) < limit:
+            records = await connection.fetch(statement, *values.values)
+            if len(records) < limit:
                 await connection.execute("SET LOCAL enable_indexscan = off")
-                found = await connection.fetch(statement, *values.values)
-        return table(found, self._schema(columns, DISTANCE))
+                records = await connection.fetch(statement, *values.values)
+        return table(records, self._schema(columns, DISTANCE))
 
     async def matching(
         self, words: str, columns: Sequence[str], where: Condition, limit: int
@@ -91,8 +93,8 @@ class PostgresTable:
         chosen = where_sql(where, values)
         end = values.add(limit)
         statement = words_sql(self._name, await self._language(), columns, chosen, end)
-        found = await self._pool.fetch(statement, *values.values)
-        return table(found, self._schema(columns, SCORE))
+        records = await self._pool.fetch(statement, *values.values)
+        return table(records, self._schema(columns, SCORE))
 
     async def at(self, keys: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Read rows by their numbers."""
@@ -115,12 +117,14 @@ class PostgresTable:
 
     async def update(self, values: Mapping[str, object], where: Condition) -> int:
         """Change columns of all rows that match, in one commit; return how many they are."""
-        kept = Parameters()
-        changes = ", ".join(f"{column} = {kept.add(value)}" for column, value in values.items())
-        chosen = where_sql(where, kept)
+        parameters = Parameters()
+        changes = ", ".join(
+            f"{column} = {parameters.add(value)}" for column, value in values.items()
+        )
+        chosen = where_sql(where, parameters)
         statement = f"UPDATE {self._name} SET {changes} WHERE {chosen}"  # noqa: S608 - only names of ours
         async with self._committing() as connection:
-            return _count(await connection.execute(statement, *kept.values))
+            return _count(await connection.execute(statement, *parameters.values))
 
     async def delete(self, where: Condition) -> None:
         """Take out all rows that match, in one commit."""

@@ -19,9 +19,9 @@ def read_date(text: str) -> datetime | None:
     text = text.strip()
     for read in (_iso, _month, _pdf, parsedate_to_datetime):
         try:
-            found = read(text)
-            if found is not None:
-                return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+            match = read(text)
+            if match is not None:
+                return match.astimezone(UTC) if match.tzinfo else match.replace(tzinfo=UTC)
         except (ValueError, OverflowError, TypeError, IndexError):
             continue
     return None
@@ -29,7 +29,7 @@ def read_date(text: str) -> datetime | None:
 
 def first_date(*texts: str) -> datetime | None:
     """Return the first of the texts that is a date."""
-    return next((found for text in texts if (found := read_date(text))), None)
+    return next((match for text in texts if (match := read_date(text))), None)
 
 
 def _iso(text: str) -> datetime | None:
@@ -37,15 +37,15 @@ def _iso(text: str) -> datetime | None:
 
 
 def _month(text: str) -> datetime | None:
-    found = _MONTH.fullmatch(text)
-    return datetime(int(found[1]), int(found[2] or 1), 1, tzinfo=UTC) if found else None
+    match = _MONTH.fullmatch(text)
+    return datetime(int(match[1]), int(match[2] or 1), 1, tzinfo=UTC) if match else None
 
 
 def _pdf(text: str) -> datetime | None:
-    found = _PDF.fullmatch(text)
-    if not found:
+    match = _PDF.fullmatch(text)
+    if not match:
         return None
-    year, month, day, hour, minute, second, sign, ahead, past = found.groups()
+    year, month, day, hour, minute, second, sign, ahead, past = match.groups()
     zone = f"{sign}{ahead}:{past or '00'}" if sign else "+00:00"
     return datetime.fromisoformat(
         f"{year}-{month or '01'}-{day or '01'}T{hour or '00'}:{minute or '00'}:{second or '00'}"

@@ -23,8 +23,8 @@ class Styles:
     def __init__(self, document: Part) -> None:
         """Read the styles and the numbering of a document, as far as it has any."""
         styles = related(document, RT.STYLES)
-        found = [] if styles is None else styles.findall(qn("w:style"))
-        self._styles = {style.get(qn("w:styleId")): style for style in found}
+        elements = [] if styles is None else styles.findall(qn("w:style"))
+        self._styles = {style.get(qn("w:styleId")): style for style in elements}
         self._formats = _number_formats(related(document, RT.NUMBERING))
         self._counts: defaultdict[str, dict[int, int]] = defaultdict(dict)
 
@@ -53,8 +53,8 @@ class Styles:
             if numbering is None:
                 continue
             number = number or value(numbering.find(qn("w:numId")))
-            told = numbering.find(qn("w:ilvl"))
-            depth = level(told) if depth is None and told is not None else depth
+            level_element = numbering.find(qn("w:ilvl"))
+            depth = level(level_element) if depth is None and level_element is not None else depth
         if number in {"", "0"}:
             return ""
         depth = depth or 0
@@ -68,15 +68,15 @@ class Styles:
     def _sources(self, paragraph: Element) -> list[Element]:
         """Return the properties that hold for a paragraph, its own first."""
         properties = paragraph.find(qn("w:pPr"))
-        found = [] if properties is None else [properties]
+        elements = [] if properties is None else [properties]
         style = self._style(properties)
         for _ in range(_INHERITED):
             if style is None:
                 break
             inherited = style.find(qn("w:pPr"))
-            found += [] if inherited is None else [inherited]
+            elements += [] if inherited is None else [inherited]
             style = self._styles.get(value(style.find(qn("w:basedOn"))))
-        return found
+        return elements
 
     def _style(self, properties: Element | None) -> Element | None:
         return (
@@ -90,8 +90,8 @@ def _number_formats(numbering: Element | None) -> dict[tuple[str, int], str]:
         return {}
     kinds = {
         kind.get(qn("w:abstractNumId")): {
-            level(told, qn("w:ilvl")): value(told.find(qn("w:numFmt")))
-            for told in kind.findall(qn("w:lvl"))
+            level(level_element, qn("w:ilvl")): value(level_element.find(qn("w:numFmt")))
+            for level_element in kind.findall(qn("w:lvl"))
         }
         for kind in numbering.findall(qn("w:abstractNum"))
     }

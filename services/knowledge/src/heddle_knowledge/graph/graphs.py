@@ -21,7 +21,7 @@ from heddle_knowledge.graph.records import (
     Part,
 )
 from heddle_knowledge.records import Collection
-from heddle_knowledge.workers.requests import asked
+from heddle_knowledge.workers.requests import call_worker
 from heddle_knowledge.workers.worker import WorkerProcess
 
 _EXTRACTION = "heddle_knowledge.graph.extraction"
@@ -85,7 +85,7 @@ class Graphs:
             StorageError: They cannot be read, or are too large to answer in a minute.
         """
         payload = await asyncio.to_thread(msgspec.msgpack.encode, question)
-        return await asked(
+        return await call_worker(
             self._network,
             payload,
             Answer,
@@ -125,9 +125,9 @@ class CollectionGraph:
         words = english = 0
         for start in range(0, len(chunks), _GROUP):
             yield start
-            found = await self._extracted([chunk.text for chunk in chunks[start : start + _GROUP]])
-            names += found.names
-            words, english = words + found.words, english + found.english
+            reply = await self._extracted([chunk.text for chunk in chunks[start : start + _GROUP]])
+            names += reply.names
+            words, english = words + reply.words, english + reply.english
         if words > _FEW_WORDS and english < _ENGLISH * words:
             names = []
         await asyncio.to_thread(parts.add_part, self.file, Part(document, sha256), chunks, names)
@@ -152,7 +152,7 @@ class CollectionGraph:
         await asyncio.to_thread(parts.remove, self.file)
 
     async def _extracted(self, texts: list[str]) -> Extracted:
-        found = await asked(
+        reply = await call_worker(
             self.extraction,
             msgspec.msgpack.encode(Extract(texts)),
             Extracted,
@@ -161,8 +161,8 @@ class CollectionGraph:
                 "long. Ingest the document again."
             ),
         )
-        if found.error:
+        if reply.error:
             raise StorageError(
-                f"The graph could not be drawn: {found.error}. Install heddle-tools-service[graph]."
+                f"The graph could not be drawn: {reply.error}. Install heddle-tools-service[graph]."
             )
-        return found
+        return reply

@@ -160,12 +160,12 @@ async def ingest(
     async with handle.using():
         known = await known_texts(handle.table, source.name, words=words) if present else {}
     changed = [text for text in dict.fromkeys(texts) if text not in known]
-    kept = len(texts) - len(changed)
+    reused = len(texts) - len(changed)
     for start in range(0, len(changed), LARGEST):
-        yield IngestProgress("embedding", kept + start, len(texts))
+        yield IngestProgress("embedding", reused + start, len(texts))
         group = changed[start : start + LARGEST]
-        made = await shared.batches.embedded(embedder, group, words=words)
-        known |= zip(group, made, strict=True)
+        vectors = await shared.batches.embedded(embedder, group, words=words)
+        known |= zip(group, vectors, strict=True)
     yield IngestProgress("embedding", len(texts), len(texts))
     if graph is not None:
         async with aclosing(graph.draw(source.name, sha256, chunks)) as drawing:
@@ -191,7 +191,7 @@ def _version(handle: CollectionHandle, source: Source) -> Version:
     """Describe what is about to be stored, as far as it is known before reading it."""
     media_type = source.media_type or media_type_of(source.name)
     collection = handle.collection
-    made_by = (
+    makers = (
         source.sha256,
         media_type,
         str(cutting.REVISION),
@@ -212,4 +212,4 @@ def _version(handle: CollectionHandle, source: Source) -> Version:
         ingested_at=datetime.now(UTC),
         metadata=MappingProxyType(dict(source.metadata)),
     )
-    return Version(document, hashlib.sha256("\n".join(made_by).encode()).hexdigest())
+    return Version(document, hashlib.sha256("\n".join(makers).encode()).hexdigest())

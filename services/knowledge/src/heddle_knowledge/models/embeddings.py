@@ -33,8 +33,8 @@ class RemoteEmbedder:
         Which version of the model its server holds nobody can tell: whoever replaces it there
         fills the collections anew.
         """
-        told = f"{self.shape}\0{self.query_prefix}\0{self.passage_prefix}"
-        revision = hashlib.sha256(told.encode()).hexdigest()[:16]
+        identity = f"{self.shape}\0{self.query_prefix}\0{self.passage_prefix}"
+        revision = hashlib.sha256(identity.encode()).hexdigest()[:16]
         return EmbedderInfo(self.server.model, self.dimension, revision, self.tokens)
 
     async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -43,23 +43,23 @@ class RemoteEmbedder:
         Raises:
             EmbeddingError: The server fails, or its vectors are not those that were expected.
         """
-        made = np.empty((len(texts), self.dimension), dtype=np.float32)
+        matrix = np.empty((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), self.batch):
             some = texts[start : start + self.batch]
-            found = await self.server.post("embeddings", self._body(some, kind))
-            made[start : start + len(some)] = self._vectors(found, len(some))
-        return made
+            reply = await self.server.post("embeddings", self._body(some, kind))
+            matrix[start : start + len(some)] = self._vectors(reply, len(some))
+        return matrix
 
     def _body(self, texts: Sequence[str], kind: Kind) -> dict[str, Any]:
         prefix = self.query_prefix if kind == "query" else self.passage_prefix
         longest = self.tokens * _CHARACTERS_PER_TOKEN  # many servers refuse what is too long
-        given = [f"{prefix}{text[:longest]}" for text in texts]
+        inputs = [f"{prefix}{text[:longest]}" for text in texts]
         if self.shape == "jina":
-            return {"input": given, "task": f"retrieval.{kind}", "embedding_type": "float"}
-        return {"input": given, "encoding_format": "float"}
+            return {"input": inputs, "task": f"retrieval.{kind}", "embedding_type": "float"}
+        return {"input": inputs, "encoding_format": "float"}
 
-    def _vectors(self, found: object, count: int) -> Vectors:
-        data = found.get("data") if isinstance(found, Mapping) else None
+    def _vectors(self, reply: object, count: int) -> Vectors:
+        data = reply.get("data") if isinstance(reply, Mapping) else None
         if not isinstance(data, list) or len(data) != count:
             raise self._nonsense(f"it must hold {count} vectors")
         try:

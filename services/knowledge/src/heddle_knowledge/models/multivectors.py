@@ -43,13 +43,13 @@ class RemotePageModel:
         Raises:
             EmbeddingError: The server fails, or answers something else than such vectors.
         """
-        made = []
+        matrices = []
         for page in pages:
             vectors = np.empty((0, self.dimension), np.float32)
             if page.picture:
                 vectors = await self._asked(*self._of_picture(page.picture))
-            made.append(vectors.astype(np.float16))
-        return made
+            matrices.append(vectors.astype(np.float16))
+        return matrices
 
     async def embed_query(self, query: str) -> Vectors:
         """Embed a question.
@@ -75,12 +75,12 @@ class RemotePageModel:
         return "pooling", {"messages": messages, "task": "token_embed"}
 
     async def _asked(self, path: str, body: Mapping[str, Any]) -> Vectors:
-        found = await self.server.post(path, body)
+        reply = await self.server.post(path, body)
         try:
-            (only,) = found["data"]
+            (only,) = reply["data"]
             # vLLM calls it `data`, Jina `embeddings`, and some of its workers `embedding`.
-            told = next(only[it] for it in ("data", "embeddings", "embedding") if it in only)
-            vectors = np.array(told, dtype=np.float32)
+            values = next(only[it] for it in ("data", "embeddings", "embedding") if it in only)
+            vectors = np.array(values, dtype=np.float32)
         except (KeyError, TypeError, ValueError, StopIteration):
             raise self._nonsense("it holds no list of vectors") from None
         if vectors.ndim != 2 or not 1 <= len(vectors) <= _MOST_VECTORS:  # noqa: PLR2004 - rows and columns

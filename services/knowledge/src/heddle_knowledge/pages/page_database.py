@@ -48,7 +48,7 @@ END;
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPage:
+class StoredPage:
     """A page with what ranks it."""
 
     id: int
@@ -134,32 +134,32 @@ class PageDatabase:
     def is_whole(self, sha256: str, maker: str) -> bool:
         """Say whether all pages of a document are there, made by this maker."""
         with self._reading() as database:
-            found = (
+            fetched = (
                 database
                 and database.execute(
                     "SELECT 1 FROM documents WHERE sha256 = ? AND maker = ? AND whole",
                     (sha256, maker),
                 ).fetchone()
             )
-        return bool(found)
+        return bool(fetched)
 
     def pictured(self, documents: Collection[str]) -> frozenset[tuple[str, int]]:
         """Return which pages of some documents have a picture."""
-        found = self._among(
+        fetched = self._among(
             "SELECT sha256, page FROM pages WHERE picture_sha256 != '' AND sha256", documents
         )
-        return frozenset(found)
+        return frozenset(fetched)
 
     def count_pictures(self) -> int:
         """Return how many pages have a picture."""
         with self._reading() as database:
-            found = (
+            fetched = (
                 database
                 and database.execute(
                     "SELECT count(*) FROM pages WHERE picture_sha256 != ''"
                 ).fetchone()
             )
-        return int(found[0]) if found else 0
+        return int(fetched[0]) if fetched else 0
 
     def scanned(self, sha256: str) -> Mapping[int, str]:
         """Return the texts of the pages of a document that were read off their pictures."""
@@ -169,7 +169,7 @@ class PageDatabase:
     def picture(self, sha256: str, page: int) -> Picture | None:
         """Return the picture of a page, if there is one."""
         with self._reading() as database:
-            found = (
+            fetched = (
                 database
                 and database.execute(
                     "SELECT picture, picture_sha256 FROM pages "
@@ -177,18 +177,18 @@ class PageDatabase:
                     (sha256, page),
                 ).fetchone()
             )
-        return Picture(*found) if found else None
+        return Picture(*fetched) if fetched else None
 
     def page(self, sha256: str, page: int) -> DrawnPage | None:
         """Return what is known of a page, without its picture."""
         with self._reading() as database:
-            found = (
+            fetched = (
                 database
                 and database.execute(
                     "SELECT text, figures FROM pages WHERE sha256 = ? AND page = ?", (sha256, page)
                 ).fetchone()
             )
-        return DrawnPage(page, text=found[0], figures=_figures(found[1])) if found else None
+        return DrawnPage(page, text=fetched[0], figures=_figures(fetched[1])) if fetched else None
 
     def makers(self) -> set[str]:
         """Return what made the pages that there are."""
@@ -214,18 +214,18 @@ class PageDatabase:
         words = dict.fromkeys(_WORD.findall(query.lower()))
         if not words:
             return {}
-        wanted = " OR ".join(f'"{word}"' for word in list(words)[:_MOST_WORDS])
+        match_query = " OR ".join(f'"{word}"' for word in list(words)[:_MOST_WORDS])
         listed = None if only is None else json.dumps(list(only))
         with self._reading() as database:
             if database is None:
                 return {}
-            found = database.execute(
+            fetched = database.execute(
                 "SELECT rowid, -rank FROM texts WHERE texts MATCH ? AND (? IS NULL OR rowid IN "
                 "(SELECT id FROM pages WHERE sha256 IN (SELECT value FROM json_each(?)))) "
                 "ORDER BY rank LIMIT ?",
-                (wanted, listed, listed, most),
+                (match_query, listed, listed, most),
             ).fetchall()
-        return dict(found)
+        return dict(fetched)
 
     def summaries(self) -> Summaries:
         """Return the mean vectors of all pages, from memory unless pages came or went."""
@@ -242,13 +242,13 @@ class PageDatabase:
                 self._summaries = version, Summaries(ids, vectors.reshape(len(rows), -1))
             return self._summaries[1]
 
-    def read(self, ids: Collection[int], dim: int) -> list[KeptPage]:
+    def read(self, ids: Collection[int], dim: int) -> list[StoredPage]:
         """Return pages by their ids, of those that are still there."""
-        found = self._among(
+        fetched = self._among(
             "SELECT id, sha256, page, text, figures, words FROM pages WHERE id", ids
         )
         return [
-            KeptPage(
+            StoredPage(
                 id=row[0],
                 sha256=row[1],
                 page=row[2],
@@ -256,7 +256,7 @@ class PageDatabase:
                 figures=_figures(row[4]),
                 words=np.frombuffer(row[5], np.float16).reshape(-1, dim),
             )
-            for row in found
+            for row in fetched
         ]
 
     def documents(self) -> list[str]:
@@ -282,15 +282,15 @@ class PageDatabase:
     def _among(self, query: str, values: Collection[str] | Collection[int]) -> list[tuple]:  # type: ignore[type-arg] # rows of many shapes
         """Run a query whose last word is a column that is among some values."""
         listed = list(dict.fromkeys(values))
-        found = []
+        fetched = []
         with self._reading() as database:
             if database is None:
                 return []
             for start in range(0, len(listed), _AT_ONCE):
                 part = listed[start : start + _AT_ONCE]
                 marks = ", ".join("?" * len(part))
-                found += database.execute(f"{query} IN ({marks})", part).fetchall()
-        return found
+                fetched += database.execute(f"{query} IN ({marks})", part).fetchall()
+        return fetched
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:

@@ -44,15 +44,17 @@ def rank(
         only: Of which documents, each a SHA-256; None for all.
     """
     matching = page_database.matching(query, _SEEN, only)
-    wanted = {*list(matching)[:_BY_WORDS], *_nearest(page_database, words, only)}
-    pages = page_database.read(wanted, model.dim)
+    candidate_ids = {*list(matching)[:_BY_WORDS], *_nearest(page_database, words, only)}
+    pages = page_database.read(candidate_ids, model.dim)
     if not pages:
         return []
     scores = maxsim(words, [page.words for page in pages])
     relevance = scores
     if not model.visual:
-        said = np.array([matching.get(page.id, 0.0) for page in pages], dtype=np.float32)
-        blended = _INTERACTION * spread(scores) + (1 - _INTERACTION) * spread(said, floor=0.0)
+        word_scores = np.array([matching.get(page.id, 0.0) for page in pages], dtype=np.float32)
+        blended = _INTERACTION * spread(scores) + (1 - _INTERACTION) * spread(
+            word_scores, floor=0.0
+        )
         relevance = blended * np.array([_worth(page.text) for page in pages], dtype=np.float32)
     best = sorted(
         range(len(pages)), key=lambda at: (-relevance[at], pages[at].sha256, pages[at].page)

@@ -19,7 +19,7 @@ from heddle_knowledge.pages.requests import (
     WordsRequest,
 )
 from heddle_knowledge.pages.shapes import DrawnPage
-from heddle_knowledge.workers.requests import ReplyT, asked
+from heddle_knowledge.workers.requests import ReplyT, call_worker
 from heddle_knowledge.workers.worker import WorkerFailedError, WorkerProcess
 
 _DRAWING = "heddle_knowledge.pages.rendering_worker"
@@ -56,7 +56,7 @@ class PageReader:
             StorageError: The store is being closed.
         """
         try:
-            return (await _asked(self._drawing, CountRequest(data), CountReply)).count
+            return (await _call_reader(self._drawing, CountRequest(data), CountReply)).count
         except WorkerFailedError:
             return 0  # whoever takes its text will say what is wrong with it
 
@@ -84,7 +84,7 @@ class PageReader:
             EmbeddingError: A model file is not the expected one, or the process keeps dying.
             StorageError: The store is being closed.
         """
-        reply = await _asked(
+        reply = await _call_reader(
             self._reading,
             WordsRequest(list(texts)),
             WordsReply,
@@ -106,7 +106,7 @@ class PageReader:
         self, worker: WorkerProcess, data: bytes, numbers: Sequence[int]
     ) -> list[DrawnPage]:
         try:
-            reply = await _asked(worker, PagesRequest(data, list(numbers)), PagesReply)
+            reply = await _call_reader(worker, PagesRequest(data, list(numbers)), PagesReply)
         except WorkerFailedError:
             if len(numbers) > 1:  # one of them did it; the others shall have their pictures
                 return [page for it in numbers for page in await self._pages(worker, data, [it])]
@@ -117,7 +117,7 @@ class PageReader:
         return reply.pages
 
 
-async def _asked(
+async def _call_reader(
     worker: WorkerProcess,
     request: Request,
     reply: type[ReplyT],
@@ -126,4 +126,6 @@ async def _asked(
     closed = StorageError(
         "The store was closed before the pages were in. Ingest the document again."
     )
-    return await asked(worker, msgspec.msgpack.encode(request), reply, failed=failed, closed=closed)
+    return await call_worker(
+        worker, msgspec.msgpack.encode(request), reply, failed=failed, closed=closed
+    )

@@ -73,13 +73,13 @@ class Recogniser:
 
     def lines(self, image: Pixels) -> list[Line]:
         """Read all text of an image, in reading order."""
-        found: Any = self._reader(np.ascontiguousarray(image[:, :, ::-1]))  # it takes BGR
-        if found.txts is None or found.boxes is None:
+        detected: Any = self._reader(np.ascontiguousarray(image[:, :, ::-1]))  # it takes BGR
+        if detected.txts is None or detected.boxes is None:
             return []
-        middles = [np.asarray(box).mean(axis=0) for box in found.boxes]
+        middles = [np.asarray(box).mean(axis=0) for box in detected.boxes]
         return [
             Line(text, float(x), float(y))
-            for text, (x, y) in zip(found.txts, middles, strict=True)
+            for text, (x, y) in zip(detected.txts, middles, strict=True)
             if text.strip()
         ]
 
@@ -96,13 +96,13 @@ class Recogniser:
         Returns:
             At most 16, in reading order.
         """
-        found: Any = self._layout(np.ascontiguousarray(image[:, :, ::-1]))
+        detected: Any = self._layout(np.ascontiguousarray(image[:, :, ::-1]))
         boxes = [
             (name, _within(box, image))
-            for name, box in zip(found.class_names or (), found.boxes or (), strict=True)
+            for name, box in zip(detected.class_names or (), detected.boxes or (), strict=True)
         ]
-        wanted = [(name, box) for name, box in boxes if name in _KINDS and _visible(box)]
-        wanted.sort(key=lambda it: (it[1][1], it[1][0]))
+        visible_boxes = [(name, box) for name, box in boxes if name in _KINDS and _visible(box)]
+        visible_boxes.sort(key=lambda it: (it[1][1], it[1][0]))
 
         def words(box: Box) -> str:
             known = layer(box) if read is None else _lines_within(read, box)
@@ -120,7 +120,7 @@ class Recogniser:
                 text=words(box),
                 box=(box[0] / width, box[1] / height, box[2] / width, box[3] / height),
             )
-            for name, box in wanted[:_MOST_FIGURES]
+            for name, box in visible_boxes[:_MOST_FIGURES]
         )
 
 

@@ -16,10 +16,10 @@ _PLAIN = (
 
 def written(collection: Collection) -> str:
     """Return the text that keeps whose a collection is and how it treats its documents."""
-    kept = {name: getattr(collection, name) for name in _PLAIN}
-    kept["chunking"] = dataclasses.asdict(collection.chunking)
-    kept["metadata"] = dict(collection.metadata)
-    return json.dumps(kept, ensure_ascii=False)
+    fields = {name: getattr(collection, name) for name in _PLAIN}
+    fields["chunking"] = dataclasses.asdict(collection.chunking)
+    fields["metadata"] = dict(collection.metadata)
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def read(text: str) -> dict[str, Any]:
@@ -29,10 +29,10 @@ def read(text: str) -> dict[str, Any]:
         text: As of `written`, by this version or an older one; empty for a collection of a store
             from before there was one, which is the operator's.
     """
-    kept = json.loads(text) if text else {}
-    found = {name: kept[name] for name in _PLAIN if name in kept}
-    if "chunking" in kept:
-        found["chunking"] = Chunking(**kept["chunking"])
-    if "metadata" in kept:
-        found["metadata"] = MappingProxyType(kept["metadata"])
-    return found
+    fields = json.loads(text) if text else {}
+    attributes = {name: fields[name] for name in _PLAIN if name in fields}
+    if "chunking" in fields:
+        attributes["chunking"] = Chunking(**fields["chunking"])
+    if "metadata" in fields:
+        attributes["metadata"] = MappingProxyType(fields["metadata"])
+    return attributes

@@ -8,7 +8,7 @@ import msgspec
 from heddle_knowledge.chunking.options import DEFAULT, Chunking
 from heddle_knowledge.errors import StorageError, UnreadableDocumentError
 from heddle_knowledge.workers.frames import ParseReply, ParseRequest
-from heddle_knowledge.workers.requests import asked
+from heddle_knowledge.workers.requests import call_worker
 from heddle_knowledge.workers.worker import WorkerProcess
 
 _WORKER = "heddle_knowledge.reading.worker"
@@ -49,7 +49,7 @@ class Parser:
             StorageError: The store is being closed.
         """
         request = ParseRequest(data, media_type, name, chunking, dict(scanned))
-        reply = await asked(
+        reply = await call_worker(
             self._worker,
             msgspec.msgpack.encode(request),
             ParseReply,

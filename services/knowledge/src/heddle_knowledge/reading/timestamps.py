@@ -11,6 +11,6 @@ def microseconds(time: datetime) -> int:
     return (time - _EPOCH) // _MICROSECOND
 
 
-def timestamp(kept: int) -> datetime:
+def timestamp(microseconds_since_epoch: int) -> datetime:
     """Return the time that a row keeps, in UTC."""
-    return _EPOCH + kept * _MICROSECOND
+    return _EPOCH + microseconds_since_epoch * _MICROSECOND

@@ -72,15 +72,15 @@ async def find_candidates(
     Returns:
         Passages of documents as they are now.
     """
-    wanted = [*_IDENTITY, *(name for name in columns if name not in _IDENTITY), KEY]
+    column_names = [*_IDENTITY, *(name for name in columns if name not in _IDENTITY), KEY]
     searches = []
     if mode != "text":
-        searches.append(_by_meaning(table, vector, wanted, where, count))
+        searches.append(_by_meaning(table, vector, column_names, where, count))
     if mode != "vector":
-        searches.append(_by_words(table, query, vector, wanted, where, count))
-    found = pa.concat_tables(await asyncio.gather(*searches), promote_options="default")
-    kept = _distinct(found)
-    rows = found.take(pa.array(kept, pa.int64()))
+        searches.append(_by_words(table, query, vector, column_names, where, count))
+    matches = pa.concat_tables(await asyncio.gather(*searches), promote_options="default")
+    distinct_rows = _distinct(matches)
+    rows = matches.take(pa.array(distinct_rows, pa.int64()))
     return Candidates(
         identities=_identities(rows),
         keys=rows.column(KEY).to_pylist(),
@@ -101,8 +101,8 @@ async def read(
     """
     if not chosen:
         return []
-    wanted = [*_IDENTITY, *(name for name in columns if name not in _IDENTITY)]
-    rows = await table.at([candidates.keys[at] for at in chosen], wanted)
+    column_names = [*_IDENTITY, *(name for name in columns if name not in _IDENTITY)]
+    rows = await table.at([candidates.keys[at] for at in chosen], column_names)
     by_identity = dict(zip(_identities(rows), rows.to_pylist(), strict=True))
     try:
         return [by_identity[candidates.identities[at]] for at in chosen]
@@ -113,10 +113,10 @@ async def read(
 async def _by_meaning(
     table: Table, vector: Vectors, columns: Sequence[str], where: Condition, count: int
 ) -> pa.Table:
-    found = await table.nearest(vector, columns, where, count)
-    cosine = np.subtract(1.0, found.column(DISTANCE).to_numpy(), dtype=np.float32)
-    found = found.drop_columns(DISTANCE).append_column(_COSINE, pa.array(cosine))
-    return found.append_column(SCORE, pa.nulls(found.num_rows, pa.float32()))
+    matches = await table.nearest(vector, columns, where, count)
+    cosine = np.subtract(1.0, matches.column(DISTANCE).to_numpy(), dtype=np.float32)
+    matches = matches.drop_columns(DISTANCE).append_column(_COSINE, pa.array(cosine))
+    return matches.append_column(SCORE, pa.nulls(matches.num_rows, pa.float32()))
 
 
 async def _by_words(
@@ -128,30 +128,30 @@ async def _by_words(
     count: int,
 ) -> pa.Table:
     """Find by words; the cosine of what is found so is computed here."""
-    asked = [*columns, *(["vector"] if "vector" not in columns else [])]
-    found = await table.matching(query[:_LONGEST_TEXT_QUERY], asked, where, count)
-    flat = found.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    column_names = [*columns, *(["vector"] if "vector" not in columns else [])]
+    matches = await table.matching(query[:_LONGEST_TEXT_QUERY], column_names, where, count)
+    flat = matches.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
     cosine = pa.array(flat.reshape(-1, vector.shape[0]) @ vector, pa.float32())
-    found = found if "vector" in columns else found.drop_columns("vector")
-    return found.append_column(_COSINE, cosine)
+    matches = matches if "vector" in columns else matches.drop_columns("vector")
+    return matches.append_column(_COSINE, cosine)
 
 
-def _distinct(found: pa.Table) -> list[int]:
+def _distinct(matches: pa.Table) -> list[int]:
     """Return the rows to keep: each passage once.
 
     The two searches may have seen the table at two moments. A document that was replaced between
     them is taken as it is now, so that no answer mixes its versions.
     """
     newest: dict[str, int] = {}
-    identities = _identities(found)
+    identities = _identities(matches)
     for document, _, ingested_at in identities:
         newest[document] = max(newest.get(document, 0), ingested_at)
-    scored = found.column(SCORE).is_valid().to_pylist()
-    kept: dict[Identity, int] = {}
+    scored = matches.column(SCORE).is_valid().to_pylist()
+    distinct_rows: dict[Identity, int] = {}
     for at, identity in enumerate(identities):
-        if identity[2] == newest[identity[0]] and (identity not in kept or scored[at]):
-            kept[identity] = at
-    return list(kept.values())
+        if identity[2] == newest[identity[0]] and (identity not in distinct_rows or scored[at]):
+            distinct_rows[identity] = at
+    return list(distinct_rows.values())
 
 
 def _identities(rows: pa.Table) -> list[Identity]:

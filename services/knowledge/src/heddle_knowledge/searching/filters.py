@@ -30,43 +30,43 @@ _ORDERS: dict[Operator, How] = {
 
 
 def matching(
-    wanted: Filter | None,
+    expression: Filter | None,
     time_from: datetime | None = None,
     time_to: datetime | None = None,
 ) -> Condition:
     """Return the condition on rows.
 
     Args:
-        wanted: What the documents must be like, or None.
+        expression: What the documents must be like, or None.
         time_from: Only documents of this time or later.
         time_to: Only documents of before this time.
     """
-    found = EVERYTHING if wanted is None else _condition(wanted)
+    condition = EVERYTHING if expression is None else _condition(expression)
     if time_from is not None:
-        found = both(found, Compare(TIME, ">=", _microseconds(time_from)))
+        condition = both(condition, Compare(TIME, ">=", _microseconds(time_from)))
     if time_to is not None:
-        found = both(found, Compare(TIME, "<", _microseconds(time_to)))
-    return found
+        condition = both(condition, Compare(TIME, "<", _microseconds(time_to)))
+    return condition
 
 
-def _condition(wanted: Filter) -> Condition:
-    match wanted:
+def _condition(expression: Filter) -> Condition:
+    match expression:
         case AllOf(filters):
             return All(tuple(map(_condition, filters)))
         case AnyOf(filters):
             return Some(tuple(map(_condition, filters)))
         case Comparison():
-            return _comparison(wanted)
+            return _comparison(expression)
 
 
-def _comparison(wanted: Comparison) -> Condition:
-    key, values = wanted.key, wanted.values
+def _comparison(expression: Comparison) -> Condition:
+    key, values = expression.key, expression.values
     own = key in OWN
-    if wanted.operator in _ORDERS:
-        how = _ORDERS[wanted.operator]
+    if expression.operator in _ORDERS:
+        how = _ORDERS[expression.operator]
         return Ordered(key, "", how, values[0]) if own else Ordered(LABELS, key, how, values[0])
     same: Condition = In(key, values) if own else Tag(key, values)
-    return Not(same) if wanted.operator in {"not_equal", "not_in"} else same
+    return Not(same) if expression.operator in {"not_equal", "not_in"} else same
 
 
 def _microseconds(time: datetime) -> int:

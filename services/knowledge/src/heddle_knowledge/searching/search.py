@@ -92,14 +92,14 @@ async def find(table: Table, question: Question, *, top_k: int, threshold: float
     """
     count = max(_FEWEST_CANDIDATES, top_k * _CANDIDATES_PER_RESULT)
     try:
-        return await _found(table, question, count, top_k, threshold, ())
+        return await _find_passages(table, question, count, top_k, threshold, ())
     except _ChangedError:  # now with all columns at once
-        kept = (TOKENS,) if question.words is not None else ()
-        columns = (*COLUMNS, *kept)
-        return await _found(table, question, count, top_k, threshold, columns)
+        token_columns = (TOKENS,) if question.words is not None else ()
+        columns = (*COLUMNS, *token_columns)
+        return await _find_passages(table, question, count, top_k, threshold, columns)
 
 
-async def _found(
+async def _find_passages(
     table: Table,
     question: Question,
     count: int,
@@ -108,7 +108,7 @@ async def _found(
     columns: tuple[str, ...],
 ) -> list[Passage]:
     """Find passages, with some columns read at once and the others when they are needed."""
-    found = await find_candidates(
+    candidates = await find_candidates(
         table,
         question.text,
         question.vector,
@@ -117,76 +117,86 @@ async def _found(
         where=question.where,
         columns=(*question.ranked_by, *columns),
     )
-    if not len(found):
+    if not len(candidates):
         return []
-    relevance = await _relevance(table, found, question, early=bool(columns))
+    relevance = await _relevance(table, candidates, question, early=bool(columns))
     shown = [
         at
-        for at in _best_first(found, relevance)
-        if not threshold or question.mode == "text" or found.cosine[at] >= threshold
+        for at in _best_first(candidates, relevance)
+        if not threshold or question.mode == "text" or candidates.cosine[at] >= threshold
     ][:top_k]
-    rows = await _read(table, found, shown, COLUMNS, early=bool(columns))
+    rows = await _read(table, candidates, shown, COLUMNS, early=bool(columns))
     return [
-        passage(row, found.cosine[at], relevance[at]) for row, at in zip(rows, shown, strict=True)
+        passage(row, candidates.cosine[at], relevance[at])
+        for row, at in zip(rows, shown, strict=True)
     ]
 
 
-async def _relevance(table: Table, found: Candidates, question: Question, *, early: bool) -> Scores:
+async def _relevance(
+    table: Table, candidates: Candidates, question: Question, *, early: bool
+) -> Scores:
     options = question.options
     if question.mode == "vector":
-        relevance = found.cosine
+        relevance = candidates.cosine
     elif question.mode == "text":
-        relevance = found.words
+        relevance = candidates.words
     elif question.is_adaptive:
-        quoted = _quoted(found, question.text)
-        relevance = adaptive(question.text, found.cosine, found.words, quoted)
+        quoted = _quoted(candidates, question.text)
+        relevance = adaptive(question.text, candidates.cosine, candidates.words, quoted)
     else:
         fuse = convex if options.fusion == "convex" else reciprocal_rank
         weight = 0.5 if options.vector_weight is None else options.vector_weight
-        relevance = fuse(found.cosine, found.words, weight)
+        relevance = fuse(candidates.cosine, candidates.words, weight)
     if options.reranking != "none":
-        relevance = await _reranked(table, found, relevance, question, early=early)
+        relevance = await _reranked(table, candidates, relevance, question, early=early)
     if options.recency_weight:
-        times = [row[_TIME] for row in found.columns]
+        times = [row[_TIME] for row in candidates.columns]
         relevance = aged(relevance, times, options.recency_weight, datetime.now(UTC))
     return relevance
 
 
-def _quoted(found: Candidates, query: str) -> Scores:
+def _quoted(candidates: Candidates, query: str) -> Scores:
     """Say how much of the question the best passages by words quote."""
-    quoted = np.zeros(len(found), dtype=np.float32)
-    for at in np.argsort(-found.words, kind="stable")[:LOOKED_AT]:
-        if found.words[at] > 0:
-            quoted[at] = quotation(query, found.columns[at][_TEXT])
+    quoted = np.zeros(len(candidates), dtype=np.float32)
+    for at in np.argsort(-candidates.words, kind="stable")[:LOOKED_AT]:
+        if candidates.words[at] > 0:
+            quoted[at] = quotation(query, candidates.columns[at][_TEXT])
     return quoted
 
 
 async def _reranked(
-    table: Table, found: Candidates, relevance: Scores, question: Question, *, early: bool
+    table: Table, candidates: Candidates, relevance: Scores, question: Question, *, early: bool
 ) -> Scores:
-    best = _best_first(found, relevance)[:BEST]
+    best = _best_first(candidates, relevance)[:BEST]
     if question.options.reranking == "late_interaction" and question.words is not None:
-        rows = await _read(table, found, best, (TOKENS,), early=early)
+        rows = await _read(table, candidates, best, (TOKENS,), early=early)
         anew = interaction(question.words, [row[TOKENS] for row in rows])
         return reranked(relevance, anew, best, BLEND)
     if question.reranker is None:
         return relevance
-    texts = [found.columns[at][_TEXT] for at in best]
+    texts = [candidates.columns[at][_TEXT] for at in best]
     scores = await question.reranker.rerank(question.text, texts)
     return reranked(relevance, scores, best, 1.0)
 
 
 async def _read(
-    table: Table, found: Candidates, chosen: list[int], columns: tuple[str, ...], *, early: bool
+    table: Table,
+    candidates: Candidates,
+    chosen: list[int],
+    columns: tuple[str, ...],
+    *,
+    early: bool,
 ) -> list[dict[str, Any]]:
     """Read columns of some candidates, unless they were read early, with the candidates."""
     if early:
-        return [found.columns[at] for at in chosen]
-    rows = await read(table, found, chosen, columns)
+        return [candidates.columns[at] for at in chosen]
+    rows = await read(table, candidates, chosen, columns)
     if rows is None:
         raise _ChangedError
     return rows
 
 
-def _best_first(found: Candidates, relevance: NDArray[np.float32]) -> list[int]:
-    return sorted(range(len(found)), key=lambda at: (-relevance[at], found.identities[at]))
+def _best_first(candidates: Candidates, relevance: NDArray[np.float32]) -> list[int]:
+    return sorted(
+        range(len(candidates)), key=lambda at: (-relevance[at], candidates.identities[at])
+    )

@@ -14,7 +14,7 @@ from heddle_knowledge.errors import BackendError, CollectionNotFoundError, Knowl
 from heddle_knowledge.lamb.servers import KnowledgeServers
 from heddle_knowledge.records import EMBEDDED
 from heddle_knowledge.service.calls import Calls, check_collections, error_status
-from heddle_knowledge.service.filtering import wanted
+from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.service.limits import LAMB, check_search
 from heddle_knowledge.service.messages import passage_message, server_passage_message
 from heddle_knowledge.service.requests import MODES, search_options
@@ -44,7 +44,7 @@ class CollectionSearchCalls(Calls):
         """Search all collections at once. One that fails costs the others nothing."""
         check_collections(request.collections)
         check_search(request)
-        where = wanted(request)
+        where = search_condition(request)
         reader = self._reader()
         limit = asyncio.Semaphore(_CONCURRENT_SEARCHES)
 

@@ -34,22 +34,22 @@ class CollectionCalls(Calls):
         self, request: pb.CreateCollectionRequest, context: Context
     ) -> pb.CreateCollectionResponse:
         """Make a collection of the caller's, or register one of a knowledge-base server."""
-        asked, person = request.collection, caller_of(caller().identity)
-        check_collection(asked)
-        check_sharing(person, SHARINGS[asked.sharing])
+        requested, person = request.collection, caller_of(caller().identity)
+        check_collection(requested)
+        check_sharing(person, SHARINGS[requested.sharing])
         with known_failures():
             store = await self._store()
-            made = await store.collections.create(
-                asked.name,
-                title=asked.title,
-                backend=asked.backend or EMBEDDED,
-                settings=dict(asked.settings),
+            created = await store.collections.create(
+                requested.name,
+                title=requested.title,
+                backend=requested.backend or EMBEDDED,
+                settings=dict(requested.settings),
                 owner=person.name,
                 organization=person.organization,
-                embedding_model=asked.embedding_model,
-                **treatment(asked),
+                embedding_model=requested.embedding_model,
+                **treatment(requested),
             )
-            return pb.CreateCollectionResponse(collection=await _counted(store, made))
+            return pb.CreateCollectionResponse(collection=await _counted(store, created))
 
     async def GetCollection(
         self, request: pb.GetCollectionRequest, context: Context
@@ -71,9 +71,9 @@ class CollectionCalls(Calls):
             known = (await store.collections.all()).values()
             later = (it for it in known if (it.name, it.id) > (name, number))
             readable = (it for it in later if may_read(person, it))
-            found = sorted(readable, key=lambda it: (it.name, it.id))[: size + 1]
-            counted = await asyncio.gather(*(_if_there(store, item) for item in found[:size]))
-            last = found[size - 1] if len(found) > size else None
+            page_items = sorted(readable, key=lambda it: (it.name, it.id))[: size + 1]
+            counted = await asyncio.gather(*(_if_there(store, item) for item in page_items[:size]))
+            last = page_items[size - 1] if len(page_items) > size else None
             return pb.ListCollectionsResponse(
                 collections=[each for each in counted if each is not None],
                 next_page_token=write_token(f"{last.name}/{last.id}") if last else "",
@@ -101,9 +101,9 @@ class CollectionCalls(Calls):
             store, collection = await self._readable(request.collection)
             if collection.backend != EMBEDDED:
                 return pb.GetCollectionStatisticsResponse()
-            told = statistics_message(await store.collections.statistics(collection.id))
-            told.page_count = await store.pages.count_pictures(collection.id)
-            return told
+            message = statistics_message(await store.collections.statistics(collection.id))
+            message.page_count = await store.pages.count_pictures(collection.id)
+            return message
 
     async def DeleteCollection(
         self, request: pb.DeleteCollectionRequest, context: Context

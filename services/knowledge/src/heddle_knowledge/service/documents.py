@@ -42,9 +42,9 @@ class DocumentCalls(Calls):
             async with aclosing(events):
                 async for event in events:
                     if not isinstance(event, IngestProgress):
-                        kept = await store.documents.get(collection.id, request.name)
+                        stored = await store.documents.get(collection.id, request.name)
                         ingested = pb.Ingested(
-                            document=document_message(collection, kept),
+                            document=document_message(collection, stored),
                             replaced=event.replaced,
                             unchanged=event.unchanged,
                         )
@@ -63,8 +63,8 @@ class DocumentCalls(Calls):
         with known_failures():
             store, collection = await self._readable(request.collection)
             name = await store.documents.name_of(collection.id, request.name)
-            found = await store.documents.get(collection.id, name)
-            return pb.GetDocumentResponse(document=document_message(collection, found))
+            document = await store.documents.get(collection.id, name)
+            return pb.GetDocumentResponse(document=document_message(collection, document))
 
     async def ListPassages(
         self, request: pb.ListPassagesRequest, context: Context
@@ -78,14 +78,14 @@ class DocumentCalls(Calls):
             version = document.ingested_at.isoformat()
             begun, _, first = read_token(request.page_token).partition("/")
             at = int(first) if _ORDINAL.fullmatch(first) else 0
-            found = await store.passages.listed(collection.id, document, at, size)
-            if begun not in {"", version} or not found:
+            items = await store.passages.listed(collection.id, document, at, size)
+            if begun not in {"", version} or not items:
                 raise InvalidRequestError(
                     f"{name!r} was ingested again meanwhile. List its passages from the first."
                 )
             more = at + size < document.chunks
             return pb.ListPassagesResponse(
-                passages=[passage_message(collection, each) for each in found],
+                passages=[passage_message(collection, each) for each in items],
                 next_page_token=write_token(f"{version}/{at + size}") if more else "",
             )
 
@@ -97,13 +97,13 @@ class DocumentCalls(Calls):
         with known_failures():
             store, collection = await self._readable(request.collection)
             after = read_token(request.page_token)
-            found = await store.documents.listed(collection.id, after, size)
-            more = len(found) == size and await store.documents.listed(
-                collection.id, found[-1].name, 1
+            items = await store.documents.listed(collection.id, after, size)
+            more = len(items) == size and await store.documents.listed(
+                collection.id, items[-1].name, 1
             )
             return pb.ListDocumentsResponse(
-                documents=[document_message(collection, each) for each in found],
-                next_page_token=write_token(found[-1].name) if more else "",
+                documents=[document_message(collection, each) for each in items],
+                next_page_token=write_token(items[-1].name) if more else "",
             )
 
     async def DeleteDocument(

@@ -34,17 +34,17 @@ _TIMES: tuple[_Time, _Time] = ("document_time_from", "document_time_to")
 _MESSAGE = "The filter cannot be applied."
 
 
-def wanted(request: Search) -> Condition:
+def search_condition(request: Search) -> Condition:
     """Return which passages a search may find: those of its filter and its range of times.
 
     Raises:
         InvalidRequestError: The filter or a time breaks a rule of the contract.
     """
-    asked = read_filter(request.filter) if request.HasField("filter") else None
-    return matching(asked, *(_time(request, name) for name in _TIMES))
+    expression = read_filter(request.filter) if request.HasField("filter") else None
+    return matching(expression, *(_time(request, name) for name in _TIMES))
 
 
-def wanted_pages(request: pb.SearchPagesRequest) -> Condition:
+def page_condition(request: pb.SearchPagesRequest) -> Condition:
     """Return of which documents a search may find pages: those of its filter.
 
     Raises:
@@ -64,64 +64,64 @@ def _time(request: Search, name: _Time) -> datetime | None:
     return time
 
 
-def read_filter(asked: pb.Filter, path: str = "filter") -> Filter:
+def read_filter(expression: pb.Filter, path: str = "filter") -> Filter:
     """Return a filter of a request as the engine takes it.
 
     Args:
-        asked: The filter; one condition at least.
+        expression: The filter; one condition at least.
         path: Where it stands in the request, for messages.
 
     Raises:
         InvalidRequestError: It breaks a rule of the contract.
     """
-    violations = list(_violations(asked, path, 1))
-    if not violations and (count := _count(asked)) > _MOST_IN_ALL:
+    violations = list(_violations(expression, path, 1))
+    if not violations and (count := _count(expression)) > _MOST_IN_ALL:
         violations = [Violation(path, f"must have at most {_MOST_IN_ALL} filters, not {count}")]
     if violations:
         raise InvalidRequestError(_MESSAGE, violations)
-    return _filter(asked)
+    return _filter(expression)
 
 
-def _violations(asked: pb.Filter, path: str, depth: int) -> Iterator[Violation]:
-    kind = asked.WhichOneof("condition")
+def _violations(expression: pb.Filter, path: str, depth: int) -> Iterator[Violation]:
+    kind = expression.WhichOneof("condition")
     if kind is None:
         yield Violation(path, "must have one of 'comparison', 'all' and 'any'")
     elif kind == "comparison":
-        yield from _comparison_violations(asked.comparison, f"{path}.comparison")
+        yield from _comparison_violations(expression.comparison, f"{path}.comparison")
     elif depth == _DEEPEST:
         yield Violation(path, f"must nest at most {_DEEPEST} deep")
     else:
-        within = getattr(asked, kind).filters
+        within = getattr(expression, kind).filters
         if not 1 <= len(within) <= _MOST_FILTERS:
             yield Violation(f"{path}.{kind}.filters", f"must be 1 to {_MOST_FILTERS}")
         for at, each in enumerate(within[:_MOST_FILTERS]):
             yield from _violations(each, f"{path}.{kind}.filters[{at}]", depth + 1)
 
 
-def _comparison_violations(asked: pb.Comparison, path: str) -> Iterator[Violation]:
-    if not 1 <= len(asked.key) <= _LONGEST_KEY:
+def _comparison_violations(expression: pb.Comparison, path: str) -> Iterator[Violation]:
+    if not 1 <= len(expression.key) <= _LONGEST_KEY:
         yield Violation(f"{path}.key", f"must have 1 to {_LONGEST_KEY} characters")
-    if asked.operator not in _OPERATORS:
+    if expression.operator not in _OPERATORS:
         yield Violation(f"{path}.operator", "must be an operator of this contract")
-    most = _MOST_VALUES if asked.operator in _OF_SEVERAL else 1
-    if not 1 <= len(asked.values) <= most:
+    most = _MOST_VALUES if expression.operator in _OF_SEVERAL else 1
+    if not 1 <= len(expression.values) <= most:
         rule = f"must be 1 to {most}" if most > 1 else "must be exactly one"
         yield Violation(f"{path}.values", rule)
-    longest = max(map(len, asked.values), default=0)
+    longest = max(map(len, expression.values), default=0)
     if longest > _LONGEST_VALUE:
         yield Violation(f"{path}.values", f"must have at most {_LONGEST_VALUE} characters")
 
 
-def _count(asked: pb.Filter) -> int:
-    kind = asked.WhichOneof("condition")
-    within = getattr(asked, kind).filters if kind in {"all", "any"} else ()
+def _count(expression: pb.Filter) -> int:
+    kind = expression.WhichOneof("condition")
+    within = getattr(expression, kind).filters if kind in {"all", "any"} else ()
     return 1 + sum(map(_count, within))
 
 
-def _filter(asked: pb.Filter) -> Filter:
-    kind = asked.WhichOneof("condition")
+def _filter(expression: pb.Filter) -> Filter:
+    kind = expression.WhichOneof("condition")
     if kind == "comparison":
-        one = asked.comparison
+        one = expression.comparison
         return Comparison(one.key, _OPERATORS[one.operator], tuple(one.values))
-    within = tuple(map(_filter, getattr(asked, str(kind)).filters))
+    within = tuple(map(_filter, getattr(expression, str(kind)).filters))
     return AllOf(within) if kind == "all" else AnyOf(within)

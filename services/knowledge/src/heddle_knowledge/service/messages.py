@@ -9,19 +9,19 @@ from heddle_knowledge.records import (
     Collection,
     CollectionSize,
     Document,
-    FoundPage,
+    MatchedPage,
     Passage,
     Statistics,
 )
 from heddle_knowledge.service.requests import PAGES, SHARINGS
 
-_TOLD_SHARINGS = {name: number for number, name in SHARINGS.items()}
-_TOLD_PAGES = {name: number for number, name in PAGES.items()}
+_SHARING_NUMBERS = {name: number for number, name in SHARINGS.items()}
+_PAGE_HANDLING_NUMBERS = {name: number for number, name in PAGES.items()}
 
 
 def collection_message(collection: Collection, size: CollectionSize | None) -> pb.Collection:
     """Return a collection as callers see it; `size` is None if another backend holds it."""
-    told = pb.Collection(
+    message = pb.Collection(
         name=collection.name,
         title=collection.title,
         backend=collection.backend,
@@ -31,23 +31,23 @@ def collection_message(collection: Collection, size: CollectionSize | None) -> p
         id=collection.public_id,
         organization=collection.organization,
         owner=collection.owner,
-        sharing=_TOLD_SHARINGS[collection.sharing],
-        page_handling=_TOLD_PAGES[collection.page_handling],
+        sharing=_SHARING_NUMBERS[collection.sharing],
+        page_handling=_PAGE_HANDLING_NUMBERS[collection.page_handling],
         late_interaction=collection.late_interaction,
         graph=collection.graph,
         metadata=collection.metadata,
         language=collection.language,
     )
-    told.chunking.target_characters = collection.chunking.target
-    told.chunking.overlap_characters = collection.chunking.overlap
-    told.chunking.parent_characters = collection.chunking.parent
-    told.create_time.FromDatetime(collection.created_at)
-    return told
+    message.chunking.target_characters = collection.chunking.target
+    message.chunking.overlap_characters = collection.chunking.overlap
+    message.chunking.parent_characters = collection.chunking.parent
+    message.create_time.FromDatetime(collection.created_at)
+    return message
 
 
-def page_message(collection: Collection, found: FoundPage) -> pb.PageMatch:
+def page_message(collection: Collection, match: MatchedPage) -> pb.PageMatch:
     """Return a page that was found as callers see it."""
-    document, ranked = found.document, found.ranked
+    document, ranked = match.document, match.ranked
     return pb.PageMatch(
         document=document.name,
         document_id=document_id(collection.id, document.name),
@@ -103,7 +103,7 @@ def _figure(figure: Figure) -> pb.Figure:
 
 def statistics_message(counted: Statistics) -> pb.GetCollectionStatisticsResponse:
     """Return what a collection holds as callers see it."""
-    told = pb.GetCollectionStatisticsResponse(
+    message = pb.GetCollectionStatisticsResponse(
         document_count=counted.documents,
         passage_count=counted.chunks,
         document_bytes=counted.document_bytes,
@@ -112,13 +112,13 @@ def statistics_message(counted: Statistics) -> pb.GetCollectionStatisticsRespons
         graph_node_count=counted.graph_names,
     )
     if counted.last_ingested_at is not None:
-        told.last_ingest_time.FromDatetime(counted.last_ingested_at)
-    return told
+        message.last_ingest_time.FromDatetime(counted.last_ingested_at)
+    return message
 
 
 def document_message(collection: Collection, document: Document) -> pb.Document:
     """Return a document as callers see it."""
-    told = pb.Document(
+    message = pb.Document(
         id=document_id(collection.id, document.name),
         name=document.name,
         title=document.title,
@@ -130,15 +130,15 @@ def document_message(collection: Collection, document: Document) -> pb.Document:
         size=document.size,
         metadata=document.metadata,
     )
-    told.ingest_time.FromDatetime(document.ingested_at)
-    told.document_time.FromDatetime(document.document_time or document.ingested_at)
-    return told
+    message.ingest_time.FromDatetime(document.ingested_at)
+    message.document_time.FromDatetime(document.document_time or document.ingested_at)
+    return message
 
 
 def passage_message(collection: Collection, passage: Passage) -> pb.Passage:
     """Return a passage as callers see it."""
     document = document_id(collection.id, passage.document)
-    told = pb.Passage(
+    message = pb.Passage(
         id=f"{document}:{passage.ordinal}",
         document_id=document,
         text=passage.text,
@@ -157,5 +157,5 @@ def passage_message(collection: Collection, passage: Passage) -> pb.Passage:
         has_picture=passage.has_picture,
     )
     if passage.document_time is not None:
-        told.document_time.FromDatetime(passage.document_time)
-    return told
+        message.document_time.FromDatetime(passage.document_time)
+    return message

@@ -11,10 +11,10 @@ from heddle_runtime.server_interceptor import Context
 from heddle_knowledge.access import Reader
 from heddle_knowledge.errors import CollectionNotFoundError, KnowledgeError, no_collection
 from heddle_knowledge.models.interpreters import Interpreter, PageText
-from heddle_knowledge.records import EMBEDDED, FoundPage
+from heddle_knowledge.records import EMBEDDED, MatchedPage
 from heddle_knowledge.service.calls import Calls, check_collections, collection_error
 from heddle_knowledge.service.failures import known_failures
-from heddle_knowledge.service.filtering import wanted_pages
+from heddle_knowledge.service.filtering import page_condition
 from heddle_knowledge.service.limits import check_page_search
 from heddle_knowledge.service.messages import page_message, stored_page_message
 
@@ -44,7 +44,7 @@ class PageCalls(Calls):
         """Search the pages of all collections at once. One that fails costs the others nothing."""
         check_collections(request.collections)
         check_page_search(request)
-        where = wanted_pages(request)
+        where = page_condition(request)
         reader = self._reader()
         with known_failures():
             store = await self._store()
@@ -121,7 +121,7 @@ class PageCalls(Calls):
         try:
             async with asyncio.timeout(self._search_seconds):
                 collection = reader.resolve((await store.collections.all()).values(), reference)
-                pages: list[FoundPage] = await store.pages.search(
+                pages: list[MatchedPage] = await store.pages.search(
                     collection.id, query, top_k=top_k, where=where
                 )
         except TimeoutError:

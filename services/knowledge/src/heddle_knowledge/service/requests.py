@@ -46,48 +46,50 @@ Search = pb.SearchCollectionRequest | pb.SearchCollectionsRequest
 """A request for passages, of one collection or several."""
 
 
-def treatment(asked: pb.Collection) -> dict[str, Any]:
+def treatment(request: pb.Collection) -> dict[str, Any]:
     """Return the fields of a record that say how the documents of a new collection are treated."""
     return {
-        "sharing": SHARINGS[asked.sharing],
-        "chunking": chunking_of(asked.chunking),
-        "page_handling": PAGES[asked.page_handling],
-        "late_interaction": asked.late_interaction,
-        "graph": asked.graph,
-        "metadata": MappingProxyType(dict(asked.metadata)),
-        "language": asked.language,
+        "sharing": SHARINGS[request.sharing],
+        "chunking": chunking_of(request.chunking),
+        "page_handling": PAGES[request.page_handling],
+        "late_interaction": request.late_interaction,
+        "graph": request.graph,
+        "metadata": MappingProxyType(dict(request.metadata)),
+        "language": request.language,
     }
 
 
-def chunking_of(asked: pb.Chunking) -> Chunking:
+def chunking_of(request: pb.Chunking) -> Chunking:
     """Return how documents are cut, with the defaults for what is not said."""
-    return Chunking.of(asked.target_characters, asked.overlap_characters, asked.parent_characters)
+    return Chunking.of(
+        request.target_characters, request.overlap_characters, request.parent_characters
+    )
 
 
-def changes(asked: pb.UpdateCollectionRequest) -> dict[str, Any]:
+def changes(request: pb.UpdateCollectionRequest) -> dict[str, Any]:
     """Return the fields of a record that a request sets anew."""
-    told: dict[str, Any] = {}
-    if asked.HasField("title"):
-        told["title"] = asked.title
-    if asked.sharing:
-        told["sharing"] = SHARINGS[asked.sharing]
-    if asked.HasField("metadata"):
-        told["metadata"] = MappingProxyType(dict(asked.metadata.entries))
-    if asked.language:
-        told["language"] = language_of(asked.language)
-    return told
+    fields: dict[str, Any] = {}
+    if request.HasField("title"):
+        fields["title"] = request.title
+    if request.sharing:
+        fields["sharing"] = SHARINGS[request.sharing]
+    if request.HasField("metadata"):
+        fields["metadata"] = MappingProxyType(dict(request.metadata.entries))
+    if request.language:
+        fields["language"] = language_of(request.language)
+    return fields
 
 
-def document_time(asked: pb.IngestDocumentRequest) -> datetime | None:
+def document_time(request: pb.IngestDocumentRequest) -> datetime | None:
     """Return the time that a document is said to be of, in UTC."""
-    return asked.document_time.ToDatetime(UTC) if asked.HasField("document_time") else None
+    return request.document_time.ToDatetime(UTC) if request.HasField("document_time") else None
 
 
-def search_options(asked: Search) -> SearchOptions:
+def search_options(request: Search) -> SearchOptions:
     """Return how passages are ordered."""
     return SearchOptions(
-        recency_weight=asked.recency_weight,
-        vector_weight=asked.vector_weight if asked.HasField("vector_weight") else None,
-        fusion="reciprocal_rank" if asked.fusion == pb.FUSION_RECIPROCAL_RANK else "convex",
-        reranking=_RERANKINGS[asked.reranking],
+        recency_weight=request.recency_weight,
+        vector_weight=request.vector_weight if request.HasField("vector_weight") else None,
+        fusion="reciprocal_rank" if request.fusion == pb.FUSION_RECIPROCAL_RANK else "convex",
+        reranking=_RERANKINGS[request.reranking],
     )

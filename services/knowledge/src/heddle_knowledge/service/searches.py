@@ -5,7 +5,7 @@ from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.service.calls import Calls
 from heddle_knowledge.service.failures import known_failures
-from heddle_knowledge.service.filtering import wanted
+from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.service.limits import check_search
 from heddle_knowledge.service.messages import passage_message
 from heddle_knowledge.service.requests import MODES, search_options
@@ -22,7 +22,7 @@ class SearchCalls(Calls):
     ) -> pb.SearchCollectionResponse:
         """Find passages."""
         check_search(request)
-        where = wanted(request)
+        where = search_condition(request)
         with known_failures():
             store, collection = await self._readable(request.collection)
             found = await store.passages.search(

@@ -4,7 +4,7 @@ from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.pages.models import PageModelInfo
 from heddle_knowledge.pages.shapes import DrawnPage, Picture
-from heddle_knowledge.records import FoundPage
+from heddle_knowledge.records import MatchedPage
 from heddle_knowledge.store.context import StoreContext, check_count
 from heddle_knowledge.store.documents import Documents
 from heddle_knowledge.tables import all_contents, documents_of
@@ -25,7 +25,7 @@ class Pages:
 
     async def search(
         self, collection: str, query: str, *, top_k: int, where: Condition = EVERYTHING
-    ) -> list[FoundPage]:
+    ) -> list[MatchedPage]:
         """Find pages for a question, by late interaction over all that stands on them.
 
         Args:
@@ -55,7 +55,7 @@ class Pages:
         async with handle.using():
             current = await documents_of(handle.table, {page.sha256 for page in ranked}, where)
         found = [
-            FoundPage(document, page)
+            MatchedPage(document, page)
             for page in ranked
             for document in current
             if document.sha256 == page.sha256

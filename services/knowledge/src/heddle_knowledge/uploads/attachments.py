@@ -35,12 +35,12 @@ class Attachments:
         Raises:
             NotFoundError: There is none.
         """
-        found = self.find(collection, identifier)
-        if found is None:
+        attachment = self.find(collection, identifier)
+        if attachment is None:
             raise NotFoundError(
                 f"The collection has no file {identifier[:80]!r}. List its files, or attach it."
             )
-        return found
+        return attachment
 
     def find(self, collection: str, identifier: str) -> Attachment | None:
         """Return a file of a collection, None if there is none."""
@@ -53,8 +53,8 @@ class Attachments:
 
     def of(self, collection: str) -> list[Attachment]:
         """Return the files of a collection, the oldest first."""
-        found = list(self._read(self._root / collection))
-        return sorted(found, key=lambda it: (it.created_at, it.file_id))
+        attachments = list(self._read(self._root / collection))
+        return sorted(attachments, key=lambda it: (it.created_at, it.file_id))
 
     def anywhere(self, identifier: str) -> bool:
         """Say whether a file is in any collection."""

@@ -70,7 +70,7 @@ class FileBatchCalls(Calls):
             collection = await self._collection(request.collection)
             batch = await self._batch(collection.id, request.batch_id)
             every = await asyncio.to_thread(self._ingestion_queue.of_batch, batch)
-        found, token = page(
+        page_items, token = page(
             every,
             lambda each: place(each.created_at, each.file_id),
             request.page_size,
@@ -79,7 +79,7 @@ class FileBatchCalls(Calls):
             maximum=MOST,
         )
         return pb.ListFileBatchFilesResponse(
-            files=[attached_message(each) for each in found], next_page_token=token
+            files=[attached_message(each) for each in page_items], next_page_token=token
         )
 
     async def _batch(self, collection: str, identifier: str) -> Batch:

@@ -50,9 +50,9 @@ class Calls:
         """
         attached = await asyncio.to_thread(self._attachments.of, collection.id)
         own = {each.file_id: each.document for each in attached}
-        wanted = [each.filename for each in uploads if each.id not in own]
+        filenames = [each.filename for each in uploads if each.id not in own]
         documents = (await self._store()).documents
-        taken = await documents.present(collection.id, wanted)
+        taken = await documents.present(collection.id, filenames)
         taken.update(own.values())
         names = []
         for upload in uploads:

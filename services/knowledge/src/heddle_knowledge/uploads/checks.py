@@ -47,27 +47,27 @@ def batched(request: pb.CreateFileBatchRequest) -> dict[str, dict[str, Any]]:
     """
     if not 1 <= len(request.files) <= MOST_BATCHED:
         raise _wrong("files", f"must have 1 to {MOST_BATCHED:,} items")
-    found: dict[str, dict[str, Any]] = {}
+    values: dict[str, dict[str, Any]] = {}
     for index, each in enumerate(request.files):
-        if each.file_id in found:
+        if each.file_id in values:
             raise _wrong(f"files[{index}].file_id", "names a file for the second time")
-        found[each.file_id] = attributes(each.attributes, f"files[{index}].attributes")
-    return found
+        values[each.file_id] = attributes(each.attributes, f"files[{index}].attributes")
+    return values
 
 
-def attributes(given: Struct, place: str = "attributes") -> dict[str, Any]:
+def attributes(struct: Struct, place: str = "attributes") -> dict[str, Any]:
     """Return attributes that a file in a collection may have; `place` is where they stand.
 
     Raises:
         InvalidRequestError: They cannot be.
     """
     try:
-        found = from_struct(given)
+        values = from_struct(struct)
     except (SerializeToJsonError, ValueError):
         raise _wrong(place, "must hold neither NaN nor infinite numbers") from None
-    if len(found) > _MOST_ATTRIBUTES:
+    if len(values) > _MOST_ATTRIBUTES:
         raise _wrong(place, f"must have at most {_MOST_ATTRIBUTES} entries")
-    for key, value in found.items():
+    for key, value in values.items():
         path = f"{place}.{key[:80]}"
         if key == _RESERVED:
             raise _wrong(path, "is set by the service; choose another key")
@@ -77,7 +77,7 @@ def attributes(given: Struct, place: str = "attributes") -> dict[str, Any]:
             raise _wrong(path, "must be a text, a number or a truth value")
         if isinstance(value, str) and len(value) > _LONGEST_TEXT:
             raise _wrong(path, f"must have at most {_LONGEST_TEXT} characters")
-    return found
+    return values
 
 
 def _wrong(field: str, what: str) -> InvalidRequestError:

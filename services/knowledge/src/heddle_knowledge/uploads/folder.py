@@ -78,13 +78,13 @@ class Uploads:
 
     def all(self, person: str) -> list[Upload]:
         """Return the files of a person, the oldest first."""
-        found = []
+        uploads = []
         for path in (self._root / person).glob("file-*/file.json"):
             try:
-                found.append(_decode(path.read_bytes()))
+                uploads.append(_decode(path.read_bytes()))
             except FileNotFoundError:  # deleted meanwhile
                 continue
-        return sorted(found, key=lambda it: (it.created_at, it.id))
+        return sorted(uploads, key=lambda it: (it.created_at, it.id))
 
     def delete(self, person: str, identifier: str) -> None:
         """Delete a file of a person's.

@@ -86,8 +86,8 @@ class IngestionQueue:
 
     def of_batch(self, batch: Batch) -> list[Attachment]:
         """Return the files of a batch that are still in the collection. Blocks."""
-        found = (self.attachments.find(batch.collection, each) for each in batch.files)
-        return [each for each in found if each is not None]
+        existing = (self.attachments.find(batch.collection, each) for each in batch.files)
+        return [each for each in existing if each is not None]
 
     async def cancel(self, batch: Batch) -> Batch:
         """Give up the files of a batch that are on their way; return it as it is then.
@@ -117,9 +117,9 @@ class IngestionQueue:
         await asyncio.to_thread(self._settled, collection, identifier)
         async with exclusive(self.attachments.lock(collection, identifier)):
             # Again: whoever held the lock before may have taken it out, or begun it anew.
-            found = await asyncio.to_thread(self._settled, collection, identifier)
-            changed = msgspec.structs.replace(found, attributes=noted)
-            if found.state == "completed":
+            existing = await asyncio.to_thread(self._settled, collection, identifier)
+            changed = msgspec.structs.replace(existing, attributes=noted)
+            if existing.state == "completed":
                 await self._ingest(changed)
             await asyncio.to_thread(self.attachments.keep, changed)
         return changed
@@ -147,10 +147,10 @@ class IngestionQueue:
         await asyncio.to_thread(self.attachments.forget_all, collection)
 
     def _settled(self, collection: str, identifier: str) -> Attachment:
-        found = self.attachments.get(collection, identifier)
-        if found.state == "in_progress":
+        existing = self.attachments.get(collection, identifier)
+        if existing.state == "in_progress":
             raise ConflictError("The file is still being brought in. Try again after that.")
-        return found
+        return existing
 
     async def _give_up(self, attachment: Attachment) -> None:
         collection, identifier = attachment.collection, attachment.file_id
@@ -167,10 +167,10 @@ class IngestionQueue:
         """Say whether the document of a file is there: its commit may have been under way."""
         documents = (await self._store()).documents
         try:
-            found = await documents.get(attachment.collection, attachment.document)
+            existing = await documents.get(attachment.collection, attachment.document)
         except DocumentNotFoundError:
             return False
-        return dict(found.metadata) == attachment.labels()
+        return dict(existing.metadata) == attachment.labels()
 
     def _begin(self, attachment: Attachment) -> None:
         key = attachment.collection, attachment.file_id

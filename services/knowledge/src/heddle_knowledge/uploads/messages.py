@@ -69,6 +69,6 @@ def batch_message(batch: Batch, files: Sequence[Attachment]) -> pb.FileBatch:
 
 
 def _time(microseconds: int) -> Timestamp:
-    told = Timestamp()
-    told.FromMicroseconds(microseconds)
-    return told
+    timestamp = Timestamp()
+    timestamp.FromMicroseconds(microseconds)
+    return timestamp

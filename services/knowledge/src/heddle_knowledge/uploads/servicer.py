@@ -42,8 +42,8 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
 
     async def GetFile(self, request: pb.GetFileRequest, context: Context) -> pb.GetFileResponse:
         """Get a file of the caller's."""
-        found = await asyncio.to_thread(self._uploads.get, person(), request.id)
-        return pb.GetFileResponse(file=file_message(found))
+        upload = await asyncio.to_thread(self._uploads.get, person(), request.id)
+        return pb.GetFileResponse(file=file_message(upload))
 
     async def ListFiles(
         self, request: pb.ListFilesRequest, context: Context
@@ -52,20 +52,20 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         size = page_size(request.page_size, DEFAULT_PAGE, MOST)
         every = await asyncio.to_thread(self._uploads.all, person())
         after = read_token(request.page_token)
-        found = [it for it in every if place(it.created_at, it.id) > after][: size + 1]
-        last = found[size - 1] if len(found) > size else None
+        matches = [it for it in every if place(it.created_at, it.id) > after][: size + 1]
+        last = matches[size - 1] if len(matches) > size else None
         token = write_token(place(last.created_at, last.id)) if last else ""
         return pb.ListFilesResponse(
-            files=[file_message(it) for it in found[:size]], next_page_token=token
+            files=[file_message(it) for it in matches[:size]], next_page_token=token
         )
 
     async def GetFileContent(
         self, request: pb.GetFileContentRequest, context: Context
     ) -> pb.GetFileContentResponse:
         """Get what a file of the caller's holds."""
-        found = await asyncio.to_thread(self._uploads.get, person(), request.id)
+        upload = await asyncio.to_thread(self._uploads.get, person(), request.id)
         data = await asyncio.to_thread(self._uploads.content, person(), request.id)
-        return pb.GetFileContentResponse(file=file_message(found), data=data)
+        return pb.GetFileContentResponse(file=file_message(upload), data=data)
 
     async def DeleteFile(
         self, request: pb.DeleteFileRequest, context: Context
@@ -98,8 +98,10 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         """Get a file of a collection."""
         with known_failures():
             collection = await self._collection(request.collection)
-            found = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
-            return pb.GetAttachedFileResponse(file=attached_message(found))
+            attachment = await asyncio.to_thread(
+                self._attachments.get, collection.id, request.file_id
+            )
+            return pb.GetAttachedFileResponse(file=attached_message(attachment))
 
     async def ListAttachedFiles(
         self, request: pb.ListAttachedFilesRequest, context: Context
@@ -110,11 +112,11 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
             collection = await self._collection(request.collection)
             every = await asyncio.to_thread(self._attachments.of, collection.id)
             after = read_token(request.page_token)
-            found = [it for it in every if place(it.created_at, it.file_id) > after][: size + 1]
-            last = found[size - 1] if len(found) > size else None
+            matches = [it for it in every if place(it.created_at, it.file_id) > after][: size + 1]
+            last = matches[size - 1] if len(matches) > size else None
             token = write_token(place(last.created_at, last.file_id)) if last else ""
             return pb.ListAttachedFilesResponse(
-                files=[attached_message(it) for it in found[:size]], next_page_token=token
+                files=[attached_message(it) for it in matches[:size]], next_page_token=token
             )
 
     async def UpdateAttachedFile(
@@ -133,6 +135,8 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         """Take a file out of a collection."""
         with known_failures():
             collection = await self._collection(request.collection, changing=True)
-            found = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
-            await self._ingestion_queue.detach(found)
+            attachment = await asyncio.to_thread(
+                self._attachments.get, collection.id, request.file_id
+            )
+            await self._ingestion_queue.detach(attachment)
             return pb.DetachFileResponse()

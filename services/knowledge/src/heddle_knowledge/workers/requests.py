@@ -15,7 +15,7 @@ from heddle_knowledge.workers.worker import (
 ReplyT = TypeVar("ReplyT")
 
 
-async def asked(
+async def call_worker(
     worker: WorkerProcess | IdleWorker,
     payload: bytes,
     reply: type[ReplyT],
@@ -38,8 +38,8 @@ async def asked(
     try:
         answer = await worker.call(payload)
     except WorkerFailedError as error:
-        told = (closed if isinstance(error, WorkerClosedError) else None) or failed
-        if told is None:
+        raised = (closed if isinstance(error, WorkerClosedError) else None) or failed
+        if raised is None:
             raise
-        raise told from error
+        raise raised from error
     return msgspec.msgpack.decode(answer, type=reply)
