@@ -1,4 +1,4 @@
 """What migrating costs, and what an assistant costs that was migrated.
 
-`python -m benchmarks.migration` measures sweeps over many assistants, with `--get` single reads.
+`python -m benchmarks.migration` measures batch jobs, with `--get` single reads.
 """

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.migration`: measures sweeps, or single reads; prints and keeps figures."""
+"""`python -m benchmarks.migration`: measures batch jobs or single reads."""
 
 import argparse
 import signal
@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.gateway.processes import REPOSITORY
-from benchmarks.migration import reads, report, sweeps
+from benchmarks.migration import batch_jobs, reads, report
 from benchmarks.migration.databases import NAMES
 
 _RESULTS = REPOSITORY / "benchmarks/results"
@@ -18,7 +18,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return what the command line asks for."""
     parser = argparse.ArgumentParser("python -m benchmarks.migration", description=__doc__)
     parser.add_argument("--database", choices=(*NAMES, "both"), default="both", help="[both]")
-    parser.add_argument("--rows", type=int, default=100_000, help="rows of a sweep [100000]")
+    parser.add_argument("--rows", type=int, default=100_000, help="rows of a batch job [100000]")
     parser.add_argument("--get", action="store_true", help="measure single reads instead")
     parser.add_argument("--assistants", type=int, default=200, help="how many are read [200]")
     parser.add_argument("--rounds", type=int, default=7, help="rounds of reads [7]")
@@ -34,43 +34,43 @@ def main() -> int:
     """Run the benchmark and return the exit code."""
     for each in (signal.SIGTERM, signal.SIGINT):  # also where a shell has set one to be ignored
         signal.signal(each, lambda number, _: sys.exit(128 + number))
-    asked = options()
-    names = NAMES if asked.database == "both" else (asked.database,)
-    if asked.get:
-        return _read(asked, names)
-    found = []
+    flags = options()
+    names = NAMES if flags.database == "both" else (flags.database,)
+    if flags.get:
+        return _read(flags, names)
+    jobs = []
     for name in names:
         with TemporaryDirectory(prefix="heddle-bench-") as folder:
-            found += sweeps.measure(name, asked.rows, Path(folder))
-    print(report.sweeps(found))
-    _keep(asked, "migration.json", {"sweeps": found})
+            jobs += batch_jobs.measure(name, flags.rows, Path(folder))
+    print(report.batch_jobs(jobs))
+    _keep(flags, "migration.json", {"batch_jobs": jobs})
     return 0
 
 
-def _read(asked: argparse.Namespace, names: Sequence[str]) -> int:
-    found = []
+def _read(flags: argparse.Namespace, names: Sequence[str]) -> int:
+    measurements = []
     for name in names:
         with TemporaryDirectory(prefix="heddle-bench-") as folder:
-            print(f"{name}: {asked.rounds} rounds", file=sys.stderr)
-            found += reads.measure(
+            print(f"{name}: {flags.rounds} rounds", file=sys.stderr)
+            measurements += reads.measure(
                 name,
                 Path(folder),
-                assistants=asked.assistants,
-                rounds=asked.rounds,
-                seconds=asked.seconds,
+                assistants=flags.assistants,
+                rounds=flags.rounds,
+                seconds=flags.seconds,
             )
-    ratios = report.ratios(found)
-    print(report.reads(found))
+    ratios = report.ratios(measurements)
+    print(report.reads(measurements))
     print(report.verdicts(ratios))
-    _keep(asked, "migration-get.json", {"ratios": ratios, "measurements": found})
-    missed = any(one.limited and not one.kept for one in ratios)
-    return 1 if asked.gate and missed else 0
+    _keep(flags, "migration-get.json", {"ratios": ratios, "measurements": measurements})
+    missed = any(one.limited and not one.within_limit for one in ratios)
+    return 1 if flags.gate and missed else 0
 
 
-def _keep(asked: argparse.Namespace, name: str, figures: dict[str, object]) -> None:
-    path = asked.json or _RESULTS / name
-    flags = {key: value for key, value in vars(asked).items() if key != "json"}
-    report.keep(path, flags, figures)
+def _keep(flags: argparse.Namespace, name: str, figures: dict[str, object]) -> None:
+    path = flags.json or _RESULTS / name
+    used = {key: value for key, value in vars(flags).items() if key != "json"}
+    report.keep(path, used, figures)
     print(f"kept in {path}")
 
 

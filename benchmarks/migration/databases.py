@@ -72,7 +72,7 @@ async def _fingerprint(url: str) -> str:
     query = select(assistants.c.id, assistants.c.metadata).order_by(assistants.c.id).limit(_BATCH)
     last = 0
     async with open_database(url) as database, database.reading() as connection:
-        while found := (await connection.execute(query.where(assistants.c.id > last))).all():
-            last = found[-1].id
-            digest.update(repr(found).encode())
+        while batch := (await connection.execute(query.where(assistants.c.id > last))).all():
+            last = batch[-1].id
+            digest.update(repr(batch).encode())
     return digest.hexdigest()

@@ -83,7 +83,7 @@ async def _measure(
     seconds: float,
 ) -> list[Measurement]:
     order = SystemRandom()
-    found = []
+    measurements = []
     async with AsyncExitStack() as stack:
         ways = {way: await stack.enter_async_context(opening[way]) for way in opening}
         ids = await _migrated(ways[GET], assistants)
@@ -94,7 +94,7 @@ async def _measure(
                 for way in order.sample(list(ways), len(ways)):
                     before = _used(service)
                     taken = await _load(ways[way], clients, seconds, ids)
-                    found.append(
+                    measurements.append(
                         Measurement(
                             database=name,
                             way=way,
@@ -105,7 +105,7 @@ async def _measure(
                             rate=len(taken) / seconds,
                         )
                     )
-    return found
+    return measurements
 
 
 @asynccontextmanager

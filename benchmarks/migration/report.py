@@ -11,9 +11,9 @@ import msgspec
 
 from benchmarks.gateway.report import circumstances
 from benchmarks.migration.bare import CONCURRENCY, DRIVER, SQLALCHEMY
+from benchmarks.migration.batch_jobs import BatchJob
 from benchmarks.migration.empty_call import EMPTY
 from benchmarks.migration.reads import GET, GET_LOCAL, Measurement
-from benchmarks.migration.sweeps import Sweep
 
 LIMIT = 2.0
 """What a get may cost, times the bare read."""
@@ -46,16 +46,16 @@ class Ratio(msgspec.Struct, frozen=True):
         return self.way in {GET, GET_LOCAL} and self.other == DRIVER
 
     @property
-    def kept(self) -> bool:
+    def within_limit(self) -> bool:
         """Whether it keeps the limit."""
         return self.middle <= LIMIT
 
 
-def sweeps(found: Sequence[Sweep]) -> str:
-    """Return sweeps as a Markdown table."""
+def batch_jobs(jobs: Sequence[BatchJob]) -> str:
+    """Return batch jobs as a Markdown table."""
     headings = (
         "database",
-        "sweep",
+        "job",
         "rows",
         "seconds",
         "rows /s",
@@ -69,7 +69,7 @@ def sweeps(found: Sequence[Sweep]) -> str:
     rows = (
         (
             one.database,
-            one.sweep,
+            one.job,
             f"{one.rows}",
             f"{one.seconds:.1f}",
             f"{one.rate:.0f}",
@@ -80,17 +80,21 @@ def sweeps(found: Sequence[Sweep]) -> str:
             f"{one.peak:.0f}",
             f"{one.high_water:.0f}",
         )
-        for one in found
+        for one in jobs
     )
     return _table(headings, rows)
 
 
-def reads(found: Sequence[Measurement]) -> str:
+def reads(measurements: Sequence[Measurement]) -> str:
     """Return single reads as a Markdown table."""
     rows = []
-    for database, clients, way in sorted({(one.database, one.clients, one.way) for one in found}):
+    for database, clients, way in sorted(
+        {(one.database, one.clients, one.way) for one in measurements}
+    ):
         own = [
-            one for one in found if (one.database, one.way, one.clients) == (database, way, clients)
+            one
+            for one in measurements
+            if (one.database, one.way, one.clients) == (database, way, clients)
         ]
         figures = (
             f"{median(one.latency for one in own):.0f}",
@@ -101,12 +105,14 @@ def reads(found: Sequence[Measurement]) -> str:
     return _table(("database", "way", "clients", "p50 us", "CPU us", "reads /s"), rows)
 
 
-def ratios(found: Sequence[Measurement]) -> list[Ratio]:
+def ratios(measurements: Sequence[Measurement]) -> list[Ratio]:
     """Compare ways with each other, round by round."""
     result = []
-    for database in sorted({one.database for one in found}):
+    for database in sorted({one.database for one in measurements}):
         for (way, other), clients in itertools.product(_COMPARED, CONCURRENCY):
-            own = [one for one in found if (one.database, one.clients) == (database, clients)]
+            own = [
+                one for one in measurements if (one.database, one.clients) == (database, clients)
+            ]
             rounds = [{one.way: one for one in group} for group in _rounds(own)]
             for figure in ("latency", "cpu"):
                 each = [getattr(one[way], figure) / getattr(one[other], figure) for one in rounds]
@@ -115,12 +121,12 @@ def ratios(found: Sequence[Measurement]) -> list[Ratio]:
     return result
 
 
-def _rounds(found: Sequence[Measurement]) -> Iterable[list[Measurement]]:
-    for number in sorted({one.round for one in found}):
-        yield [one for one in found if one.round == number]
+def _rounds(measurements: Sequence[Measurement]) -> Iterable[list[Measurement]]:
+    for number in sorted({one.round for one in measurements}):
+        yield [one for one in measurements if one.round == number]
 
 
-def verdicts(found: Sequence[Ratio]) -> str:
+def verdicts(compared: Sequence[Ratio]) -> str:
     """Return the comparisons as a Markdown table; the limit is about some of them."""
     rows = (
         (
@@ -129,9 +135,9 @@ def verdicts(found: Sequence[Ratio]) -> str:
             f"{one.clients}",
             one.figure,
             f"{one.middle:.2f} ({one.low:.2f}-{one.high:.2f})",
-            (f"{'kept' if one.kept else 'MISSED'}: {LIMIT:g}" if one.limited else "-"),
+            (f"{'kept' if one.within_limit else 'MISSED'}: {LIMIT:g}" if one.limited else "-"),
         )
-        for one in found
+        for one in compared
     )
     return _table(("database", "ratio", "clients", "of", "median (range)", "limit"), rows)
 

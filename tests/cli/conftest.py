@@ -8,17 +8,17 @@ from heddle_cli.__main__ import main
 from heddle_runtime.settings import ServiceSettings
 
 Run = Callable[..., tuple[int, str, str]]
-ADDRESSES = ("TOOLS", "ORCHESTRATOR", "CONNECTOR", "ASSISTANTS", "MIGRATION")
+ADDRESSES = ("TOOLS", "ORCHESTRATOR", "CONNECTOR", "ASSISTANTS", "KNOWLEDGE", "MIGRATION")
 
 
 @pytest.fixture
 def services(monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
     """Services, and an environment that leads the command to them."""
     monkeypatch.delenv("HEDDLE_IDENTITY_SECRET", raising=False)
-    with serving(Services(), ServiceSettings(drain_wait=0)) as found:
+    with serving(Services(), ServiceSettings(drain_wait=0)) as running:
         for name in ADDRESSES:
-            monkeypatch.setenv(f"HEDDLE_{name}_ADDRESS", found.address)
-        yield found
+            monkeypatch.setenv(f"HEDDLE_{name}_ADDRESS", running.address)
+        yield running
 
 
 @pytest.fixture

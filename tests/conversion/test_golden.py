@@ -26,7 +26,7 @@ from heddle_conversion import (
     to_contract,
 )
 
-FOLDER = Path(__file__).parents[2] / "golden" / "migration"
+FOLDER = Path(__file__).parents[1] / "golden" / "migration"
 ROWS = sorted(path.name.removesuffix(".legacy.json") for path in FOLDER.glob("*.legacy.json"))
 
 

@@ -101,7 +101,7 @@ async def test_a_picture_reaches_the_client_and_its_link_opens_for_its_owner_alo
     data = base64.b64encode(gemini.PNG).decode()
     assert images == [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}]
     name = url.rpartition("/")[2]
-    assert (tmp_path / "pictures" / "uni" / ANN / name).read_bytes() == gemini.PNG
+    assert (tmp_path / "images" / "uni" / ANN / name).read_bytes() == gemini.PNG
     assert asked.headers["x-goog-api-key"] == gemini.KEY
     assert "A loom." in asked.json["contents"][0]["parts"][0]["text"]
     assert asked.json["contents"][0]["parts"][0]["text"].startswith("Paint:")

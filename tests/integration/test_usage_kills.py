@@ -47,7 +47,7 @@ async def test_what_was_recorded_stays_and_what_waits_comes_later(tmp_path: Path
         await asyncio.to_thread(heddle.kill, KEEPING)
         await answer(client)  # the orchestrator remembers the assistant
         # and fails to record the answer
-        await until(lambda: "usage cannot be recorded" in heddle.log(COUNTING))
+        await until(lambda: "usage not recorded" in heddle.log(COUNTING))
         await asyncio.to_thread(heddle.start, KEEPING)
         await asyncio.to_thread(heddle.wait_until_ready, KEEPING)
         await recorded(client, 2)

@@ -9,7 +9,7 @@ import pytest
 from assistants.accounts.conftest import serving
 from assistants.postgres import Postgres
 from heddle_assistants.accounts.bootstrap import AccountSettings, encryption_keys
-from heddle_assistants.accounts.secret_file import kept_secret
+from heddle_assistants.accounts.secret_file import read_or_create_secret
 from heddle_runtime.errors import UnauthenticatedError
 from pydantic import ValidationError
 
@@ -53,25 +53,27 @@ async def test_beside_postgresql_no_secret_can_be_kept(
 
 async def test_processes_that_start_at_once_get_one_secret(tmp_path: Path) -> None:
     path = tmp_path / "secret"
-    made = await asyncio.gather(*(asyncio.to_thread(kept_secret, path) for _ in range(16)))
-    assert set(made) == {path.read_text()}
-    assert len(made[0]) >= 32
+    secrets = await asyncio.gather(
+        *(asyncio.to_thread(read_or_create_secret, path) for _ in range(16))
+    )
+    assert set(secrets) == {path.read_text()}
+    assert len(secrets[0]) >= 32
     assert names(tmp_path) == ["secret"]
 
 
 def test_a_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "secret"
-    kept_secret(path)
+    read_or_create_secret(path)
     path.chmod(0o640)
     with pytest.raises(OSError, match="chmod 600"):
-        kept_secret(path)
+        read_or_create_secret(path)
 
 
 def test_an_empty_file_is_not_taken_for_a_secret(tmp_path: Path) -> None:
     path = tmp_path / "secret"
     path.touch(0o600)
     with pytest.raises(OSError, match="holds no secret"):
-        kept_secret(path)
+        read_or_create_secret(path)
 
 
 @pytest.mark.parametrize(

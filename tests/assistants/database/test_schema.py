@@ -3,7 +3,7 @@
 import pytest
 from assistants.database.rows import add_assistant
 from heddle_assistants.database.engine import Database
-from heddle_assistants.database.identities import continue_after_given_ids
+from heddle_assistants.database.identities import continue_after_explicit_ids
 from heddle_assistants.database.schema import api_keys, assistants, originals, users
 from sqlalchemy import ColumnElement, delete, insert, select, text
 from sqlalchemy.exc import IntegrityError
@@ -71,10 +71,10 @@ async def test_new_ids_follow_those_that_came_with_their_rows(filled: Database) 
     await add_assistant(filled, name="imported", id=42)
     for _ in range(2):  # the second time nothing is left to do
         async with filled.writing() as connection:
-            await continue_after_given_ids(connection, assistants)
+            await continue_after_explicit_ids(connection, assistants)
     assert await add_assistant(filled, name="new") == 43
     async with filled.writing() as connection:
-        await continue_after_given_ids(connection, users)  # an empty table
+        await continue_after_explicit_ids(connection, users)  # an empty table
     assert await add_assistant(filled, name="newer") == 44
 
 

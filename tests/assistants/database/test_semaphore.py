@@ -5,19 +5,19 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from heddle_assistants.database.semaphore import Turns
+from heddle_assistants.database.semaphore import FairSemaphore
 from heddle_assistants.database.sqlite import open_sqlite
 from heddle_runtime.errors import UnavailableError
 from sqlalchemy import text
 
 
 async def test_turns_go_by_the_order_of_coming() -> None:
-    turns = Turns(2, 5)
+    semaphore = FairSemaphore(2, 5)
     came: list[int] = []
 
     async def take(number: int) -> None:
         for _ in range(3):  # whoever was there and comes again stands behind those who wait
-            async with turns:
+            async with semaphore:
                 came.append(number)
                 await asyncio.sleep(0)
 
@@ -26,13 +26,13 @@ async def test_turns_go_by_the_order_of_coming() -> None:
 
 
 async def test_who_waits_too_long_for_a_turn_is_told_to_try_again() -> None:
-    turns = Turns(1, 0.01)
-    async with turns:
+    semaphore = FairSemaphore(1, 0.01)
+    async with semaphore:
         with pytest.raises(UnavailableError, match="busy") as caught:
-            async with turns:
+            async with semaphore:
                 pass
     assert caught.value.retry_after
-    async with turns:  # and what was not given is not missing
+    async with semaphore:  # and what was not given is not missing
         pass
 
 

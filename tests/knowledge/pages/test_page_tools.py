@@ -74,7 +74,7 @@ async def test_the_page_that_is_named_is_looked_at() -> None:
         "page": 36,
         "image_path": BEST,
     }
-    assert (found.result.metadata["model"], found.result.metadata["visual"]) == ("eyes", True)
+    assert (found.result.metadata["model"], found.result.metadata["visual"]) == ("scripted", True)
     assert found.result.sources[0].attributes["page"] == "36"
 
 

@@ -73,8 +73,8 @@ def _draft(row: LambRow, organization: str | None) -> Draft:
         "published": False,
     }
     if owner == DELETED_OWNER:
-        said = _DELETED.search(name)
-        values["deleted_at"] = int(said[1]) if said else values["updated_at"]
+        match = _DELETED.search(name)
+        values["deleted_at"] = int(match[1]) if match else values["updated_at"]
     return drafted(row, name, values)
 
 
@@ -82,8 +82,8 @@ async def _note_missing_owners(tables: LambTables, drafts: Sequence[Draft]) -> N
     if not await tables.columns(users.TABLE):
         return
     owners = {draft.values["owner"] for draft in drafts} - {DELETED_OWNER}
-    found = await tables.matching(users.TABLE, "user_email", owners, ())
-    there = {user.text("user_email") for user in found} | {DELETED_OWNER}
+    owner_rows = await tables.matching(users.TABLE, "user_email", owners, ())
+    there = {user.text("user_email") for user in owner_rows} | {DELETED_OWNER}
     for draft in drafts:
         if draft.values["owner"] not in there:
             draft.notes.append(f"Its owner {draft.values['owner'][:200]!r} is no user.")

@@ -197,8 +197,10 @@ def _earlier(
         return rows_pb2.RowBatch()
     plain = [draft.values[kind.key[0]] for draft in drafts]
     numbered = [f"{draft.values[kind.key[0]]}_{draft.id}" for draft in drafts]
-    found = [row for name in dict.fromkeys([*plain, *numbered]) for row in names.get(name, ())]
-    return kind.batch(found)
+    conflicting = [
+        row for name in dict.fromkeys([*plain, *numbered]) for row in names.get(name, ())
+    ]
+    return kind.batch(conflicting)
 
 
 def _refusal(draft: Draft) -> pb.Finding:

@@ -23,8 +23,8 @@ async def _drafts(
     tables: LambTables, organizations: OrganizationSlugs, rows: Sequence[LambRow]
 ) -> list[Draft]:
     keys = {key for row in rows if (key := row.whole("owner_user_id")) is not None}
-    found = await tables.matching(users.TABLE, "id", keys, ("user_email",))
-    owners = {user.whole("id"): user.text("user_email") or "" for user in found}
+    owner_rows = await tables.matching(users.TABLE, "id", keys, ("user_email",))
+    owners = {user.whole("id"): user.text("user_email") or "" for user in owner_rows}
     return [_draft(row, organizations.of(row), owners) for row in rows]
 
 

@@ -25,25 +25,25 @@ async def publications(
     if not await tables.columns(TABLE):
         return {row.whole("id"): _own(row) for row in rows}
     keys = [key for row in rows if (key := row.whole("id")) is not None]
-    found: dict[int | None, dict[str, object]] = {}
+    by_key: dict[int | None, dict[str, object]] = {}
     for row in await tables.matching(TABLE, "assistant_id", keys, _COLUMNS):
         # The oldest databases can have several for one assistant.
         key, values = row.whole("assistant_id"), _values(row)
-        if values["published"] or not found.get(key, {}).get("published"):
-            found[key] = values
-    return found
+        if values["published"] or not by_key.get(key, {}).get("published"):
+            by_key[key] = values
+    return by_key
 
 
 async def strays(tables: LambTables) -> list[pb.Finding]:
     """Tell of publications whose assistant is gone."""
-    wanted = ("assistant_name",)
+    columns = ("assistant_name",)
     return [
         pb.Finding(
             id=str(row.whole("assistant_id")),
             name=row.text("assistant_name") or "",
             notes=["LAMB published it, and has no such assistant any more."],
         )
-        for row in await tables.dangling(TABLE, "assistant_id", "assistants", wanted)
+        for row in await tables.dangling(TABLE, "assistant_id", "assistants", columns)
     ]
 
 

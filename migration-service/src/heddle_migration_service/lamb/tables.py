@@ -26,8 +26,8 @@ class LambTables:
         """Return the names of the columns, in small letters; none if there is no such table."""
         if table not in self._columns:
             query = f"PRAGMA table_info({self._quoted(table)})"
-            found = await self._connection.execute_fetchall(query)
-            self._columns[table] = frozenset(row[1].decode().lower() for row in found)
+            column_rows = await self._connection.execute_fetchall(query)
+            self._columns[table] = frozenset(row[1].decode().lower() for row in column_rows)
         return self._columns[table]
 
     async def count(self, table: str) -> int:
@@ -39,45 +39,45 @@ class LambTables:
         return int(row[0])
 
     async def batches(
-        self, table: str, wanted: Collection[str]
+        self, table: str, columns: Collection[str]
     ) -> AsyncGenerator[Sequence[LambRow]]:
         """Yield all rows, in the order of their ids."""
-        names = await self._present(table, ("id", *wanted))
+        names = await self._present(table, ("id", *columns))
         if not names:
             return
         query = f"{self._select(table, names)} ORDER BY {_list(names[:1])}"
         async with self._connection.execute(query) as cursor:
-            while found := await cursor.fetchmany(BATCH):
-                yield [LambRow(dict(zip(names, row, strict=True))) for row in found]
+            while rows := await cursor.fetchmany(BATCH):
+                yield [LambRow(dict(zip(names, row, strict=True))) for row in rows]
 
     async def matching(
-        self, table: str, column: str, keys: Collection[int | str], wanted: Collection[str]
+        self, table: str, column: str, keys: Collection[int | str], columns: Collection[str]
     ) -> list[LambRow]:
         """Return the rows whose `column` is one of `keys`, the oldest first."""
-        names = await self._present(table, (column, *wanted))
+        names = await self._present(table, (column, *columns))
         if column not in names:
             return []
         marks = ", ".join("?" * len(keys))
         where = f"WHERE {_list([column])} IN ({marks}) ORDER BY rowid"
         query = f"{self._select(table, names)} {where}"
-        found = await self._connection.execute_fetchall(query, tuple(keys))
-        return [LambRow(dict(zip(names, row, strict=True))) for row in found]
+        rows = await self._connection.execute_fetchall(query, tuple(keys))
+        return [LambRow(dict(zip(names, row, strict=True))) for row in rows]
 
     async def dangling(
-        self, table: str, column: str, target: str, wanted: Collection[str]
+        self, table: str, column: str, target: str, columns: Collection[str]
     ) -> list[LambRow]:
         """Return rows whose `column` is no id of the table `target`; not more than a batch."""
-        names = await self._present(table, (column, *wanted))
+        names = await self._present(table, (column, *columns))
         if column not in names:
             return []
         where = f"WHERE {_list([column])} NOT IN (SELECT id FROM {self._quoted(target)})"  # noqa: S608 - quoted names
         query = f"{self._select(table, names)} {where} ORDER BY rowid LIMIT {BATCH}"
-        found = await self._connection.execute_fetchall(query)
-        return [LambRow(dict(zip(names, row, strict=True))) for row in found]
+        rows = await self._connection.execute_fetchall(query)
+        return [LambRow(dict(zip(names, row, strict=True))) for row in rows]
 
-    async def _present(self, table: str, wanted: Collection[str]) -> list[str]:
+    async def _present(self, table: str, columns: Collection[str]) -> list[str]:
         there = await self.columns(table)
-        return [name for name in wanted if name.lower() in there]
+        return [name for name in columns if name.lower() in there]
 
     def _select(self, table: str, names: Collection[str]) -> str:
         return f"SELECT {_list(names)} FROM {self._quoted(table)}"  # noqa: S608 - quoted names
@@ -94,12 +94,12 @@ async def lamb_tables(
     Raises:
         LambDatabaseError: There are none, or more than one set.
     """
-    found = await _prefixes(connection)
-    if prefix is None and len(found) == 1:
-        return LambTables(connection, found[0])
-    if prefix is not None and prefix.lower() in (each.lower() for each in found):
+    prefixes = await _prefixes(connection)
+    if prefix is None and len(prefixes) == 1:
+        return LambTables(connection, prefixes[0])
+    if prefix is not None and prefix.lower() in (each.lower() for each in prefixes):
         return LambTables(connection, prefix)
-    there = ", ".join(repr(each + _ASSISTANTS) for each in found) or "nothing like it"
+    there = ", ".join(repr(each + _ASSISTANTS) for each in prefixes) or "nothing like it"
     looked = "one table of assistants" if prefix is None else f"a table {prefix + _ASSISTANTS!r}"
     raise LambDatabaseError(
         f"Heddle looks for {looked} in the LAMB database {path} and finds {there}. Set "
@@ -109,8 +109,8 @@ async def lamb_tables(
 
 async def _prefixes(connection: aiosqlite.Connection) -> list[str]:
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE ? ORDER BY name"
-    found = await connection.execute_fetchall(query, ("%" + _ASSISTANTS,))
-    prefixes = [row[0].decode()[: -len(_ASSISTANTS)] for row in found]
+    rows = await connection.execute_fetchall(query, ("%" + _ASSISTANTS,))
+    prefixes = [row[0].decode()[: -len(_ASSISTANTS)] for row in rows]
     return [
         prefix
         for prefix in prefixes

@@ -23,10 +23,10 @@ async def _drafts(
     tables: LambTables, organizations: OrganizationSlugs, rows: Sequence[LambRow]
 ) -> list[Draft]:
     keys = [key for row in rows if (key := row.whole("id")) is not None]
-    found = await tables.matching(_ROLES, "user_id", keys, ("organization_id", "role"))
+    roles = await tables.matching(_ROLES, "user_id", keys, ("organization_id", "role"))
     administrators = frozenset(
         (role.whole("user_id"), role.whole("organization_id"))
-        for role in found
+        for role in roles
         if role.text("role") in _ADMINISTRATORS
     )
     return [_draft(row, organizations, administrators) for row in rows]

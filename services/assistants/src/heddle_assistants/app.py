@@ -36,7 +36,7 @@ from heddle_assistants.rubrics.servicer import RubricServicer
 from heddle_assistants.rubrics.store import Rubrics
 from heddle_assistants.usage.budgets import Budgets
 from heddle_assistants.usage.price_file import prices_of_file
-from heddle_assistants.usage.price_lookup import Tariffs
+from heddle_assistants.usage.price_lookup import PriceLookup
 from heddle_assistants.usage.recording import Recording
 from heddle_assistants.usage.reports import Reports
 from heddle_assistants.usage.servicer import UsageServicer
@@ -87,8 +87,8 @@ async def app(settings: AssistantsSettings) -> AsyncGenerator[Sequence[Binding]]
         rows, writer = Rows(database), Writer(database)
         reader = Reader(rows, Migrations(database, enabled=settings.migrate_on_read))
         catalog = Catalog(FolderAssistants(settings.assistants_dir), rows, reader)
-        tariffs = Tariffs(database, keys, prices)
-        exporter, budgets = Exporter(catalog, rows, reader), Budgets(database, tariffs)
+        price_lookup = PriceLookup(database, keys, prices)
+        exporter, budgets = Exporter(catalog, rows, reader), Budgets(database, price_lookup)
         batches = Batches(database, migrates=settings.migrate_on_read)
         importer = RowImport(database, keys, Egress(settings.private_networks))
         yield [
@@ -116,8 +116,8 @@ async def app(settings: AssistantsSettings) -> AsyncGenerator[Sequence[Binding]]
                 usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
                 usage_pb2_grpc.add_UsageServiceServicer_to_server,
                 UsageServicer(
-                    Recording(database, catalog, tariffs),
-                    Reports(database, catalog, rows, tariffs),
+                    Recording(database, catalog, price_lookup),
+                    Reports(database, catalog, rows, price_lookup),
                 ),
             ),
             await account_service(database, settings.database, settings),

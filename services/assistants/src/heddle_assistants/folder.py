@@ -13,7 +13,7 @@ from heddle_conversion.assistant_json import PUBLISHED_MEMBER, FieldError, read_
 from heddle_runtime.errors import InvalidRequestError
 
 from heddle_assistants.assistants.checking import check_file_assistant, with_defaults
-from heddle_assistants.store import Kept
+from heddle_assistants.store import StoredAssistant
 
 log = structlog.get_logger(__name__)
 _ENDINGS = {".yaml", ".yml", ".json"}
@@ -30,8 +30,8 @@ class Contents:
     """The folder as it was read last. Nobody changes it."""
 
     files: dict[Path, State | None] = field(default_factory=dict)
-    by_id: dict[str, Kept] = field(default_factory=dict)
-    by_name: dict[str, Kept] = field(default_factory=dict)
+    by_id: dict[str, StoredAssistant] = field(default_factory=dict)
+    by_name: dict[str, StoredAssistant] = field(default_factory=dict)
 
 
 class FolderAssistants:
@@ -62,15 +62,15 @@ def _read(folder: Path, known: Contents) -> Contents:
     contents = Contents(files)
     for path in files:
         try:
-            kept = _parse(path)
+            stored = _parse(path)
         except _UNREADABLE as error:
             log.error("assistant skipped", file=path.name, problem=_explain(error))  # noqa: TRY400 - the file is at fault, a traceback says nothing
             continue
-        assistant = kept.assistant
+        assistant = stored.assistant
         if assistant.id in contents.by_id or assistant.name in contents.by_name:
             log.error("assistant skipped", file=path.name, problem="its id or name is taken")
             continue
-        contents.by_id[assistant.id] = contents.by_name[assistant.name] = kept
+        contents.by_id[assistant.id] = contents.by_name[assistant.name] = stored
     return contents
 
 
@@ -82,7 +82,7 @@ def _state(path: Path) -> State | None:
     return stat.st_mtime_ns, stat.st_size
 
 
-def _parse(path: Path) -> Kept:
+def _parse(path: Path) -> StoredAssistant:
     data = path.read_bytes()
     document = yaml.safe_load(data)  # JSON is YAML
     assistant = read_assistant(document)
@@ -91,7 +91,7 @@ def _parse(path: Path) -> Kept:
     if not isinstance(published, bool):
         raise FieldError((PUBLISHED_MEMBER,), "must be true or false")
     etag = hashlib.sha256(data).hexdigest()[:32]
-    return Kept(with_defaults(assistant), etag, published)
+    return StoredAssistant(with_defaults(assistant), etag, published)
 
 
 def _explain(error: Exception) -> str:

@@ -9,7 +9,7 @@ _NAME_PREFIX = "LAMB:"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredAssistant:
     """An assistant in a store."""
 
     assistant: pb.Assistant

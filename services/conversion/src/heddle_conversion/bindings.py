@@ -27,7 +27,7 @@ class Tools:
 
     bindings: list[dict[str, Any]]
     """Without an id where the old entry has none."""
-    leftover: dict[str, Any]
+    unmapped: dict[str, Any]
     """Under `tools`, whatever names no tool."""
     notes: Notes
 
@@ -40,7 +40,7 @@ def normal(tools: object) -> Tools:
         return Tools([], {"tools": tools}, ("tools is not a list; it was set aside.",))
     read = [_binding(entry) for entry in tools]
     odd = [entry for entry, (binding, _) in zip(tools, read, strict=True) if binding is None]
-    notes = tuple(note for _, found in read for note in found)
+    notes = tuple(note for _, binding_notes in read for note in binding_notes)
     if odd:
         notes += ("An entry of tools names no tool; it was set aside.",)
     return Tools([binding for binding, _ in read if binding], {"tools": odd} if odd else {}, notes)
@@ -48,19 +48,19 @@ def normal(tools: object) -> Tools:
 
 def numbered(bindings: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return `bindings` with ids: their own, or `<type>`, `<type>_2`, … where that is no use."""
-    found = list(bindings)
-    taken = {binding["id"] for binding in found if "id" in binding}
-    given: set[str] = set()
+    entries = list(bindings)
+    taken = {binding["id"] for binding in entries if "id" in binding}
+    assigned: set[str] = set()
     numbers: Counter[str] = Counter()  # or each of thousands would begin with 1 again
     ids: list[str] = []
-    for binding in found:
+    for binding in entries:
         name = binding.get("id", "")
-        if not name or name in given:
+        if not name or name in assigned:
             name = _free(binding["type"], taken, numbers)
         taken.add(name)
-        given.add(name)
+        assigned.add(name)
         ids.append(name)
-    return [{**binding, "id": name} for binding, name in zip(found, ids, strict=True)]
+    return [{**binding, "id": name} for binding, name in zip(entries, ids, strict=True)]
 
 
 def _free(kind: str, taken: Container[str], numbers: Counter[str]) -> str:

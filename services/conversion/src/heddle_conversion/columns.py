@@ -34,8 +34,10 @@ def top_k_of(value: object) -> tuple[int, Notes]:
     """Return how many results a search brings, as LAMB reads it, but at most 20."""
     number = _whole(value)
     if number is None:
-        told = value is not None and value != ""
-        return TOP_K, ("The number of results is not a whole number; it is 3 now.",) if told else ()
+        is_set = value is not None and value != ""
+        return TOP_K, (
+            "The number of results is not a whole number; it is 3 now.",
+        ) if is_set else ()
     if number > MOST_RESULTS:
         return MOST_RESULTS, ("The number of results is above 20; it is 20 now.",)
     return (number, ()) if number >= 1 else (TOP_K, ())

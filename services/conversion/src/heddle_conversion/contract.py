@@ -79,7 +79,7 @@ def from_contract(assistant: pb.Assistant) -> dict[str, Any]:
     }
     if "tools" in changed:
         old = normal(metadata.get("tools"))
-        set_aside(metadata, old.leftover)
+        set_aside(metadata, old.unmapped)
         changed["tools"] = contract_tools.merged(old.bindings, before["tools"], now["tools"])
     known = metadata.get("capabilities")
     if "capabilities" in changed and isinstance(known, dict):
@@ -104,11 +104,12 @@ def _assistant(metadata: dict[str, Any]) -> pb.Assistant:
     """Return what the contract models, with defaults for what is missing or of a wrong kind."""
     capabilities = metadata.get("capabilities")
     able = capabilities if isinstance(capabilities, dict) else {}
-    processor = said(metadata, "prompt_processor", PROMPT_PROCESSOR)
+    processor = text_or_default(metadata, "prompt_processor", PROMPT_PROCESSOR)
     return pb.Assistant(
         title=text(metadata.get("title")),
         model=pb.ModelRef(
-            connector=said(metadata, "connector", CONNECTOR), model=said(metadata, "llm", MODEL)
+            connector=text_or_default(metadata, "connector", CONNECTOR),
+            model=text_or_default(metadata, "llm", MODEL),
         ),
         tools=contract_tools.to_contract(metadata.get("tools")),
         strategy=_strategy(metadata),
@@ -149,7 +150,7 @@ def _rounds(value: object) -> int:
     return number if 0 < number <= MOST_ROUNDS else 0
 
 
-def said(metadata: dict[str, Any], key: str, default: str) -> str:
+def text_or_default(metadata: dict[str, Any], key: str, default: str) -> str:
     """Return the text of a member, or `default` if it says nothing."""
     return text(metadata.get(key)).strip() or default
 
@@ -157,4 +158,4 @@ def said(metadata: dict[str, Any], key: str, default: str) -> str:
 def _strategy(metadata: dict[str, Any]) -> str:
     # LAMB's branch for many tools ran them one by one unless told otherwise.
     many = metadata.get("assistant_type") == "multi_tool"
-    return said(metadata, "orchestrator", "sequential" if many else "")
+    return text_or_default(metadata, "orchestrator", "sequential" if many else "")

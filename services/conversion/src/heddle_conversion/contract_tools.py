@@ -51,10 +51,10 @@ def merged(
         before: The same as the contract told them.
         now: The same as the contract tells them now.
     """
-    kept = {binding["id"]: binding for binding in numbered(bindings)}
-    told = {binding["id"]: binding for binding in before if "id" in binding}
+    stored = {binding["id"]: binding for binding in numbered(bindings)}
+    contract = {binding["id"]: binding for binding in before if "id" in binding}
     return [
-        overlaid(kept.get(binding.get("id"), {}), told.get(binding.get("id"), {}), binding)
+        overlaid(stored.get(binding.get("id"), {}), contract.get(binding.get("id"), {}), binding)
         for binding in now
     ]
 
@@ -71,17 +71,17 @@ def text(value: object) -> str:
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def overlaid(kept: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Return `kept` with the differences between `before` and `now`."""
+def overlaid(stored: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Return `stored` with the differences between `before` and `now`."""
     changed = {k: v for k, v in now.items() if k not in before or not same(v, before[k])}
-    stays = {k: v for k, v in kept.items() if k in now or k not in before}
+    stays = {k: v for k, v in stored.items() if k in now or k not in before}
     return {**stays, **changed}
 
 
 def _binding(document: dict[str, Any]) -> pb.ToolBinding:
     binding = _modelled(document)
-    told = _members(binding)
-    extra = {k: v for k, v in document.items() if k not in told or not same(v, told[k])}
+    members = _members(binding)
+    extra = {k: v for k, v in document.items() if k not in members or not same(v, members[k])}
     if extra:
         binding.extra_json = dump(extra)
     return binding
@@ -113,12 +113,12 @@ def _document(binding: pb.ToolBinding) -> dict[str, Any]:
     extra = parse(binding.extra_json)
     read = normal([{"type": binding.tool, **extra}]).bindings
     was = _members(_modelled(numbered(read)[0])) if read else {}
-    kept = {
+    extra_members = {
         key: value
         for key, value in extra.items()
         if key not in _MODELLED or same(was.get(key), now.get(key))
     }
-    return now | kept
+    return now | extra_members
 
 
 def _members(binding: pb.ToolBinding) -> dict[str, Any]:

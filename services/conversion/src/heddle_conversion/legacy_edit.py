@@ -25,7 +25,7 @@ from heddle_conversion.processors import (
     document_binding,
     processor_binding,
 )
-from heddle_conversion.unmapped_fields import LEFTOVERS, left_over, set_aside
+from heddle_conversion.unmapped_fields import UNMAPPED_FIELDS, set_aside, unmapped_fields
 from heddle_conversion.versions import VERSION_KEY, convert, newest, version_of
 
 _LIBRARY_KEYS = ("library_id", "item_id")
@@ -73,9 +73,9 @@ def legacy_edit(
         if not _names_functions(changed["tools"]):
             return edited
     columns = legacy_columns(stored, stored_columns)
-    told = _told(columns, body_columns)
-    if told != columns or changed.keys() & {*LEGACY_KEYS, *_LIBRARY_KEYS}:
-        _replace_processor(stored, edited, changed, columns, told)
+    edited_columns = _edited_columns(columns, body_columns)
+    if edited_columns != columns or changed.keys() & {*LEGACY_KEYS, *_LIBRARY_KEYS}:
+        _replace_processor(stored, edited, changed, columns, edited_columns)
     if changed.keys() & set(_DOCUMENT_KEYS):
         _replace_document(stored, edited)
     return edited
@@ -90,11 +90,11 @@ def legacy_new(body: dict[str, Any] | None, columns: LegacyColumns) -> dict[str,
         MalformedMetadataError: The body is not an object that JSON can write.
         NewerFormatError: The body is of a version that this release does not know.
     """
-    made = convert({} if body is None else body, columns).metadata
-    return {key: value for key, value in made.items() if key not in LEGACY_KEYS}
+    metadata = convert({} if body is None else body, columns).metadata
+    return {key: value for key, value in metadata.items() if key not in LEGACY_KEYS}
 
 
-def _told(shown: LegacyColumns, sent: LegacyColumns) -> LegacyColumns:
+def _edited_columns(shown: LegacyColumns, sent: LegacyColumns) -> LegacyColumns:
     """Return what the columns say now; what means the same is not a change."""
     top_k, collections = shown.top_k, shown.collections
     if sent.top_k is not None and top_k_of(sent.top_k)[0] != top_k_of(top_k)[0]:
@@ -111,13 +111,13 @@ def _names_functions(tools: object) -> bool:
 
 def _replace_tools(edited: dict[str, Any], tools: object) -> None:
     """Put other tools into a document; a list of functions leaves the processor where it is."""
-    found = normal(tools)
-    bindings = found.bindings
-    kept = legacy_binding(_bindings(edited))
-    if _names_functions(tools) and kept is not None and legacy_binding(bindings) is None:
-        bindings = [kept, *bindings]
+    normalized = normal(tools)
+    bindings = normalized.bindings
+    processor = legacy_binding(_bindings(edited))
+    if _names_functions(tools) and processor is not None and legacy_binding(bindings) is None:
+        bindings = [processor, *bindings]
     edited["tools"] = numbered(bindings)
-    set_aside(edited, found.leftover)
+    set_aside(edited, normalized.unmapped)
 
 
 def _replace_processor(
@@ -125,13 +125,13 @@ def _replace_processor(
     edited: dict[str, Any],
     changed: Mapping[str, Any],
     shown: LegacyColumns,
-    told: LegacyColumns,
+    edited_columns: LegacyColumns,
 ) -> None:
     """Let the one binding that an old client knows say what the old keys say now."""
     was = legacy_fields(stored)
     now = was | {key: changed[key] for key in LEGACY_KEYS if key in changed}
     before = processor_binding(was | _library(stored), shown)
-    after = processor_binding(now | _library(edited), told)
+    after = processor_binding(now | _library(edited), edited_columns)
     bindings = _bindings(edited)
     old, new = legacy_binding(bindings), after.binding
     if old and new and ("rag_processor" not in changed or old["type"] == new["type"]):
@@ -141,34 +141,34 @@ def _replace_processor(
         edited.setdefault("cite_sources", True)  # as after a conversion
         bindings = [new, *bindings]
     elif old is not None:
-        kept = (new if binding is old else binding for binding in bindings)
-        bindings = [binding for binding in kept if binding is not None]
+        replaced_bindings = (new if binding is old else binding for binding in bindings)
+        bindings = [binding for binding in replaced_bindings if binding is not None]
     edited["tools"] = numbered(bindings)
-    _replace_leftovers(edited, after.leftover, changed)
+    _replace_unmapped(edited, after.unmapped, changed)
 
 
-def _replace_leftovers(
-    edited: dict[str, Any], leftover: Mapping[str, Any], changed: Mapping[str, Any]
+def _replace_unmapped(
+    edited: dict[str, Any], unmapped: Mapping[str, Any], changed: Mapping[str, Any]
 ) -> None:
-    kept = left_over(edited)
+    fields = unmapped_fields(edited)
     spoken = {*LEGACY_KEYS[1:], *(changed.keys() & {LEGACY_KEYS[0]})}
-    kept = {key: value for key, value in kept.items() if key not in spoken} | dict(leftover)
-    if kept:
-        edited[LEFTOVERS] = kept
-    elif LEFTOVERS in edited:
-        del edited[LEFTOVERS]
+    fields = {key: value for key, value in fields.items() if key not in spoken} | dict(unmapped)
+    if fields:
+        edited[UNMAPPED_FIELDS] = fields
+    elif UNMAPPED_FIELDS in edited:
+        del edited[UNMAPPED_FIELDS]
 
 
 def _replace_document(stored: dict[str, Any], edited: dict[str, Any]) -> None:
     """Let the binding of the reference document say what its keys say now."""
     was, _ = document_binding(stored)
     new, _ = document_binding(edited)
-    kept = [
+    bindings = [
         binding
         for binding in _bindings(edited)
         if was is None or (binding["type"], binding.get("slot")) != (was["type"], DOCUMENT)
     ]
-    edited["tools"] = numbered(kept if new is None else [*kept, new])
+    edited["tools"] = numbered(bindings if new is None else [*bindings, new])
 
 
 def _library(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from heddle_conversion.processors import (
     processor_of,
     tool_of,
 )
-from heddle_conversion.unmapped_fields import left_over
+from heddle_conversion.unmapped_fields import unmapped_fields
 
 _DEFAULTS = {"prompt_processor": PROMPT_PROCESSOR, "connector": CONNECTOR, "llm": MODEL}
 
@@ -56,7 +56,7 @@ def legacy_columns(metadata: dict[str, Any], columns: LegacyColumns) -> LegacyCo
 def legacy_fields(metadata: dict[str, Any]) -> dict[str, Any]:
     """Return the old keys alone."""
     held = {key: metadata[key] for key in MEMBERS.values() if key in metadata}
-    held |= {key: v for key, v in left_over(metadata).items() if key in MEMBERS.values()}
+    held |= {key: v for key, v in unmapped_fields(metadata).items() if key in MEMBERS.values()}
     binding = legacy_binding(numbered(normal(metadata.get("tools")).bindings))
     if binding is not None and binding["type"] in RENAMED.values():
         config = binding["config"]
@@ -74,7 +74,7 @@ def legacy_binding(bindings: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     known = KNOWLEDGE | set(RENAMED.values())
     for binding in bindings:
         slot = binding.get("slot", CONTEXT if binding["type"] in known else "")
-        found = tool_of(binding["type"]) not in ("", _NOTHING) and slot == CONTEXT
-        if found and binding["enabled"] and binding["mode"] == "augment":
+        is_context_tool = tool_of(binding["type"]) not in ("", _NOTHING) and slot == CONTEXT
+        if is_context_tool and binding["enabled"] and binding["mode"] == "augment":
             return binding
     return None

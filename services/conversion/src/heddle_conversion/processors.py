@@ -40,7 +40,7 @@ class Converted:
 
     binding: dict[str, Any] | None
     """The binding without an id, or None if there is no processor."""
-    leftover: dict[str, Any]
+    unmapped: dict[str, Any]
     """The old keys whose values say something that the binding does not."""
     notes: Notes
 
@@ -62,8 +62,8 @@ def processor_binding(old: Mapping[str, Any], columns: LegacyColumns) -> Convert
     """Return the binding for the processor that the old keys and the columns describe."""
     processor = old.get("rag_processor")
     if processor is not None and not isinstance(processor, str):
-        leftover = {"rag_processor": processor, **unsaid(old, {})}
-        return Converted(None, leftover, ("rag_processor is not a text; no tool replaces it.",))
+        unmapped = {"rag_processor": processor, **unsaid(old, {})}
+        return Converted(None, unmapped, ("rag_processor is not a text; no tool replaces it.",))
     tool = tool_of(processor or "")
     if not tool:
         return Converted(None, unsaid(old, {}), ())
@@ -143,8 +143,8 @@ def _plain(value: object) -> object:
     return value.strip().lower() if isinstance(value, str) else value
 
 
-def _says(value: object, key: str, told: object) -> bool:
-    return value == _plain(told) if key == "rubric_format" else same(value, told)
+def _says(value: object, key: str, expected: object) -> bool:
+    return value == _plain(expected) if key == "rubric_format" else same(value, expected)
 
 
 def _says_something(key: str, value: object) -> bool:

@@ -3,21 +3,21 @@
 from collections.abc import Mapping
 from typing import Any
 
-LEFTOVERS = "_legacy"
+UNMAPPED_FIELDS = "_legacy"
 """The member, of a document or of a binding, that keeps them under their old names."""
 
 
-def set_aside(owner: dict[str, Any], leftovers: Mapping[str, Any]) -> None:
-    """Put `leftovers` into `owner`, beside whatever it has under that name already."""
-    if not leftovers:
+def set_aside(owner: dict[str, Any], fields: Mapping[str, Any]) -> None:
+    """Put `fields` into `owner`, beside whatever it has under that name already."""
+    if not fields:
         return
-    name = LEFTOVERS
+    name = UNMAPPED_FIELDS
     while name in owner:
         name += "_"
-    owner[name] = dict(leftovers)
+    owner[name] = dict(fields)
 
 
-def left_over(owner: Mapping[str, Any]) -> dict[str, Any]:
+def unmapped_fields(owner: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was set aside in `owner`."""
-    kept = owner.get(LEFTOVERS)
-    return dict(kept) if isinstance(kept, dict) else {}
+    fields = owner.get(UNMAPPED_FIELDS)
+    return dict(fields) if isinstance(fields, dict) else {}

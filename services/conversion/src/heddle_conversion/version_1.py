@@ -26,7 +26,7 @@ def to_version_2(
     bindings = tools.bindings if document is None else [document, *tools.bindings]
     converted = {key: value for key, value in metadata.items() if key not in LEGACY_KEYS}
     processor = processor_binding(metadata, columns)
-    leftover, notes = processor.leftover, processor.notes
+    unmapped, notes = processor.unmapped, processor.notes
     if processor.binding is not None:
         twin = _twin(processor.binding, tools.bindings)
         if twin is None:
@@ -36,16 +36,16 @@ def to_version_2(
         else:
             # Written for older readers; it fills what the tool leaves open, and nothing else.
             twin["config"] = {**processor.binding["config"], **twin["config"]}
-            leftover = unsaid(metadata, twin["config"])
+            unmapped = unsaid(metadata, twin["config"])
             notes = ("rag_processor repeats one of the tools; the tool counts.",)
     converted["tools"] = numbered(bindings)
-    set_aside(converted, {**leftover, **tools.leftover})
+    set_aside(converted, {**unmapped, **tools.unmapped})
     return converted, tools.notes + notes + unread + _crowded(converted["tools"])
 
 
 def _twin(binding: dict[str, Any], bindings: list[dict[str, Any]]) -> dict[str, Any] | None:
-    wanted = (binding["type"], binding["mode"])
-    return next((each for each in bindings if (each["type"], each["mode"]) == wanted), None)
+    key = (binding["type"], binding["mode"])
+    return next((each for each in bindings if (each["type"], each["mode"]) == key), None)
 
 
 def _crowded(bindings: list[dict[str, Any]]) -> Notes:

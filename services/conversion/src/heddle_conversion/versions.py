@@ -81,7 +81,7 @@ def convert(
     notes: Notes = ()
     while step := steps.get(version):
         version += 1
-        converted, found = step(converted, columns)
+        converted, step_notes = step(converted, columns)
         converted[VERSION_KEY] = version
-        notes += found
+        notes += step_notes
     return Conversion(converted, first, version, notes)

@@ -15,7 +15,7 @@ from heddle_runtime.identity import (
 
 from heddle_assistants.access import may_administer, may_administer_in
 
-GIVEN = (ORGANIZATION_ADMIN, ADMIN)
+GRANTABLE_SCOPES = (ORGANIZATION_ADMIN, ADMIN)
 """What a key can be given. `service` is none of them: services sign for themselves."""
 
 

@@ -24,7 +24,7 @@ class Addresses:
         self._organizations = organizations
         self._egress = egress
 
-    async def check(self, slug: str, given: Config) -> None:
+    async def check(self, slug: str, settings: Config) -> None:
         """Refuse settings that put a server where an organisation may have none.
 
         What stays where it is, as LAMB's import may have put it, keeps nobody from changing the
@@ -34,14 +34,14 @@ class Addresses:
             InvalidRequestError: They do.
         """
         system = slug == DEFAULT_ORGANIZATION
-        kept: Config = {}
+        stored: Config = {}
         with suppress(NotFoundError):  # a new one
             organization = await self._organizations.get(slug)
-            system, kept = organization.system, organization.settings
+            system, stored = organization.system, organization.settings
         if system:
             return  # the operator's own
-        known = {name: address for name, address, _ in servers(resolved("", kept, {}))}
-        for name, address, _ in servers(resolved("", given, {})):
+        known = {name: address for name, address, _ in servers(resolved("", stored, {}))}
+        for name, address, _ in servers(resolved("", settings, {})):
             if address not in ("", MASK, known.get(name)) and not await self._permits(address):
                 raise wrong(
                     f"puts {name!r} into a private network, which the operator can allow with "

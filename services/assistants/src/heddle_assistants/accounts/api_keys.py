@@ -64,39 +64,39 @@ class ApiKeys:
         right = hmac.compare_digest(self._pepper.digest(secret), known.digest)
         return known.holder() if right & known.is_open(time.time()) else None
 
-    async def make(self, wanted: ApiKey) -> tuple[ApiKey, NewKey]:
-        """Make a key. Of `wanted`, the id and the times but `expires_at` are ignored.
+    async def make(self, requested: ApiKey) -> tuple[ApiKey, NewKey]:
+        """Make a key. Of `requested`, the id and the times but `expires_at` are ignored.
 
         Raises:
             InvalidRequestError: There is no such user in the organisation, or not of that role.
             NotFoundError: There is no such organisation.
         """
-        made = new_key(self._pepper)
+        generated = new_key(self._pepper)
         async with self._database.writing() as connection:
-            query = select(organizations.c.id).where(organizations.c.slug == wanted.organization)
+            query = select(organizations.c.id).where(organizations.c.slug == requested.organization)
             organization = await connection.scalar(query)
             if organization is None:
-                raise no_organization(wanted.organization)
-            if wanted.user:
+                raise no_organization(requested.organization)
+            if requested.user:
                 query_role = select(users.c.role).where(
-                    users.c.email == wanted.user, users.c.organization_id == organization
+                    users.c.email == requested.user, users.c.organization_id == organization
                 )
-                _check_role(wanted, await connection.scalar(query_role))
+                _check_role(requested, await connection.scalar(query_role))
             await connection.execute(
                 insert(api_keys).values(
-                    id=made.id,
-                    name=wanted.name,
-                    digest=made.digest,
+                    id=generated.id,
+                    name=requested.name,
+                    digest=generated.digest,
                     organization_id=organization,
-                    user_email=wanted.user,
-                    scopes=" ".join(wanted.scopes),
-                    trusted=wanted.trusted,
+                    user_email=requested.user,
+                    scopes=" ".join(requested.scopes),
+                    trusted=requested.trusted,
                     created_at=int(time.time()),
-                    expires_at=wanted.expires_at,
+                    expires_at=requested.expires_at,
                 )
             )
-            row = (await connection.execute(_LISTED.where(api_keys.c.id == made.id))).one()
-        return _key(row), made
+            row = (await connection.execute(_LISTED.where(api_keys.c.id == generated.id))).one()
+        return _key(row), generated
 
     async def listed(self, of: KeysOf, after: tuple[int, str] | None, limit: int) -> list[ApiKey]:
         """Return keys, the newest first.
@@ -173,7 +173,9 @@ class _Checked:
         return Holder(subject, self.organization, tuple(scopes), self.trusted)
 
 
-_FOUND = api_keys.join(organizations, organizations.c.id == api_keys.c.organization_id)
+_KEYS_OF_ORGANIZATIONS = api_keys.join(
+    organizations, organizations.c.id == api_keys.c.organization_id
+)
 _CHECKED = (
     select(
         api_keys.c.id,
@@ -189,7 +191,7 @@ _CHECKED = (
         users.c.enabled,
     )
     .select_from(
-        _FOUND.outerjoin(
+        _KEYS_OF_ORGANIZATIONS.outerjoin(
             users,
             # Who went to another organisation left his keys behind.
             and_(
@@ -210,7 +212,7 @@ _LISTED = select(
     api_keys.c.created_at,
     api_keys.c.expires_at,
     api_keys.c.revoked_at,
-).select_from(_FOUND)
+).select_from(_KEYS_OF_ORGANIZATIONS)
 
 
 def _of(query: Select[*tuple[Any, ...]], of: KeysOf) -> Select[*tuple[Any, ...]]:
@@ -226,10 +228,10 @@ def _key(row: Row[*tuple[Any, ...]]) -> ApiKey:
     return ApiKey(identifier, name, organization, user, tuple(scopes.split()), trusted, *times)
 
 
-def _check_role(wanted: ApiKey, role: str | None) -> None:
+def _check_role(requested: ApiKey, role: str | None) -> None:
     if role is None:
-        message = f"{wanted.organization!r} has no such user"
+        message = f"{requested.organization!r} has no such user"
         raise InvalidRequestError("The key cannot be made.", [Violation("key.user", message)])
-    if ORGANIZATION_ADMIN in wanted.scopes and role != "admin":
+    if ORGANIZATION_ADMIN in requested.scopes and role != "admin":
         message = f"{ORGANIZATION_ADMIN!r} is for users with the role 'admin'"
         raise InvalidRequestError("The key cannot be made.", [Violation("key.scopes", message)])

@@ -16,7 +16,7 @@ from heddle_assistants.accounts.key_rotation import reseal
 from heddle_assistants.accounts.key_text import Pepper
 from heddle_assistants.accounts.organizations import Organizations
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
-from heddle_assistants.accounts.secret_file import kept_secret
+from heddle_assistants.accounts.secret_file import read_or_create_secret
 from heddle_assistants.accounts.servicer import AccountServicer
 from heddle_assistants.accounts.users import Users
 from heddle_assistants.database.address import SqliteAddress, parse
@@ -82,17 +82,21 @@ async def account_service(database: Database, url: str, settings: AccountSetting
 
 def encryption_keys(url: str, settings: AccountSettings) -> Keys:
     """Return what seals and opens secrets in settings. Raises as `account_service`."""
-    given = settings.encryption_key
-    if given:
-        return Keys.of(split_keys(given))
-    return Keys.of([kept_secret(_beside(url, ENCRYPTION_FILE, "HEDDLE_ASSISTANTS_ENCRYPTION_KEY"))])
+    configured_keys = settings.encryption_key
+    if configured_keys:
+        return Keys.of(split_keys(configured_keys))
+    return Keys.of(
+        [read_or_create_secret(_beside(url, ENCRYPTION_FILE, "HEDDLE_ASSISTANTS_ENCRYPTION_KEY"))]
+    )
 
 
 def _pepper(url: str, settings: AccountSettings) -> Pepper:
-    given = settings.key_pepper
-    if given:
-        return Pepper(given.get_secret_value().encode())
-    return Pepper(kept_secret(_beside(url, PEPPER_FILE, "HEDDLE_ASSISTANTS_KEY_PEPPER")).encode())
+    configured_pepper = settings.key_pepper
+    if configured_pepper:
+        return Pepper(configured_pepper.get_secret_value().encode())
+    return Pepper(
+        read_or_create_secret(_beside(url, PEPPER_FILE, "HEDDLE_ASSISTANTS_KEY_PEPPER")).encode()
+    )
 
 
 def _beside(url: str, ending: str, variable: str) -> Path:

@@ -6,7 +6,7 @@ import time
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 
-from heddle_assistants.accounts.access import GIVEN
+from heddle_assistants.accounts.access import GRANTABLE_SCOPES
 
 ROLES = ("member", "creator", "admin")
 DEFAULT_ROLE = "creator"
@@ -43,8 +43,10 @@ def check_key(key: pb.Key) -> None:
     """Refuse what cannot be a key."""
     check_name(key.name, "key.name")
     for scope in key.scopes:
-        if scope not in GIVEN:
-            raise _wrong("key.scopes", f"may hold {' and '.join(GIVEN)}, not {scope[:50]!r}")
+        if scope not in GRANTABLE_SCOPES:
+            raise _wrong(
+                "key.scopes", f"may hold {' and '.join(GRANTABLE_SCOPES)}, not {scope[:50]!r}"
+            )
     if key.HasField("expire_time") and key.expire_time.seconds <= time.time():
         raise _wrong("key.expire_time", "must be in the future")
 

@@ -46,11 +46,11 @@ class Keys:
         Raises:
             UnreadableSecretError: None of the keys opens it there.
         """
-        found = _opened(text, place, self.ciphers)
-        if found is None:
+        plaintext = _opened(text, place, self.ciphers)
+        if plaintext is None:
             where = ".".join(map(str, place[1:]))
             raise UnreadableSecretError(f"The secret {where!r} cannot be decrypted.")
-        value: object = json.loads(found)
+        value: object = json.loads(plaintext)
         return value
 
     def is_current(self, text: str, place: Place) -> bool:

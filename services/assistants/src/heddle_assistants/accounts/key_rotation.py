@@ -30,10 +30,10 @@ async def reseal(database: Database, keys: Keys) -> None:
 
 async def _reseal(database: Database, keys: Keys, slug: str) -> None:
     async with database.writing() as connection:
-        found = await locked(connection, slug)
-        if found is None:
+        organization = await locked(connection, slug)
+        if organization is None:
             return
-        settings = found.settings
+        settings = organization.settings
         renewed = resealed(settings, keys, slug)
         if renewed != settings:
             query = update(organizations).where(organizations.c.slug == slug)

@@ -41,5 +41,5 @@ def new_key(pepper: Pepper) -> NewKey:
 
 def parts(text: str) -> tuple[str, str]:
     """Return the id and the secret of a key; of a text that is none, an id that no key has."""
-    found = _KEY.fullmatch(text)
-    return (found["id"], found["secret"]) if found else ("", text)
+    match = _KEY.fullmatch(text)
+    return (match["id"], match["secret"]) if match else ("", text)

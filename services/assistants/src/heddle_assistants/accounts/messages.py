@@ -25,7 +25,7 @@ def key_message(key: ApiKey) -> pb.Key:
     )
 
 
-def wanted_key(message: pb.Key) -> ApiKey:
+def api_key_of(message: pb.Key) -> ApiKey:
     """Return the key that somebody asks for."""
     expires = message.expire_time.seconds if message.HasField("expire_time") else None
     return ApiKey(
@@ -41,16 +41,18 @@ def wanted_key(message: pb.Key) -> ApiKey:
     )
 
 
-def organization_message(found: Organization) -> pb.Organization:
+def organization_message(organization: Organization) -> pb.Organization:
     """Return an organisation without its secrets."""
-    message = organization_summary(found)
-    message.settings_json = json.dumps(masked(found.settings))
+    message = organization_summary(organization)
+    message.settings_json = json.dumps(masked(organization.settings))
     return message
 
 
-def organization_summary(found: Organization) -> pb.Organization:
+def organization_summary(organization: Organization) -> pb.Organization:
     """Return an organisation without its settings."""
-    return pb.Organization(slug=found.slug, name=found.name, system=found.system)
+    return pb.Organization(
+        slug=organization.slug, name=organization.name, system=organization.system
+    )
 
 
 def _time(seconds: int | None) -> Timestamp | None:

@@ -52,13 +52,13 @@ class Organization:
     def settings(self) -> Config:
         """The settings; none if what is kept is not a JSON object, as a foreign row may be."""
         try:
-            found = json.loads(self.config)
+            config = json.loads(self.config)
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+            config = None
+        if not isinstance(config, dict):
             log.warning("settings cannot be read", organization=self.slug)
             return {}
-        return found
+        return config
 
     @property
     def etag(self) -> str:
@@ -81,10 +81,10 @@ class Organizations:
             NotFoundError: There is none.
         """
         async with self._database.reading() as connection:
-            found = await _find(connection, slug)
-        if found is None:
+            organization = await _find(connection, slug)
+        if organization is None:
             raise no_organization(slug)
-        return found
+        return organization
 
     async def listed(self, only: str | None, after: str, limit: int) -> list[Organization]:
         """Return organisations in the order of their slugs.
@@ -101,14 +101,14 @@ class Organizations:
         async with self._database.reading() as connection:
             return [_organization(row) for row in await connection.execute(query)]
 
-    async def make(self, slug: str, name: str, given: Config) -> Organization:
+    async def make(self, slug: str, name: str, settings: Config) -> Organization:
         """Keep a new organisation.
 
         Raises:
             AlreadyExistsError: The slug is taken.
             InvalidRequestError: The settings are wrong.
         """
-        config = replaced(given, {}, self._keys, slug)
+        config = replaced(settings, {}, self._keys, slug)
         now = int(time.time())
         query = insert(organizations).values(
             slug=slug, name=name or slug, config=config, created_at=now, updated_at=now
@@ -121,13 +121,15 @@ class Organizations:
             raise AlreadyExistsError(message, organization=slug) from None
         return _organization(row)
 
-    async def replace(self, slug: str, name: str, given: Config | None, etag: str) -> Organization:
+    async def replace(
+        self, slug: str, name: str, settings: Config | None, etag: str
+    ) -> Organization:
         """Change an organisation.
 
         Args:
             slug: Which one.
             name: If empty, it stays as it is.
-            given: Its settings. If None, they stay as they are.
+            settings: Its settings. If None, they stay as they are.
             etag: Of what the caller read.
 
         Raises:
@@ -145,8 +147,8 @@ class Organizations:
                     organization=slug,
                 )
             config = known.config
-            if given is not None:
-                config = replaced(given, known.settings, self._keys, slug)
+            if settings is not None:
+                config = replaced(settings, known.settings, self._keys, slug)
             query = (
                 update(organizations)
                 .where(organizations.c.slug == slug)

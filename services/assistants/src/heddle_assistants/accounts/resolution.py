@@ -46,18 +46,18 @@ def _add_servers(
     response: pb.ResolveSettingsResponse, own: Config, setup: Mapping[str, Any]
 ) -> None:
     providers = _object(setup, "providers")
-    for name, given in providers.items():
+    for name, provider in providers.items():
         connector = _LAMBS.get(name, name)
         replaced = connector != name and connector in providers
-        if isinstance(given, Mapping) and given and not replaced:
-            response.providers[_text(connector)].CopyFrom(_provider(given))
+        if isinstance(provider, Mapping) and provider and not replaced:
+            response.providers[_text(connector)].CopyFrom(_provider(provider))
     if knowledge := _knowledge(own, setup):
         response.knowledge.CopyFrom(knowledge)
     if moodle := _moodle(own, setup):
         response.moodle.CopyFrom(moodle)
-    for name, given in {**_object(setup, _MCP), **_object(own, _MCP)}.items():
-        if isinstance(given, Mapping) and (url := _first(given, "url").rstrip("/")):
-            server = pb.McpServer(url=url, token=_first(given, "token", "api_key"))
+    for name, mcp_server in {**_object(setup, _MCP), **_object(own, _MCP)}.items():
+        if isinstance(mcp_server, Mapping) and (url := _first(mcp_server, "url").rstrip("/")):
+            server = pb.McpServer(url=url, token=_first(mcp_server, "token", "api_key"))
             response.mcp_servers[_text(name)].CopyFrom(server)
 
 
@@ -73,26 +73,28 @@ def only_prices(config: Config) -> Config:
 
 def servers(settings: pb.ResolveSettingsResponse) -> Iterator[tuple[str, str, str]]:
     """Yield a name, an address and a secret for each server that is set up."""
-    found: dict[str, Any] = {f"providers.{name}": p for name, p in settings.providers.items()}
+    raw_settings: dict[str, Any] = {
+        f"providers.{name}": p for name, p in settings.providers.items()
+    }
     if settings.HasField("knowledge"):
-        found["knowledge_base"] = settings.knowledge
+        raw_settings["knowledge_base"] = settings.knowledge
     if settings.HasField("moodle"):
-        found["moodle"] = settings.moodle
-    found |= {f"{_MCP}.{name}": server for name, server in settings.mcp_servers.items()}
-    for name, server in found.items():
+        raw_settings["moodle"] = settings.moodle
+    raw_settings |= {f"{_MCP}.{name}": server for name, server in settings.mcp_servers.items()}
+    for name, server in raw_settings.items():
         yield name, _one_of(server, _ADDRESS_FIELDS), _one_of(server, _SECRET_FIELDS)
 
 
 def knowledge_server(config: Config) -> str:
     """Return the address of the knowledge-base server that is set up; empty if there is none."""
-    found = _knowledge(config, _setup(config))
-    return found.url if found else ""
+    knowledge = _knowledge(config, _setup(config))
+    return knowledge.url if knowledge else ""
 
 
 def _assistant_defaults(config: Config, setup: Mapping[str, Any]) -> str:
     """Return the text of the object, whatever secrets people wrote there masked."""
-    found = masked({**_object(setup, _DEFAULTS), **_object(config, _DEFAULTS)})
-    return json.dumps(found) if found else ""
+    defaults = masked({**_object(setup, _DEFAULTS), **_object(config, _DEFAULTS)})
+    return json.dumps(defaults) if defaults else ""
 
 
 def _one_of(message: Any, fields: tuple[str, ...]) -> str:  # noqa: ANN401 - one of several messages
@@ -103,27 +105,27 @@ def _setup(config: Config) -> Mapping[str, Any]:
     return _object(_object(config, "setups"), _SETUP)
 
 
-def _provider(given: Mapping[str, Any]) -> pb.Provider:
+def _provider(provider: Mapping[str, Any]) -> pb.Provider:
     return pb.Provider(
-        base_url=_first(given, "base_url", "endpoint", "url").rstrip("/"),
-        api_key=_first(given, "api_key"),
-        models=_names(given.get("models")),
-        default_model=_first(given, "default_model"),
-        enabled=_flag(given.get("enabled", True)),
+        base_url=_first(provider, "base_url", "endpoint", "url").rstrip("/"),
+        api_key=_first(provider, "api_key"),
+        models=_names(provider.get("models")),
+        default_model=_first(provider, "default_model"),
+        enabled=_flag(provider.get("enabled", True)),
     )
 
 
 def _knowledge(config: Config, setup: Mapping[str, Any]) -> pb.KnowledgeServer | None:
-    given = {**_object(setup, "knowledge_base"), **_object(config, "kb_server")}
-    url = _first(given, "server_url", "url").rstrip("/")
-    token = _first(given, "api_token", "api_key", "token")
+    knowledge = {**_object(setup, "knowledge_base"), **_object(config, "kb_server")}
+    url = _first(knowledge, "server_url", "url").rstrip("/")
+    token = _first(knowledge, "api_token", "api_key", "token")
     return pb.KnowledgeServer(url=url, token=token) if url else None
 
 
 def _moodle(config: Config, setup: Mapping[str, Any]) -> pb.Moodle | None:
-    given = {**_object(setup, "moodle"), **_object(config, "moodle")}
-    url = _first(given, "url", "api_url", "base_url").rstrip("/")
-    token = _first(given, "token", "api_token", "wstoken", "api_key")
+    moodle = {**_object(setup, "moodle"), **_object(config, "moodle")}
+    url = _first(moodle, "url", "api_url", "base_url").rstrip("/")
+    token = _first(moodle, "token", "api_token", "wstoken", "api_key")
     return pb.Moodle(url=url, token=token) if url else None
 
 
@@ -136,8 +138,8 @@ def _model(setup: Mapping[str, Any], system: Config, name: str) -> str:
 
 
 def _reference(setup: Mapping[str, Any], name: str) -> tuple[str, str] | None:
-    given = _object(setup, name)
-    provider, model = _first(given, "provider"), _first(given, "model")
+    selection = _object(setup, name)
+    provider, model = _first(selection, "provider"), _first(selection, "model")
     return (provider, model) if provider and model else None
 
 
@@ -153,30 +155,31 @@ def _is_free(
 
 def _object(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return a member that should be an object, or an empty one: people edit this by hand."""
-    found = config.get(name)
-    return found if isinstance(found, Mapping) else {}
+    value = config.get(name)
+    return value if isinstance(value, Mapping) else {}
 
 
-def _first(given: Mapping[str, Any], *names: str) -> str:
+def _first(settings: Mapping[str, Any], *names: str) -> str:
     """Return the text of the first of some members that has one; a number's too."""
     texts = (
         _text(value)
         for name in names
-        if isinstance(value := given.get(name), str | int | float) and not isinstance(value, bool)
+        if isinstance(value := settings.get(name), str | int | float)
+        and not isinstance(value, bool)
     )
     return next(filter(None, texts), "")
 
 
-def _names(given: object) -> list[str]:
+def _names(value: object) -> list[str]:
     """Return the names of a list, of an object's members, or between commas."""
-    match given:
+    match value:
         case str():
-            found: list[object] = list(given.split(","))
+            names: list[object] = list(value.split(","))
         case list() | Mapping():
-            found = list(given)
+            names = list(value)
         case _:
-            found = []
-    return [text for name in found if isinstance(name, str) and (text := _text(name))]
+            names = []
+    return [text for name in names if isinstance(name, str) and (text := _text(name))]
 
 
 def _text(value: str | float) -> str:
@@ -184,5 +187,5 @@ def _text(value: str | float) -> str:
     return str(value).strip().encode("utf-8", "replace").decode()
 
 
-def _flag(given: object) -> bool:
-    return given.strip().lower() not in _NO if isinstance(given, str) else bool(given)
+def _flag(value: object) -> bool:
+    return value.strip().lower() not in _NO if isinstance(value, str) else bool(value)

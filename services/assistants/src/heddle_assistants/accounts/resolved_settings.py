@@ -27,16 +27,16 @@ class ResolvedSettings:
 
     def __init__(self, database: Database, keys: Keys) -> None:
         self._keys = keys
-        found = select(*COLUMNS).select_from(organizations)
-        self._of_slug = database.row_reader(found.where(organizations.c.slug == bindparam("slug")))
+        query = select(*COLUMNS).select_from(organizations)
+        self._of_slug = database.row_reader(query.where(organizations.c.slug == bindparam("slug")))
         self._of_owner = database.row_reader(
-            found.add_columns(users.c.id)
+            query.add_columns(users.c.id)
             .join(users, users.c.organization_id == organizations.c.id)
             .where(users.c.email == bindparam("email"))
         )
         self._of_system = database.row_reader(
             # LAMB's system before the one that Heddle makes.
-            found.where(or_(organizations.c.is_system, _IS_DEFAULT)).order_by(
+            query.where(or_(organizations.c.is_system, _IS_DEFAULT)).order_by(
                 organizations.c.is_system.desc(), organizations.c.id
             )
         )

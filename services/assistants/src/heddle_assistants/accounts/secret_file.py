@@ -10,7 +10,7 @@ log = structlog.get_logger(__name__)
 _BYTES = 48
 
 
-def kept_secret(path: Path) -> str:
+def read_or_create_secret(path: Path) -> str:
     """Return the secret in a file, which is made if there is none.
 
     Raises:

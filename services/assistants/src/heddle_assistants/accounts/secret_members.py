@@ -63,12 +63,12 @@ def masked(config: Config) -> dict[str, Any]:
     return _changed(config, ("",), _is_secret, lambda _, __: MASK)
 
 
-def unmasked(given: Config, kept: Config, keys: Keys, slug: str) -> dict[str, Any]:
+def unmasked(settings: Config, stored: Config, keys: Keys, slug: str) -> dict[str, Any]:
     """Return the settings that an administrator gave, with the secrets that he leaves as they are.
 
     Args:
-        given: May say `"********"` in the place of a secret.
-        kept: The settings before, as they are kept.
+        settings: May say `"********"` in the place of a secret.
+        stored: The settings before, as they are kept.
         keys: What they are sealed with.
         slug: Of their organisation.
 
@@ -78,27 +78,27 @@ def unmasked(given: Config, kept: Config, keys: Keys, slug: str) -> dict[str, An
     """
 
     def former(_: Any, place: Place) -> Any:  # noqa: ANN401 - any JSON value
-        value = _former(kept, place)
+        value = _former(stored, place)
         return keys.open(value, place) if is_sealed(value) else value
 
-    return _changed(given, (slug,), _is_mask, former)
+    return _changed(settings, (slug,), _is_mask, former)
 
 
-def put_back(given: Config, kept: Config) -> dict[str, Any]:
+def put_back(settings: Config, stored: Config) -> dict[str, Any]:
     """Return the settings that an administrator gave, likewise, those secrets sealed as they are.
 
     Raises:
         KeyError: As of `unmasked`.
     """
-    return _changed(given, ("",), _is_mask, lambda _, place: _former(kept, place))
+    return _changed(settings, ("",), _is_mask, lambda _, place: _former(stored, place))
 
 
 def _is_mask(_: bool, value: Any) -> bool:  # noqa: ANN401, FBT001 - called by position only
     return bool(value == MASK)
 
 
-def _former(kept: Config, place: Place) -> Any:  # noqa: ANN401 - any JSON value
-    value: Any = kept
+def _former(stored: Config, place: Place) -> Any:  # noqa: ANN401 - any JSON value
+    value: Any = stored
     for step in place[1:]:
         try:
             value = value[step]

@@ -62,27 +62,27 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
     ) -> pb.CreateKeyResponse:
         """Make a key and return it, once."""
         identity = caller().identity
-        wanted = messages.wanted_key(request.key)
+        requested = messages.api_key_of(request.key)
         access.require_may_make(
             identity,
-            organization=wanted.organization,
-            user=wanted.user,
-            trusted=wanted.trusted,
+            organization=requested.organization,
+            user=requested.user,
+            trusted=requested.trusted,
         )
         checks.check_key(request.key)
-        access.require_scopes(identity, wanted.scopes)
-        key, made = await self._keys.make(wanted)
-        return pb.CreateKeyResponse(key=messages.key_message(key), secret=made.text)
+        access.require_scopes(identity, requested.scopes)
+        key, new_key = await self._keys.make(requested)
+        return pb.CreateKeyResponse(key=messages.key_message(key), secret=new_key.text)
 
     async def ListKeys(self, request: pb.ListKeysRequest, context: Context) -> pb.ListKeysResponse:
         """List the keys that the caller may see."""
         limit = page_size(request.page_size, _DEFAULT_PAGE, _LARGEST_PAGE)
         of = access.visible_keys(caller().identity).within(request.organization)
         after = _after(request.page_token)
-        found = await self._keys.listed(of, after, limit + 1) if of else []
-        last = found[limit - 1] if len(found) > limit else None
+        keys = await self._keys.listed(of, after, limit + 1) if of else []
+        last = keys[limit - 1] if len(keys) > limit else None
         return pb.ListKeysResponse(
-            keys=[messages.key_message(key) for key in found[:limit]],
+            keys=[messages.key_message(key) for key in keys[:limit]],
             next_page_token=write_token(f"{last.created_at} {last.id}") if last else "",
         )
 
@@ -100,9 +100,9 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
     ) -> pb.GetOrganizationResponse:
         """Return an organisation without its secrets."""
         access.require_administrator(caller().identity, request.slug)
-        found = await self._organizations.get(request.slug)
-        message = messages.organization_message(found)
-        return pb.GetOrganizationResponse(organization=message, etag=found.etag)
+        organization = await self._organizations.get(request.slug)
+        message = messages.organization_message(organization)
+        return pb.GetOrganizationResponse(organization=message, etag=organization.etag)
 
     async def ListOrganizations(
         self, request: pb.ListOrganizationsRequest, context: Context
@@ -111,29 +111,37 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         limit = page_size(request.page_size, _DEFAULT_PAGE, _LARGEST_PAGE)
         after = read_token(request.page_token)
         only = access.visible_organization(caller().identity)
-        found = [] if only == "" else await self._organizations.listed(only, after, limit + 1)
+        organizations = (
+            [] if only == "" else await self._organizations.listed(only, after, limit + 1)
+        )
         return pb.ListOrganizationsResponse(
-            organizations=[messages.organization_summary(item) for item in found[:limit]],
-            next_page_token=write_token(found[limit - 1].slug) if len(found) > limit else "",
+            organizations=[messages.organization_summary(item) for item in organizations[:limit]],
+            next_page_token=write_token(organizations[limit - 1].slug)
+            if len(organizations) > limit
+            else "",
         )
 
     async def PutOrganization(
         self, request: pb.PutOrganizationRequest, context: Context
     ) -> pb.PutOrganizationResponse:
         """Make an organisation, or change one that did not change since it was read."""
-        given = request.organization
-        access.require_administrator(caller().identity, given.slug)
-        checks.check_name(given.name, "organization.name")
-        settings = parsed(given.settings_json) if given.settings_json else None
+        organization = request.organization
+        access.require_administrator(caller().identity, organization.slug)
+        checks.check_name(organization.name, "organization.name")
+        settings = parsed(organization.settings_json) if organization.settings_json else None
         if settings is not None:
-            await self._addresses.check(given.slug, settings)
+            await self._addresses.check(organization.slug, settings)
         if request.etag:
-            kept = await self._organizations.replace(given.slug, given.name, settings, request.etag)
+            stored = await self._organizations.replace(
+                organization.slug, organization.name, settings, request.etag
+            )
         else:
-            checks.check_slug(given.slug)
-            kept = await self._organizations.make(given.slug, given.name, settings or {})
-        message = messages.organization_message(kept)
-        return pb.PutOrganizationResponse(organization=message, etag=kept.etag)
+            checks.check_slug(organization.slug)
+            stored = await self._organizations.make(
+                organization.slug, organization.name, settings or {}
+            )
+        message = messages.organization_message(stored)
+        return pb.PutOrganizationResponse(organization=message, etag=stored.etag)
 
     async def PutUser(self, request: pb.PutUserRequest, context: Context) -> pb.PutUserResponse:
         """Make or change a user."""
@@ -180,9 +188,13 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         """Tell which collections are somebody else's."""
         access.require_service(caller().identity)
         checks.check_collections(request)
-        found = await self._collections.withheld(request.ids, request.owner, request.organization)
+        withheld = await self._collections.withheld(
+            request.ids, request.owner, request.organization
+        )
         return pb.ResolveCollectionsResponse(
-            withheld=[pb.WithheldCollection(id=each.id, server_url=each.server) for each in found]
+            withheld=[
+                pb.WithheldCollection(id=each.id, server_url=each.server) for each in withheld
+            ]
         )
 
 

@@ -39,12 +39,12 @@ def parsed(text: str) -> dict[str, Any]:
         raise wrong(f"must be the text of a JSON object{where}") from None
 
 
-def replaced(given: Config, kept: Config, keys: Keys, slug: str) -> str:
+def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
     """Return the text to keep for settings that an administrator gave.
 
     Args:
-        given: May say `"********"` in the place of a secret, which stays as it is.
-        kept: What is kept so far.
+        settings: May say `"********"` in the place of a secret, which stays as it is.
+        stored: What is kept so far.
         keys: What seals the secrets.
         slug: Of the organisation.
 
@@ -53,8 +53,8 @@ def replaced(given: Config, kept: Config, keys: Keys, slug: str) -> str:
             price is wrong.
     """
     try:
-        _refuse_moves(given, kept)
-        plain = unmasked(given, kept, keys, slug)
+        _refuse_moves(settings, stored)
+        plain = unmasked(settings, stored, keys, slug)
         read_prices(prices(plain))
         return json.dumps(sealed(plain, keys, slug))
     except PriceError as error:
@@ -68,22 +68,22 @@ def replaced(given: Config, kept: Config, keys: Keys, slug: str) -> str:
         ) from None
 
 
-def _refuse_moves(given: Config, kept: Config) -> None:
+def _refuse_moves(settings: Config, stored: Config) -> None:
     """Refuse to send a secret that somebody else gave to a server of the caller's choice.
 
     It goes where it went before, or nowhere: another secret of the same server, which an earlier
     change moved, says nothing about this one.
     """
-    before, after = _reached(kept), _reached(put_back(given, kept))
-    for name, (_, secret) in _reached(given).items():
+    before, after = _reached(stored), _reached(put_back(settings, stored))
+    for name, (_, secret) in _reached(settings).items():
         if secret == MASK and after.get(name) != before.get(name):
             raise wrong(f"changes the address of {name!r}: give its secret anew")
 
 
 def _reached(config: Config) -> dict[str, tuple[str, str]]:
     """Return the address and the secret of each server by its name."""
-    found = servers(resolved("", config, {}))
-    return {name: (address, secret) for name, address, secret in found}
+    addresses = servers(resolved("", config, {}))
+    return {name: (address, secret) for name, address, secret in addresses}
 
 
 def wrong(what: str) -> InvalidRequestError:

@@ -43,10 +43,10 @@ class Users:
 
     async def standing(self, email: str, organization: str) -> pb.Standing.ValueType:
         """Return what a person is to an organisation."""
-        found = await self._known(email)
-        if found is None:
+        user = await self._known(email)
+        if user is None:
             return pb.STANDING_UNSPECIFIED
-        enabled, home = found
+        enabled, home = user
         if home == organization:
             return pb.STANDING_USER if enabled else pb.STANDING_DISABLED
         if not enabled and await self._is_of_the_operator(organization):

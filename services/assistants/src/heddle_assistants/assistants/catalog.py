@@ -15,14 +15,14 @@ from heddle_runtime.identity import Identity
 from sqlalchemy import ColumnElement, and_, true
 
 from heddle_assistants.access import changeable, may_use, offered, owned, owns
-from heddle_assistants.assistants.summaries import summary_of_kept, summary_of_row
+from heddle_assistants.assistants.summaries import summary_of_row, summary_of_stored
 from heddle_assistants.database.schema import assistants
 from heddle_assistants.folder import Contents, FolderAssistants
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.row import row_id
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import no_assistant
-from heddle_assistants.store import Kept, candidates
+from heddle_assistants.store import StoredAssistant, candidates
 
 log = structlog.get_logger(__name__)
 _BATCH = 200
@@ -44,9 +44,9 @@ class Catalog:
         self._folder = folder
         self._rows = rows
         self._reader = reader
-        self._told = Contents()
+        self._reported_contents = Contents()
 
-    async def get(self, reference: str, identity: Identity) -> Kept:
+    async def get(self, reference: str, identity: Identity) -> StoredAssistant:
         """Return the assistant that `identity` may use under `reference`.
 
         Of several with one name, the caller's own counts.
@@ -58,14 +58,14 @@ class Catalog:
             NotFoundError: There is none.
         """
         by_id, by_name = candidates(reference)
-        found = await self._by_id(by_id, identity) if by_id else None
-        if found is None and by_name:
-            found = await self._by_name(by_name, identity)
-        if found is None:
+        stored = await self._by_id(by_id, identity) if by_id else None
+        if stored is None and by_name:
+            stored = await self._by_name(by_name, identity)
+        if stored is None:
             raise no_assistant(reference)
-        return found
+        return stored
 
-    async def in_folder(self, identifier: str) -> Kept | None:
+    async def in_folder(self, identifier: str) -> StoredAssistant | None:
         """Return an assistant of the folder, whoever asks."""
         return (await self._folder.contents()).by_id.get(identifier)
 
@@ -77,8 +77,8 @@ class Catalog:
         """Return the condition of rows that no assistant of the folder hides."""
         contents = await self._folder.contents()
         numbers = [number for each in contents.by_id if (number := row_id(each)) is not None]
-        if contents is not self._told:
-            self._told = contents
+        if contents is not self._reported_contents:
+            self._reported_contents = contents
             for row in await self._rows.after(0, len(numbers), assistants.c.id.in_(numbers)):
                 log.warning("a file hides an assistant of the database", id=row.id)
         return assistants.c.id.not_in(numbers) if numbers else true()
@@ -96,8 +96,8 @@ class Catalog:
         by_name = (await self._folder.contents()).by_name
 
         def check(name: str) -> None:
-            kept = by_name.get(name)
-            if kept is not None and may_use(identity, kept):
+            stored = by_name.get(name)
+            if stored is not None and may_use(identity, stored):
                 raise AlreadyExistsError(f"A file holds an assistant named {name!r} already.")
 
         return check
@@ -109,10 +109,10 @@ class Catalog:
             NotFoundError: `identity` may not know that there is one.
             PermissionDeniedError: It does.
         """
-        kept = await self.in_folder(identifier)
-        if kept is None:
+        stored = await self.in_folder(identifier)
+        if stored is None:
             return
-        if not may_use(identity, kept):
+        if not may_use(identity, stored):
             raise no_assistant(identifier)
         raise PermissionDeniedError(
             f"The assistant {identifier!r} comes from a file. Whoever runs the service changes it "
@@ -136,24 +136,24 @@ class Catalog:
             violation = Violation("selection", "is none that this release knows")
             raise InvalidRequestError("The selection is not known.", [violation])
         contents = await self._folder.contents()
-        found = [
+        summaries = [
             each
             for each in _of_folder(contents, identity, selection)
             if _place(each.id) > _place(after) and _matches(each, text)
         ]
         where = and_(await self.in_sight(), _ROWS[selection](identity))
-        found += await self._of_database(where, text, after, limit)
-        return sorted(found, key=lambda each: _place(each.id))[:limit]
+        summaries += await self._of_database(where, text, after, limit)
+        return sorted(summaries, key=lambda each: _place(each.id))[:limit]
 
-    async def _by_id(self, identifier: str, identity: Identity) -> Kept | None:
-        if kept := await self.in_folder(identifier):
-            return kept if may_use(identity, kept) else None
-        return await self._reader.kept(identifier, partial(may_use, identity))
+    async def _by_id(self, identifier: str, identity: Identity) -> StoredAssistant | None:
+        if stored := await self.in_folder(identifier):
+            return stored if may_use(identity, stored) else None
+        return await self._reader.assistant(identifier, partial(may_use, identity))
 
-    async def _by_name(self, name: str, identity: Identity) -> Kept | None:
-        kept = (await self._folder.contents()).by_name.get(name)
-        if kept is not None and may_use(identity, kept):
-            return kept
+    async def _by_name(self, name: str, identity: Identity) -> StoredAssistant | None:
+        stored = (await self._folder.contents()).by_name.get(name)
+        if stored is not None and may_use(identity, stored):
+            return stored
         rows = await self._rows.named(name, identity)
         if len(rows) > 1:
             message = f"Several assistants are named {name[:200]!r}. Say which one by its id."
@@ -163,15 +163,15 @@ class Catalog:
     async def _of_database(
         self, where: ColumnElement[bool], text: str, after: str, limit: int
     ) -> list[pb.AssistantSummary]:
-        found: list[pb.AssistantSummary] = []
+        summaries: list[pb.AssistantSummary] = []
         last = row_id(after) if after else 0
         # What the database returns may not match after all: small pages must not mean many reads.
         batch = max(limit, _BATCH) if text else limit
-        while last is not None and len(found) < limit:
+        while last is not None and len(summaries) < limit:
             rows = await self._rows.after(last, batch, where, text)
-            found += (each for each in map(summary_of_row, rows) if _matches(each, text))
+            summaries += (each for each in map(summary_of_row, rows) if _matches(each, text))
             last = rows[-1].id if len(rows) == batch else None
-        return found
+        return summaries
 
 
 def _of_folder(
@@ -179,13 +179,13 @@ def _of_folder(
 ) -> Iterator[pb.AssistantSummary]:
     if selection == pb.SELECTION_MANAGED:  # nobody changes these here
         return
-    for kept in contents.by_id.values():
+    for stored in contents.by_id.values():
         if selection == pb.SELECTION_OWN:
-            shown = owns(identity, kept)
+            shown = owns(identity, stored)
         else:
-            shown = kept.published and may_use(identity, kept)
+            shown = stored.published and may_use(identity, stored)
         if shown:
-            yield summary_of_kept(kept)
+            yield summary_of_stored(stored)
 
 
 def _place(identifier: str) -> tuple[int, int, str]:

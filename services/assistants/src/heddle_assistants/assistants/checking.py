@@ -78,13 +78,15 @@ def with_defaults(assistant: pb.Assistant) -> pb.Assistant:
 
 def _completed(assistant: pb.Assistant) -> pb.Assistant:
     """Return an assistant that says what it leaves to the service."""
-    found = pb.Assistant()
-    found.CopyFrom(assistant)
-    found.prompt_processor = assistant.prompt_processor or PROMPT_PROCESSOR
-    told = ({"type": each.tool, **({"id": each.id} if each.id else {})} for each in found.tools)
-    for binding, document in zip(found.tools, numbered(told), strict=True):
+    checked = pb.Assistant()
+    checked.CopyFrom(assistant)
+    checked.prompt_processor = assistant.prompt_processor or PROMPT_PROCESSOR
+    documents = (
+        {"type": each.tool, **({"id": each.id} if each.id else {})} for each in checked.tools
+    )
+    for binding, document in zip(checked.tools, numbered(documents), strict=True):
         binding.id = document["id"]
-    return found
+    return checked
 
 
 def _violations(assistant: pb.Assistant) -> Iterator[Violation]:

@@ -12,7 +12,7 @@ from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import no_assistant
-from heddle_assistants.store import Kept
+from heddle_assistants.store import StoredAssistant
 
 
 class Exporter:
@@ -31,24 +31,24 @@ class Exporter:
             NewerFormatError: What is kept is of a newer format.
             NotFoundError: There is none that `identity` may change.
         """
-        if kept := await self._catalog.in_folder(identifier):
-            if may_change(identity, kept):
-                return _of_kept(kept)
+        if folder_assistant := await self._catalog.in_folder(identifier):
+            if may_change(identity, folder_assistant):
+                return _of_folder(folder_assistant)
         elif stored := await self._reader.stored(identifier, partial(may_change, identity)):
             return _of_row(stored, await self._rows.owner_number(stored.row.owner))
         raise no_assistant(identifier)
 
 
-def _of_kept(kept: Kept) -> Exportable:
-    found = kept.assistant
+def _of_folder(folder_assistant: StoredAssistant) -> Exportable:
+    assistant = folder_assistant.assistant
     return Exportable(
-        name=found.name,
-        description=found.description,
-        system_prompt=found.system_prompt,
-        prompt_template=found.prompt_template,
-        document=from_contract(found),
+        name=assistant.name,
+        description=assistant.description,
+        system_prompt=assistant.system_prompt,
+        prompt_template=assistant.prompt_template,
+        document=from_contract(assistant),
         columns=LegacyColumns(),
-        owner=found.owner,
+        owner=assistant.owner,
     )
 
 

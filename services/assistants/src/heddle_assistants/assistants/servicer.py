@@ -41,12 +41,12 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         self, request: pb.GetAssistantRequest, context: Context
     ) -> pb.GetAssistantResponse:
         """Return one assistant. A forbidden one is answered like a missing one."""
-        kept = await self._catalog.get(request.reference, caller().identity)
+        stored = await self._catalog.get(request.reference, caller().identity)
         return pb.GetAssistantResponse(
-            assistant=kept.assistant,
-            etag=kept.etag,
-            published=kept.published,
-            quota=await self._budgets.of(kept.assistant),
+            assistant=stored.assistant,
+            etag=stored.etag,
+            published=stored.published,
+            quota=await self._budgets.of(stored.assistant),
         )
 
     async def ListAssistants(
@@ -58,11 +58,11 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
             raise InvalidRequestError("The text is too long.", [violation])
         size = page_size(request.page_size, default=100, maximum=1000)
         after = read_token(request.page_token)
-        found = await self._catalog.listed(
+        summaries = await self._catalog.listed(
             caller().identity, request.selection, request.text, after, size + 1
         )
-        shown = fitting(found[:size])
-        token = write_token(shown[-1].id) if len(found) > len(shown) else ""
+        shown = fitting(summaries[:size])
+        token = write_token(shown[-1].id) if len(summaries) > len(shown) else ""
         return pb.ListAssistantsResponse(assistants=shown, next_page_token=token)
 
     async def CreateAssistant(
@@ -79,21 +79,21 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         self, request: pb.UpdateAssistantRequest, context: Context
     ) -> pb.UpdateAssistantResponse:
         """Replace an assistant."""
-        given, identity = request.assistant, caller().identity
-        if not given.id:
+        assistant, identity = request.assistant, caller().identity
+        if not assistant.id:
             violation = Violation("assistant.id", "is required")
             raise InvalidRequestError("The request does not say which assistant.", [violation])
-        await self._catalog.refuse_folder(given.id, identity)
-        document = document_of(given)
+        await self._catalog.refuse_folder(assistant.id, identity)
+        document = document_of(assistant)
         check_name = await self._catalog.name_check(identity)
 
         def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
-            if given.name != stored.row.name:
-                require_name(given.name, "assistant.name")
-                check_name(given.name)
-            return document, _columns(given)
+            if assistant.name != stored.row.name:
+                require_name(assistant.name, "assistant.name")
+                check_name(assistant.name)
+            return document, _columns(assistant)
 
-        stored = await self._writer.edit(given.id, identity, request.etag, edit)
+        stored = await self._writer.edit(assistant.id, identity, request.etag, edit)
         return pb.UpdateAssistantResponse(
             assistant=contract(stored), etag=stored.row.etag, published=stored.row.published
         )
@@ -124,8 +124,8 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         self, request: pb.ExportAssistantRequest, context: Context
     ) -> pb.ExportAssistantResponse:
         """Return an assistant as the text of a file."""
-        found = await self._exporter.exportable(request.id, caller().identity)
-        return pb.ExportAssistantResponse(document_json=exported(found))
+        exportable = await self._exporter.exportable(request.id, caller().identity)
+        return pb.ExportAssistantResponse(document_json=exported(exportable))
 
     async def ImportAssistant(
         self, request: pb.ImportAssistantRequest, context: Context
@@ -153,6 +153,6 @@ def _columns(assistant: pb.Assistant) -> dict[str, Any]:
 def _group(request: pb.PublishAssistantRequest) -> dict[str, str]:
     """Return what the request says of LAMB's group; what it does not say stays."""
     names = ("group_id", "group_name", "oauth_consumer_name")
-    given = {name: value for name in names if (value := getattr(request, name))}
-    refuse_nul(given, "")
-    return given
+    values = {name: value for name in names if (value := getattr(request, name))}
+    refuse_nul(values, "")
+    return values

@@ -6,14 +6,14 @@ from heddle_conversion.contract_tools import text
 from heddle_runtime.errors import MalformedAssistantError
 
 from heddle_assistants.repository.row import Row, timestamp
-from heddle_assistants.store import Kept
+from heddle_assistants.store import StoredAssistant
 
 _LARGEST_VERSION = 2**31 - 1
 
 
-def summary_of_kept(kept: Kept) -> pb.AssistantSummary:
+def summary_of_stored(stored: StoredAssistant) -> pb.AssistantSummary:
     """Return what a list shows of an assistant of the folder."""
-    assistant = kept.assistant
+    assistant = stored.assistant
     return pb.AssistantSummary(
         id=assistant.id,
         name=assistant.name,
@@ -23,7 +23,7 @@ def summary_of_kept(kept: Kept) -> pb.AssistantSummary:
         create_time=assistant.create_time,
         owner=assistant.owner,
         organization=assistant.organization,
-        published=kept.published,
+        published=stored.published,
         format_version=newest(),
     )
 

@@ -36,13 +36,13 @@ class PostgresAddress:
 
 def parse(url: str) -> SqliteAddress | PostgresAddress:
     """Read a URL. One that cannot be read is a `ValueError` that repeats nothing of it."""
-    if found := _SQLITE.fullmatch(url):
-        path = unquote(found["path"])
+    if match := _SQLITE.fullmatch(url):
+        path = unquote(match["path"])
         if ":memory:" in path:
             raise ValueError("The database must be a file: what is in memory, nobody else sees.")
         return SqliteAddress(Path(path))
-    if found := _POSTGRESQL.fullmatch(url):
-        options = parse_qs(found["query"] or "")
-        hosts = found["hosts"] or ",".join(options.get("host", [])) or "the default host"
-        return PostgresAddress(url, f"{found['name'] or 'the default database'} at {hosts}")
+    if match := _POSTGRESQL.fullmatch(url):
+        options = parse_qs(match["query"] or "")
+        hosts = match["hosts"] or ",".join(options.get("host", [])) or "the default host"
+        return PostgresAddress(url, f"{match['name'] or 'the default database'} at {hosts}")
     raise ValueError(_UNREADABLE)

@@ -39,7 +39,7 @@ def unrepresentable() -> InvalidRequestError:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     """Tell callers about failures that pass; a lasting one goes on as it is."""
     try:
         yield

@@ -4,7 +4,7 @@ from sqlalchemy import Table, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 
-async def continue_after_given_ids(connection: AsyncConnection, table: Table) -> None:
+async def continue_after_explicit_ids(connection: AsyncConnection, table: Table) -> None:
     """Let new rows of `table` get ids after those that were inserted with one of their own.
 
     SQLite sees to it itself. Call it in the transaction that inserted them.

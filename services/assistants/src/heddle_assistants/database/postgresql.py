@@ -11,10 +11,14 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from heddle_assistants.database.address import PostgresAddress
-from heddle_assistants.database.failures import UnusableDatabaseError, told, unreachable
+from heddle_assistants.database.failures import (
+    UnusableDatabaseError,
+    translated_errors,
+    unreachable,
+)
 from heddle_assistants.database.postgresql_rows import Connection, Connections
 from heddle_assistants.database.rows import ReadRow, Row, row_query
-from heddle_assistants.database.semaphore import Turns
+from heddle_assistants.database.semaphore import FairSemaphore
 
 _POOL = 8
 _ROW_CONNECTIONS = 4
@@ -39,14 +43,14 @@ class PostgresDatabase:
         self._snapshots = engine.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
-        self._turns = Turns(_POOL, _PATIENCE)
+        self._semaphore = FairSemaphore(_POOL, _PATIENCE)
         self._rows = rows
 
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection]:
         """Yield a connection that sees one state of the database, and cannot change it."""
-        with told():
-            async with self._turns, self._snapshots.connect() as connection:
+        with translated_errors():
+            async with self._semaphore, self._snapshots.connect() as connection:
                 yield connection
 
     @asynccontextmanager
@@ -55,8 +59,8 @@ class PostgresDatabase:
 
         Writers of one row wait for each other; each sees what the one before it left.
         """
-        with told():
-            async with self._turns, self._engine.begin() as connection:
+        with translated_errors():
+            async with self._semaphore, self._engine.begin() as connection:
                 yield connection
 
     def row_reader(self, query: Select[*tuple[Any, ...]]) -> ReadRow:
@@ -64,8 +68,8 @@ class PostgresDatabase:
         compiled = row_query(query, self._engine.dialect)
 
         async def read(*values: object) -> Row | None:
-            found = await self._rows.fetch_row(compiled.text, values)
-            return compiled.row(found) if found is not None else None
+            record = await self._rows.fetch_row(compiled.text, values)
+            return compiled.row(record) if record is not None else None
 
         return read
 

@@ -12,7 +12,7 @@ from heddle_assistants.database.failures import (
     unreachable,
     unrepresentable,
 )
-from heddle_assistants.database.semaphore import Turns
+from heddle_assistants.database.semaphore import FairSemaphore
 
 # A class that takes a parameter in its stubs only.
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -32,7 +32,7 @@ class Connections:
         self, connect: Callable[[], Awaitable[Connection]], size: int, patience: float
     ) -> None:
         self._connect = connect
-        self._turns = Turns(size, patience)
+        self._semaphore = FairSemaphore(size, patience)
         self._free: list[Connection] = []
 
     async def fetch_row(self, text: str, values: Sequence[object]) -> asyncpg.Record | None:
@@ -63,7 +63,7 @@ class Connections:
             self._free.pop().terminate()
 
     async def _fetch_row(self, text: str, values: Sequence[object]) -> asyncpg.Record | None:
-        async with self._turns:
+        async with self._semaphore:
             # The last one used is the first one taken: few callers keep few connections warm.
             connection = self._free.pop() if self._free else await self._connect()
             if connection.is_closed():

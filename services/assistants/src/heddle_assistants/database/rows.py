@@ -39,8 +39,8 @@ class RowQuery:
 
 def row_query(query: Select[*tuple[Any, ...]], dialect: Dialect) -> RowQuery:
     """Compile a query; each of its parameters may stand in one place."""
-    found = [
+    parameters = [
         (index, column.type.dialect_impl(dialect).result_processor(dialect, None))
         for index, column in enumerate(query.selected_columns)
     ]
-    return RowQuery(str(query.compile(dialect=dialect)), [(i, p) for i, p in found if p])
+    return RowQuery(str(query.compile(dialect=dialect)), [(i, p) for i, p in parameters if p])

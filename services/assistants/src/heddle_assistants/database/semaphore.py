@@ -1,15 +1,15 @@
-"""Taking turns at something scarce."""
+"""A semaphore that serves those who wait in order, with a timeout."""
 
 import asyncio
 
 from heddle_assistants.database.failures import busy
 
 
-class Turns:
-    """So many at once; the others wait in the order they came, but not forever.
+class FairSemaphore:
+    """A semaphore that serves waiters in the order they came, and gives up after a timeout.
 
-    `async with turns:` holds a turn. A pool's own queue lets a newcomer overtake those who wait,
-    who under load may wait in vain.
+    `async with semaphore:` holds one place. A pool's own queue lets newcomers overtake waiters,
+    which under load may wait in vain.
     """
 
     def __init__(self, size: int, patience: float) -> None:

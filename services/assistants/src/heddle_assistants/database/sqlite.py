@@ -14,9 +14,9 @@ from sqlalchemy import Select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from heddle_assistants.database.failures import busy, passes, told
+from heddle_assistants.database.failures import busy, passes, translated_errors
 from heddle_assistants.database.rows import ReadRow, Row, row_query
-from heddle_assistants.database.semaphore import Turns
+from heddle_assistants.database.semaphore import FairSemaphore
 from heddle_assistants.database.sqlite_driver import SqliteConnection
 from heddle_assistants.database.sqlite_file import connect, prepare
 
@@ -46,16 +46,16 @@ class SqliteDatabase:
     ) -> None:
         self.name = name
         self._readers = readers
-        self._reading = Turns(_READERS, patience)
+        self._reading = FairSemaphore(_READERS, patience)
         self._writer = writer
-        self._writing = Turns(1, patience)
+        self._writing = FairSemaphore(1, patience)
         self._rows = rows
         self._patience = patience
 
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection]:
         """Yield a connection that sees one state of the database, and cannot change it."""
-        with told():
+        with translated_errors():
             async with self._reading, self._readers.connect() as connection:
                 await connection.exec_driver_sql("BEGIN")
                 yield connection
@@ -63,7 +63,7 @@ class SqliteDatabase:
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator[AsyncConnection]:
         """Yield the one connection that writes; what it did is on disk when the block is left."""
-        with told():
+        with translated_errors():
             async with self._writing, self._writer.begin() as connection:
                 await _begin_immediate(connection, self._patience)
                 yield connection
@@ -73,10 +73,10 @@ class SqliteDatabase:
         compiled = row_query(query, self._readers.dialect)
 
         async def read(*values: object) -> Row | None:
-            with told():
+            with translated_errors():
                 # All rows, though it is one: a statement that is not at its end keeps its snapshot.
-                found = self._rows.execute(compiled.text, values).fetchall()
-            return compiled.row(found[0]) if found else None
+                rows = self._rows.execute(compiled.text, values).fetchall()
+            return compiled.row(rows[0]) if rows else None
 
         return read
 

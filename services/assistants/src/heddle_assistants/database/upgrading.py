@@ -52,24 +52,24 @@ def _upgrade(connection: Connection, name: str) -> None:
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(_REVISIONS).replace("%", "%%"))
     known = ScriptDirectory.from_config(config)
-    found = MigrationContext.configure(connection).get_current_heads()
-    if set(found) == set(known.get_heads()):
+    heads = MigrationContext.configure(connection).get_current_heads()
+    if set(heads) == set(known.get_heads()):
         return
-    _refuse_strangers(connection, known, found, name)
+    _refuse_strangers(connection, known, heads, name)
     command.upgrade(config, "head")
 
 
 def _refuse_strangers(
-    connection: Connection, known: ScriptDirectory, found: Sequence[str], name: str
+    connection: Connection, known: ScriptDirectory, heads: Sequence[str], name: str
 ) -> None:
     revisions = {revision.revision for revision in known.walk_revisions()}
-    for revision in set(found) - revisions:
+    for revision in set(heads) - revisions:
         raise UnusableDatabaseError(
             f"The database {name} is of a newer Heddle: it is at revision {revision!r}, and this "
             f"one knows none after {known.get_current_head()!r}. Start the newer Heddle."
         )
     taken = sorted(metadata.tables.keys() & set(inspect(connection).get_table_names()))
-    if taken and not found:
+    if taken and not heads:
         raise UnusableDatabaseError(
             f"The database {name} belongs to another program: it has a table {taken[0]!r} that "
             "Heddle did not make. Name an empty one."

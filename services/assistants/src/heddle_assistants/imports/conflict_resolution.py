@@ -8,7 +8,7 @@ from heddle_runtime.errors import AlreadyExistsError, HeddleError, InvalidReques
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.database.identities import continue_after_given_ids
+from heddle_assistants.database.identities import continue_after_explicit_ids
 from heddle_assistants.imports.kinds import Kind
 
 _MAX_KEY_BYTES = 2_000
@@ -54,12 +54,12 @@ class Present:
 async def insert_new(connection: AsyncConnection, kind: Kind, drafts: Sequence[Draft]) -> None:
     """Insert what is new, in the caller's transaction."""
     # First, because it also keeps others from inserting meanwhile.
-    await continue_after_given_ids(connection, kind.table)
+    await continue_after_explicit_ids(connection, kind.table)
     resolve(kind, drafts, await present_rows(connection, kind, drafts))
     new = [draft.values for draft in drafts if draft.is_new]
     if new:
         await connection.execute(insert(kind.table), new)
-        await continue_after_given_ids(connection, kind.table)
+        await continue_after_explicit_ids(connection, kind.table)
 
 
 async def present_rows(connection: AsyncConnection, kind: Kind, drafts: Sequence[Draft]) -> Present:

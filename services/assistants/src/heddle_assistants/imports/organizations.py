@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.accounts.private_networks import private_network_note
 from heddle_assistants.accounts.secret_members import sealed
-from heddle_assistants.database.identities import continue_after_given_ids
+from heddle_assistants.database.identities import continue_after_explicit_ids
 from heddle_assistants.database.schema import organizations
 from heddle_assistants.imports.conflict_resolution import Draft
 
@@ -45,7 +45,7 @@ def prepare(draft: Draft, keys: Keys, egress: Egress) -> None:
 async def place(connection: AsyncConnection, drafts: Sequence[Draft], *, dry_run: bool) -> None:
     """Insert the drafts that are new, in the caller's transaction."""
     if not dry_run:  # first, because it also keeps others from inserting meanwhile
-        await continue_after_given_ids(connection, organizations)
+        await continue_after_explicit_ids(connection, organizations)
     rows = (await connection.execute(select(*_KNOWN))).all()
     created_at = {row.slug: row.created_at for row in rows}
     used_ids = {row.id for row in rows}
@@ -76,7 +76,7 @@ async def _insert(connection: AsyncConnection, draft: Draft) -> int:
     values = {name: value for name, value in draft.values.items() if value is not None}
     query = insert(organizations).values(**values).returning(organizations.c.id)
     number = (await connection.execute(query)).scalar_one()
-    await continue_after_given_ids(connection, organizations)
+    await continue_after_explicit_ids(connection, organizations)
     return int(number)
 
 

@@ -98,8 +98,8 @@ async def _set_organizations(
     """Set the id of each row's organisation; in a dry run a negative one if it is not there yet."""
     slugs = {values["organization"] for values in rows}
     query = select(organizations.c.slug, organizations.c.id)
-    found = await connection.execute(query.where(organizations.c.slug.in_(slugs)))
-    ids: dict[str, int] = {slug: number for slug, number in found}  # noqa: C416 - rows are no pairs to mypy
+    numbers = await connection.execute(query.where(organizations.c.slug.in_(slugs)))
+    ids: dict[str, int] = {slug: number for slug, number in numbers}  # noqa: C416 - rows are no pairs to mypy
     missing = slugs - ids.keys()
     if missing and not dry_run:
         violation = Violation("rows", f"name organisations that do not exist: {sorted(missing)}")

@@ -114,9 +114,11 @@ class Batches:
         by_id = {each.id: each for each in replacements}
         locked = _ROWS.where(assistants.c.id.in_(by_id)).order_by(assistants.c.id)
         async with self._database.writing() as connection:
-            found = await connection.execute(locked.with_for_update(of=assistants))
+            locked_rows = await connection.execute(locked.with_for_update(of=assistants))
             rows = [
-                row for row in map(BatchRow._make, found) if row.version == by_id[row.id].version
+                row
+                for row in map(BatchRow._make, locked_rows)
+                if row.version == by_id[row.id].version
             ]
             if rows:
                 changes = [by_id[row.id] for row in rows]

@@ -12,15 +12,15 @@ from heddle_assistants.database.schema import organizations, users
 async def organization_id(connection: AsyncConnection, slug: str) -> int:
     """Return the id of an organisation, which is made if it has no row yet."""
     query = select(organizations.c.id).where(organizations.c.slug == slug)
-    found: int | None = await connection.scalar(query)
-    if found is None:
+    identifier: int | None = await connection.scalar(query)
+    if identifier is None:
         insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
         now = int(time.time())
         row = {"slug": slug, "name": slug, "created_at": now, "updated_at": now}
         # Another replica may make it at this moment.
         await connection.execute(insert(organizations).values(row).on_conflict_do_nothing())
-        found = (await connection.execute(query)).scalar_one()
-    return found
+        identifier = (await connection.execute(query)).scalar_one()
+    return identifier
 
 
 async def organization_of(connection: AsyncConnection, owner: str) -> str | None:

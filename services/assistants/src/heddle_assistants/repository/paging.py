@@ -15,14 +15,14 @@ _LARGEST_PAGE = 16 * 1024 * 1024  # bytes, half of what a message may have
 
 def fitting(messages: Iterable[MessageT]) -> list[MessageT]:
     """Return as many of the first messages as one page holds, one at least if there is any."""
-    found: list[MessageT] = []
+    page: list[MessageT] = []
     room = _LARGEST_PAGE
     for message in messages:
         room -= message.ByteSize()
-        if found and room < 0:
+        if page and room < 0:
             break
-        found.append(message)
-    return found
+        page.append(message)
+    return page
 
 
 def row_before(token: str) -> int:

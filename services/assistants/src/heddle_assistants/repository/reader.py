@@ -10,7 +10,7 @@ from heddle_runtime.errors import UnavailableError
 from heddle_assistants.repository.migrating import Migrations, Stored
 from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import Rows
-from heddle_assistants.store import Kept
+from heddle_assistants.store import StoredAssistant
 
 _TRIES = 20
 _REMEMBERED = 1000
@@ -24,7 +24,7 @@ class Reader:
         self._rows = rows
         self._migrations = migrations
         # By everything that the row says: what is remembered is never out of date.
-        self._made: OrderedDict[Row, Kept] = OrderedDict()
+        self._assistants: OrderedDict[Row, StoredAssistant] = OrderedDict()
 
     async def stored(self, identifier: str, allowed: Callable[[Row], bool]) -> Stored | None:
         """Return an assistant's row and document, None if there is none that is `allowed`.
@@ -41,30 +41,32 @@ class Reader:
                 return stored
         raise changing(identifier)
 
-    async def kept(self, identifier: str, allowed: Callable[[Row], bool]) -> Kept | None:
+    async def assistant(
+        self, identifier: str, allowed: Callable[[Row], bool]
+    ) -> StoredAssistant | None:
         """Return an assistant as the contract tells it, likewise."""
         for _ in range(_TRIES):
             row = await self._rows.get(identifier)
             if row is None or not allowed(row):
                 return None
-            if known := self._made.get(row):
+            if known := self._assistants.get(row):
                 return known
             if stored := await self._migrations.settled(row):
                 return self._remembered(stored)
         raise changing(identifier)
 
-    def _remembered(self, stored: Stored) -> Kept:
-        made = kept(stored)
-        if made.assistant.ByteSize() <= _LARGEST_REMEMBERED:
-            self._made[stored.row] = made
-            if len(self._made) > _REMEMBERED:
-                self._made.popitem(last=False)
-        return made
+    def _remembered(self, stored: Stored) -> StoredAssistant:
+        assistant = stored_assistant(stored)
+        if assistant.assistant.ByteSize() <= _LARGEST_REMEMBERED:
+            self._assistants[stored.row] = assistant
+            if len(self._assistants) > _REMEMBERED:
+                self._assistants.popitem(last=False)
+        return assistant
 
 
-def kept(stored: Stored) -> Kept:
+def stored_assistant(stored: Stored) -> StoredAssistant:
     """Return a stored assistant as the contract tells it."""
-    return Kept(contract(stored), stored.row.etag, published=stored.row.published)
+    return StoredAssistant(contract(stored), stored.row.etag, published=stored.row.published)
 
 
 def contract(stored: Stored) -> pb.Assistant:

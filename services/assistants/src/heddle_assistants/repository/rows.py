@@ -20,8 +20,8 @@ class Rows:
     async def get(self, identifier: str) -> Row | None:
         """Return the row of an identifier, if there is one."""
         number = row_id(identifier)
-        found = None if number is None else await self._read(number)
-        row = None if found is None else Row._make(found)
+        record = None if number is None else await self._read(number)
+        row = None if record is None else Row._make(record)
         return None if row is None or row.deleted else row
 
     async def named(self, name: str, identity: Identity) -> list[Row]:
@@ -36,9 +36,9 @@ class Rows:
             .add_columns(mine)
         )
         async with self._database.reading() as connection:
-            found = (await connection.execute(query)).all()
-        rows = [Row._make(each[:-1]) for each in found]
-        return rows[:1] if found and found[0][-1] else rows
+            records = (await connection.execute(query)).all()
+        rows = [Row._make(each[:-1]) for each in records]
+        return rows[:1] if records and records[0][-1] else rows
 
     async def after(
         self, last: int, limit: int, where: ColumnElement[bool], text: str = "", skip: int = 0
@@ -60,8 +60,8 @@ class Rows:
             query = query.where(_contains(text))
         async with self._database.reading() as connection:
             query = query.order_by(assistants.c.id).limit(limit).offset(skip)
-            found = await connection.execute(query)
-            return [Row._make(each) for each in found]
+            records = await connection.execute(query)
+            return [Row._make(each) for each in records]
 
     async def count(self, where: ColumnElement[bool]) -> int:
         """Return how many rows there are."""
@@ -84,8 +84,8 @@ async def locked(connection: AsyncConnection, identifier: str) -> Row | None:
         return None
     query = ROWS.where(assistants.c.id == number)
     # SQLite has no such words and needs none: a writer is alone.
-    found = (await connection.execute(query.with_for_update(of=assistants))).one_or_none()
-    row = None if found is None else Row._make(found)
+    record = (await connection.execute(query.with_for_update(of=assistants))).one_or_none()
+    row = None if record is None else Row._make(record)
     return None if row is None or row.deleted else row
 
 

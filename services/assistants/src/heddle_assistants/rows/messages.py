@@ -9,7 +9,7 @@ from heddle_conversion import dump, from_contract
 
 from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.row import Row
-from heddle_assistants.store import Kept
+from heddle_assistants.store import StoredAssistant
 
 _TOP_K = "rag_top_k_json"
 _OTHERS = ("id", "organization", "metadata", _TOP_K)
@@ -34,9 +34,9 @@ def stored_message(stored: Stored) -> pb.AssistantRow:
     return row_message(stored.row, dump(stored.document))
 
 
-def folder_message(kept: Kept) -> pb.AssistantRow:
+def folder_message(stored: StoredAssistant) -> pb.AssistantRow:
     """Return an assistant of the folder as if it were a row."""
-    assistant = kept.assistant
+    assistant = stored.assistant
     return pb.AssistantRow(
         id=assistant.id,
         organization=assistant.organization,
@@ -46,7 +46,7 @@ def folder_message(kept: Kept) -> pb.AssistantRow:
         metadata=dump(from_contract(assistant)),
         system_prompt=assistant.system_prompt,
         prompt_template=assistant.prompt_template,
-        published=kept.published,
+        published=stored.published,
         created_at=assistant.create_time.seconds,
     )
 

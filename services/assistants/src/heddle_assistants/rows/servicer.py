@@ -43,10 +43,12 @@ class RowServicer(pb_grpc.RowServiceServicer):
         identity = caller().identity
         if request.to_change:
             await self._catalog.refuse_folder(request.id, identity)
-        elif kept := await self._catalog.in_folder(request.id):
-            if not may_use(identity, kept):
+        elif folder_assistant := await self._catalog.in_folder(request.id):
+            if not may_use(identity, folder_assistant):
                 raise no_assistant(request.id)
-            return pb.GetRowResponse(row=folder_message(kept), etag=kept.etag)
+            return pb.GetRowResponse(
+                row=folder_message(folder_assistant), etag=folder_assistant.etag
+            )
         if not (request.to_change or request.as_stored):
             stored = await self._reader.stored(request.id, partial(may_use, identity))
             if stored is None:

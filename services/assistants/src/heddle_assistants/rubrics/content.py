@@ -58,13 +58,13 @@ def read(text: str) -> dict[str, Any]:
     if len(text) > LARGEST:
         raise _refused(f"must have at most {LARGEST} characters")
     try:
-        found = parse(text)
-        json.dumps(found, ensure_ascii=False).encode()
+        content = parse(text)
+        json.dumps(content, ensure_ascii=False).encode()
     except MalformedAssistantError as error:
         raise _refused(*(each.description for each in error.violations)) from None
     except UnicodeEncodeError:
         raise _refused("holds half of a character (a lone surrogate)") from None
-    return found
+    return content
 
 
 def check(content: dict[str, Any]) -> None:
@@ -76,8 +76,8 @@ def check(content: dict[str, Any]) -> None:
     try:
         _Content.model_validate(content)
     except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False)[:_MOST_VIOLATIONS]
-        wrong = [f"{_place(each['loc'])}: {each['msg']}" for each in found]
+        violations = error.errors(include_input=False, include_url=False)[:_MOST_VIOLATIONS]
+        wrong = [f"{_place(each['loc'])}: {each['msg']}" for each in violations]
         raise _refused(*wrong) from None
 
 
@@ -96,7 +96,7 @@ def completed(content: dict[str, Any], identifier: str, created_at: int, now: in
     return json.dumps(whole, ensure_ascii=False, allow_nan=False)
 
 
-def is_kept(content: dict[str, Any], text: str) -> bool:
+def is_unchanged(content: dict[str, Any], text: str) -> bool:
     """Say whether `text`, which is kept, holds this content already."""
     try:
         return same(content, parse(text))

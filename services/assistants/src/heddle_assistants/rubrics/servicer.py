@@ -14,7 +14,7 @@ from heddle_assistants.accounts.access import require_service
 from heddle_assistants.field_checks import refuse_nul
 from heddle_assistants.repository.paging import fitting, row_before
 from heddle_assistants.repository.row import timestamp
-from heddle_assistants.rubrics.content import check, completed, is_kept, read
+from heddle_assistants.rubrics.content import check, completed, is_unchanged, read
 from heddle_assistants.rubrics.rights import Allowed, Owner, may_read
 from heddle_assistants.rubrics.row import Row
 from heddle_assistants.rubrics.store import Columns, Rubrics
@@ -41,46 +41,46 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
         """List the rubrics that the caller may read."""
         size = page_size(request.page_size, default=100, maximum=1000)
         after = row_before(request.page_token)
-        found = await self._rubrics.listed(caller().identity, after, size + 1, own=request.own)
-        shown = fitting(map(_summary, found[:size]))
-        more = len(found) > len(shown)
-        token = write_token(str(found[len(shown) - 1].number)) if more else ""
+        rows = await self._rubrics.listed(caller().identity, after, size + 1, own=request.own)
+        shown = fitting(map(_summary, rows[:size]))
+        more = len(rows) > len(shown)
+        token = write_token(str(rows[len(shown) - 1].number)) if more else ""
         return pb.ListRubricsResponse(rubrics=shown, next_page_token=token)
 
     async def CreateRubric(
         self, request: pb.CreateRubricRequest, context: Context
     ) -> pb.CreateRubricResponse:
         """Keep a new rubric."""
-        given = request.rubric
-        _check_owner(given.owner)
-        content = read(given.content_json)
+        rubric = request.rubric
+        _check_owner(rubric.owner)
+        content = read(rubric.content_json)
         check(content)
 
         def columns(identifier: str, now: int) -> Columns:
-            return _columns(content, identifier, now, now) | {"is_public": given.public}
+            return _columns(content, identifier, now, now) | {"is_public": rubric.public}
 
-        row = await self._rubrics.make(caller().identity, given.owner, columns)
+        row = await self._rubrics.make(caller().identity, rubric.owner, columns)
         return pb.CreateRubricResponse(rubric=_message(row), etag=row.etag)
 
     async def UpdateRubric(
         self, request: pb.UpdateRubricRequest, context: Context
     ) -> pb.UpdateRubricResponse:
         """Replace a rubric."""
-        given = request.rubric
-        if not given.id:
+        rubric = request.rubric
+        if not rubric.id:
             violation = Violation("rubric.id", "is required")
             raise InvalidRequestError("The request does not say which rubric.", [violation])
-        _check_owner(given.owner)
-        content = read(given.content_json)
+        _check_owner(rubric.owner)
+        content = read(rubric.content_json)
 
         def change(row: Row, now: int) -> Columns:
-            public = {} if row.public == given.public else {"is_public": given.public}
-            if is_kept(content, row.content):
+            public = {} if row.public == rubric.public else {"is_public": rubric.public}
+            if is_unchanged(content, row.content):
                 return public
             check(content)
             return _columns(content, row.id, row.created_at, now) | public
 
-        row = await self._rubrics.change(given.id, caller().identity, request.etag, change)
+        row = await self._rubrics.change(rubric.id, caller().identity, request.etag, change)
         return pb.UpdateRubricResponse(rubric=_message(row), etag=row.etag)
 
     async def DeleteRubric(

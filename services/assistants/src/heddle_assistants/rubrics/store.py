@@ -35,8 +35,8 @@ class Rubrics:
         Raises:
             NotFoundError: There is none that is `allowed`.
         """
-        found = None if "\0" in identifier else await self._read(identifier)
-        row = None if found is None else Row._make(found)
+        record = None if "\0" in identifier else await self._read(identifier)
+        row = None if record is None else Row._make(record)
         if row is None or not allowed(row):
             raise no_rubric(identifier)
         return row
@@ -58,8 +58,8 @@ class Rubrics:
         which = owned(identity) if own else true()
         query = ROWS.where(rubrics.c.id > after, readable(identity), which)
         async with self._database.reading() as connection:
-            found = await connection.execute(query.order_by(rubrics.c.id).limit(limit))
-            return [Row._make(each) for each in found]
+            records = await connection.execute(query.order_by(rubrics.c.id).limit(limit))
+            return [Row._make(each) for each in records]
 
     async def make(
         self, identity: Identity, owner: str, columns: Callable[[str, int], Columns]
@@ -86,7 +86,7 @@ class Rubrics:
                 "updated_at": now,
             }
             await connection.execute(insert(rubrics).values(**values))
-            return await _found(connection, identifier)
+            return await _locked_row(connection, identifier)
 
     async def change(
         self,
@@ -115,7 +115,7 @@ class Rubrics:
                 return row
             query = update(rubrics).where(rubrics.c.id == row.number)
             await connection.execute(query.values(**values, updated_at=now))
-            return await _found(connection, identifier)
+            return await _locked_row(connection, identifier)
 
     async def delete(self, identifier: str, identity: Identity, etag: str) -> None:
         """Delete a rubric. Raises what `change` does."""
@@ -136,8 +136,8 @@ async def _held(connection: AsyncConnection, identifier: str, identity: Identity
         raise no_rubric(identifier)
     query = ROWS.where(rubrics.c.rubric_id == identifier)
     # SQLite has no words for it and needs none: a writer is alone.
-    found = (await connection.execute(query.with_for_update(of=rubrics))).one_or_none()
-    row = None if found is None else Row._make(found)
+    record = (await connection.execute(query.with_for_update(of=rubrics))).one_or_none()
+    row = None if record is None else Row._make(record)
     if row is None or not may_change(identity, row):
         raise no_rubric(identifier)
     if etag and etag != row.etag:
@@ -146,6 +146,6 @@ async def _held(connection: AsyncConnection, identifier: str, identity: Identity
     return row
 
 
-async def _found(connection: AsyncConnection, identifier: str) -> Row:
+async def _locked_row(connection: AsyncConnection, identifier: str) -> Row:
     query = ROWS.where(rubrics.c.rubric_id == identifier)
     return Row._make((await connection.execute(query)).one())

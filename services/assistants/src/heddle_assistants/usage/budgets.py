@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, func, select
 
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import usage
-from heddle_assistants.usage.price_lookup import Tariffs
+from heddle_assistants.usage.price_lookup import PriceLookup
 from heddle_assistants.usage.prices import MICROS, Price, price_of
 from heddle_assistants.usage.quotas import MEMBER, quota_of
 
@@ -16,8 +16,8 @@ from heddle_assistants.usage.quotas import MEMBER, quota_of
 class Budgets:
     """Finds the quota of whoever answers. Assistants without one cost nothing here."""
 
-    def __init__(self, database: Database, tariffs: Tariffs) -> None:
-        self._tariffs = tariffs
+    def __init__(self, database: Database, price_lookup: PriceLookup) -> None:
+        self._price_lookup = price_lookup
         spent = select(func.sum(usage.c.cost_picos))
         self._spent = database.row_reader(spent.where(usage.c.assistant_id == bindparam("id")))
 
@@ -27,7 +27,7 @@ class Budgets:
             return None
         row = await self._spent(int(assistant.id))
         spent = int(row[0] or 0) if row else 0
-        return quota_message(assistant, spent, await self._tariffs.of(assistant.organization))
+        return quota_message(assistant, spent, await self._price_lookup.of(assistant.organization))
 
 
 def quota_message(

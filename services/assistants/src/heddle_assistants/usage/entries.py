@@ -51,8 +51,8 @@ def entries_of(request: pb.RecordUsageRequest) -> list[Entry]:
         raise _wrong("recorder", "must not contain the character NUL")
     if len(request.entries) > MOST:
         raise _wrong("entries", f"must be at most {MOST}")
-    found = (_entry(entry, f"entries[{at}]") for at, entry in enumerate(request.entries))
-    return [entry for entry in found if entry is not None]
+    entries = (_entry(entry, f"entries[{at}]") for at, entry in enumerate(request.entries))
+    return [entry for entry in entries if entry is not None]
 
 
 def highest_number(request: pb.RecordUsageRequest) -> int:
@@ -60,10 +60,10 @@ def highest_number(request: pb.RecordUsageRequest) -> int:
     return max((entry.number for entry in request.entries), default=0)
 
 
-def _entry(given: pb.UsageEntry, place: str) -> Entry | None:
-    if given.number <= 0:
+def _entry(message: pb.UsageEntry, place: str) -> Entry | None:
+    if message.number <= 0:
         raise _wrong(f"{place}.number", "must be above 0")
-    counts = given.counts
+    counts = message.counts
     known = Counts(
         counts.requests,
         counts.usage_unknown,
@@ -75,11 +75,13 @@ def _entry(given: pb.UsageEntry, place: str) -> Entry | None:
         raise _wrong(f"{place}.counts", f"must be from 0 to {_LARGEST}")
     if known.cached_tokens > known.prompt_tokens:
         raise _wrong(f"{place}.counts.cached_tokens", "must not be more than prompt_tokens")
-    number = row_id(given.assistant_id)
+    number = row_id(message.assistant_id)
     if number is None:  # of a file, or of nobody
         return None
-    model = given.model
-    return Entry(given.number, number, _shortened(model.connector), _shortened(model.model), known)
+    model = message.model
+    return Entry(
+        message.number, number, _shortened(model.connector), _shortened(model.model), known
+    )
 
 
 def _shortened(name: str) -> str:

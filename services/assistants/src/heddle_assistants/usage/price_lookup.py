@@ -19,14 +19,14 @@ REMEMBERED = 5.0
 """Seconds that a changed price may take to count."""
 
 
-class Tariffs:
+class PriceLookup:
     """Finds the prices of organisations."""
 
     def __init__(self, database: Database, keys: Keys, file: Prices) -> None:
         self._keys = keys
         self._file = file
-        found = select(*COLUMNS).where(organizations.c.slug == bindparam("slug"))
-        self._read = database.row_reader(found)
+        query = select(*COLUMNS).where(organizations.c.slug == bindparam("slug"))
+        self._read = database.row_reader(query)
         self._known: TTLCache[str, Prices] = TTLCache(REMEMBERED)
 
     async def of(self, slug: str) -> Prices:
@@ -41,12 +41,12 @@ class Tariffs:
         slug = organization.slug
         try:
             # The name of a model may look like that of a secret, and its prices are sealed then.
-            given = prices(opened(only_prices(organization.settings), self._keys, slug))
+            configured = prices(opened(only_prices(organization.settings), self._keys, slug))
         except UnreadableSecretError as error:
             log.error("prices are sealed with another key", organization=slug, cause=str(error))  # noqa: TRY400 - the key is at fault, a traceback says nothing
             return {}
-        usable = dict(usable_prices(given))
-        wrong = set(given) - usable.keys() if isinstance(given, Mapping) else {"prices"}
+        usable = dict(usable_prices(configured))
+        wrong = set(configured) - usable.keys() if isinstance(configured, Mapping) else {"prices"}
         if wrong:  # none that `PutOrganization` took
             log.warning("prices are wrong", organization=slug, names=sorted(map(str, wrong)))
         return usable

@@ -58,47 +58,47 @@ def price_of(prices: Prices, connector: str, model: str) -> Price | None:
     return None if longest is None else prices[longest]
 
 
-def read_prices(given: object) -> dict[str, Price]:
+def read_prices(configured: object) -> dict[str, Price]:
     """Return the prices that an object holds.
 
     Raises:
         PriceError: One is wrong.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(configured, Mapping):
         raise PriceError("prices must be an object with a member for each connector/model")
-    return {name: _price(name, value) for name, value in given.items()}
+    return {name: _price(name, value) for name, value in configured.items()}
 
 
-def usable_prices(given: object) -> Iterator[tuple[str, Price]]:
+def usable_prices(configured: object) -> Iterator[tuple[str, Price]]:
     """Yield the prices of an object that are not wrong."""
-    for name, value in given.items() if isinstance(given, Mapping) else ():
+    for name, value in configured.items() if isinstance(configured, Mapping) else ():
         try:
             yield name, _price(name, value)
         except PriceError:
             continue
 
 
-def _price(name: str, given: object) -> Price:
+def _price(name: str, members: object) -> Price:
     if not _NAME.fullmatch(name):
         raise PriceError(f"{name!r} must be connector/model, or end in * for all that begin so")
-    if not isinstance(given, Mapping):
+    if not isinstance(members, Mapping):
         raise PriceError(f"{name!r} must be an object with {', '.join(_MEMBERS)}")
-    for member in given:
+    for member in members:
         if member not in _MEMBERS:
             raise PriceError(f"{name!r} has {member!r}; known are {', '.join(_MEMBERS)}")
     for member in _REQUIRED:
-        if member not in given:
+        if member not in members:
             raise PriceError(f"{name!r} lacks {member!r}")
-    fresh, answer = (_micros(name, member, given[member]) for member in _REQUIRED)
-    cached = given.get("cached_input")
+    fresh, answer = (_micros(name, member, members[member]) for member in _REQUIRED)
+    cached = members.get("cached_input")
     return Price(fresh, fresh if cached is None else _micros(name, "cached_input", cached), answer)
 
 
-def _micros(name: str, member: str, given: Any) -> int:  # noqa: ANN401 - any JSON value
-    plain = isinstance(given, int | float) and not isinstance(given, bool)
-    if not plain or not math.isfinite(given) or not 0 <= given <= DEAREST:
+def _micros(name: str, member: str, value: Any) -> int:  # noqa: ANN401 - any JSON value
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    if not plain or not math.isfinite(value) or not 0 <= value <= DEAREST:
         raise PriceError(
             f"{name!r} has a wrong {member!r}: it must be US dollars for a million tokens, a "
             f"number from 0 to {DEAREST}"
         )
-    return int((Decimal(str(given)) * MICROS).to_integral_value(ROUND_HALF_UP))
+    return int((Decimal(str(value)) * MICROS).to_integral_value(ROUND_HALF_UP))

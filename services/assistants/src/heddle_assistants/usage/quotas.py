@@ -31,10 +31,10 @@ def quota_of(metadata: dict[str, Any]) -> Quota | None:
 
     What cannot be read lets nothing be spent: somebody meant to set a limit.
     """
-    given = metadata.get(MEMBER)
-    if not isinstance(given, dict) or not given.get("enabled"):
+    quota = metadata.get(MEMBER)
+    if not isinstance(quota, dict) or not quota.get("enabled"):
         return None
-    amount = given.get("cost_limit_usd")
+    amount = quota.get("cost_limit_usd")
     if amount is None:
         return None
     limit = _amount(amount)
@@ -44,20 +44,20 @@ def quota_of(metadata: dict[str, Any]) -> Quota | None:
     return Quota(int((within * MICROS).to_integral_value(ROUND_HALF_UP)))
 
 
-def _amount(given: object) -> Decimal | None:
+def _amount(value: object) -> Decimal | None:
     """Return a number, or the one that a text is; None if it is none."""
-    match given:
+    match value:
         case bool():
             return None
         case int():
-            return Decimal(given)
-        case float() if math.isfinite(given):
-            return Decimal(str(given))
+            return Decimal(value)
+        case float() if math.isfinite(value):
+            return Decimal(str(value))
         case str():
             try:
-                found = Decimal(given.strip())
+                amount = Decimal(value.strip())
             except InvalidOperation:
                 return None
-            return found if found.is_finite() else None
+            return amount if amount.is_finite() else None
         case _:
             return None

@@ -22,7 +22,7 @@ from heddle_assistants.database.schema import (
     usage_recorders,
 )
 from heddle_assistants.usage.entries import Counts, Entry
-from heddle_assistants.usage.price_lookup import Tariffs
+from heddle_assistants.usage.price_lookup import PriceLookup
 from heddle_assistants.usage.prices import price_of
 from heddle_assistants.usage.quotas import MEMBER, quota_of
 
@@ -43,10 +43,10 @@ class _Known(NamedTuple):
 class Recording:
     """Writes usage."""
 
-    def __init__(self, database: Database, catalog: Catalog, tariffs: Tariffs) -> None:
+    def __init__(self, database: Database, catalog: Catalog, price_lookup: PriceLookup) -> None:
         self._database = database
         self._catalog = catalog
-        self._tariffs = tariffs
+        self._price_lookup = price_lookup
         self._warned: set[tuple[int, str, str]] = set()
 
     async def record(self, recorder: str, entries: Sequence[Entry], last: int) -> None:
@@ -88,7 +88,7 @@ class Recording:
 
         An assistant with a quota and without a price is told of once: its quota stops nothing.
         """
-        prices = await self._tariffs.of(known.organization)
+        prices = await self._price_lookup.of(known.organization)
         price = price_of(prices, entry.connector, entry.model)
         if price is None:
             self._warn(entry, known)
@@ -98,11 +98,11 @@ class Recording:
         return min(cost, MOST_PICOS)
 
     def _warn(self, entry: Entry, known: _Known) -> None:
-        told = entry.assistant, entry.connector, entry.model
-        if told in self._warned or not _has_quota(known.metadata):
+        model_key = entry.assistant, entry.connector, entry.model
+        if model_key in self._warned or not _has_quota(known.metadata):
             return
         if len(self._warned) < _MOST_WARNED:
-            self._warned.add(told)
+            self._warned.add(model_key)
         log.warning(
             "a quota stops nothing: its model has no price",
             assistant=str(entry.assistant),
@@ -124,8 +124,8 @@ async def _last_number(connection: AsyncConnection, recorder: str) -> int:
     """Return the number of a recorder's last entry, and hold it until the transaction ends."""
     now = int(time.time())
     values = {"recorder": recorder, "last_number": 0, "recorded_at": now}
-    made = _insert(connection, usage_recorders).values(**values).on_conflict_do_nothing()
-    if (await connection.execute(made)).rowcount:
+    insertion = _insert(connection, usage_recorders).values(**values).on_conflict_do_nothing()
+    if (await connection.execute(insertion)).rowcount:
         old = usage_recorders.c.recorded_at < now - _FORGOTTEN
         await connection.execute(delete(usage_recorders).where(old))
     query = select(usage_recorders.c.last_number).where(usage_recorders.c.recorder == recorder)

@@ -23,7 +23,7 @@ from heddle_assistants.repository.row import ROWS, Row
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import no_assistant
 from heddle_assistants.usage.budgets import quota_message
-from heddle_assistants.usage.price_lookup import Tariffs
+from heddle_assistants.usage.price_lookup import PriceLookup
 from heddle_assistants.usage.prices import MICROS
 
 _COUNTS = [field.name for field in pb.Counts.DESCRIPTOR.fields]
@@ -33,11 +33,13 @@ Used = Sequence[UsageRow[Any]]
 class Reports:
     """Reads usage, and begins it anew."""
 
-    def __init__(self, database: Database, catalog: Catalog, rows: Rows, tariffs: Tariffs) -> None:
+    def __init__(
+        self, database: Database, catalog: Catalog, rows: Rows, price_lookup: PriceLookup
+    ) -> None:
         self._database = database
         self._catalog = catalog
         self._rows = rows
-        self._tariffs = tariffs
+        self._price_lookup = price_lookup
 
     async def of(self, identifier: str, identity: Identity) -> pb.AssistantUsage:
         """Return what an assistant consumed.
@@ -73,8 +75,8 @@ class Reports:
         if organization:
             query = query.where(organizations.c.slug == organization)
         async with self._database.reading() as connection:
-            found = await connection.execute(query.order_by(assistants.c.id).limit(limit))
-            rows = [Row._make(each) for each in found]
+            records = await connection.execute(query.order_by(assistants.c.id).limit(limit))
+            rows = [Row._make(each) for each in records]
             used = await _used(connection, [row.id for row in rows])
         return [await self._report(row, used[row.id]) for row in rows]
 
@@ -92,10 +94,10 @@ class Reports:
             await connection.execute(delete(usage).where(usage.c.assistant_id == row.id))
 
     async def _row(self, identifier: str, identity: Identity) -> Row | None:
-        kept = await self._catalog.in_folder(identifier)
-        if kept is None:
+        stored = await self._catalog.in_folder(identifier)
+        if stored is None:
             return await self._rows.get(identifier)
-        if not may_use(identity, kept):
+        if not may_use(identity, stored):
             return None
         raise NotFoundError(
             f"The assistant {identifier!r} comes from a file. Usage is counted of those in the "
@@ -104,7 +106,7 @@ class Reports:
         )
 
     async def _report(self, row: Row, used: Used) -> pb.AssistantUsage:
-        told = pb.AssistantUsage(
+        usage = pb.AssistantUsage(
             assistant_id=str(row.id),
             name=row.name,
             owner=row.owner,
@@ -112,22 +114,22 @@ class Reports:
             models=[_model(each) for each in sorted(used, key=lambda u: (u.connector, u.model))],
         )
         spent = sum(each.cost_picos for each in used)
-        told.cost_micros = _rounded_up(spent)
+        usage.cost_micros = _rounded_up(spent)
         try:
             assistant = contract(Stored(row, convert_row(row).metadata))
         except (MalformedAssistantError, NewerFormatError):  # it cannot answer either
-            return told
-        prices = await self._tariffs.of(row.organization)
+            return usage
+        prices = await self._price_lookup.of(row.organization)
         if (quota := quota_message(assistant, spent, prices)) is not None:
-            told.quota.CopyFrom(quota)
-        return told
+            usage.quota.CopyFrom(quota)
+        return usage
 
 
 async def _used(connection: AsyncConnection, numbers: Sequence[int]) -> Mapping[int, Used]:
-    found: dict[int, list[UsageRow[Any]]] = defaultdict(list)
+    by_assistant: dict[int, list[UsageRow[Any]]] = defaultdict(list)
     for each in await connection.execute(select(usage).where(usage.c.assistant_id.in_(numbers))):
-        found[each.assistant_id].append(each)
-    return found
+        by_assistant[each.assistant_id].append(each)
+    return by_assistant
 
 
 def _model(used: UsageRow[Any]) -> pb.ModelUsage:

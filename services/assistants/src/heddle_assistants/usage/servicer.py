@@ -31,8 +31,8 @@ class UsageServicer(pb_grpc.UsageServiceServicer):
 
     async def GetUsage(self, request: pb.GetUsageRequest, context: Context) -> pb.GetUsageResponse:
         """Return what one assistant consumed."""
-        found = await self._reports.of(request.id, caller().identity)
-        return pb.GetUsageResponse(usage=found)
+        usage = await self._reports.of(request.id, caller().identity)
+        return pb.GetUsageResponse(usage=usage)
 
     async def ListUsage(
         self, request: pb.ListUsageRequest, context: Context
@@ -40,9 +40,11 @@ class UsageServicer(pb_grpc.UsageServiceServicer):
         """List what assistants consumed."""
         size = page_size(request.page_size, default=100, maximum=1000)
         after = row_before(request.page_token)
-        found = await self._reports.listed(caller().identity, request.organization, after, size + 1)
-        token = write_token(found[size - 1].assistant_id) if len(found) > size else ""
-        return pb.ListUsageResponse(assistants=found[:size], next_page_token=token)
+        usages = await self._reports.listed(
+            caller().identity, request.organization, after, size + 1
+        )
+        token = write_token(usages[size - 1].assistant_id) if len(usages) > size else ""
+        return pb.ListUsageResponse(assistants=usages[:size], next_page_token=token)
 
     async def ResetUsage(
         self, request: pb.ResetUsageRequest, context: Context

@@ -6,10 +6,10 @@ import typer
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
 
+from heddle_cli.batch_jobs import MAX_SECONDS, follow_job
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import MIGRATION, MigrationAddress
 from heddle_cli.reports import JsonLines, Sentences
-from heddle_cli.sweeps import MAX_SECONDS, sweep
 
 
 def import_lamb(
@@ -34,5 +34,5 @@ def import_lamb(
         call = stub.ImportLamb(
             pb.ImportLambRequest(dry_run=dry_run), **new_call_options(MAX_SECONDS)
         )
-        if not sweep(connection, call, lambda step: step.table, report, dry_run=dry_run):
+        if not follow_job(connection, call, lambda step: step.table, report, dry_run=dry_run):
             raise typer.Exit(1)

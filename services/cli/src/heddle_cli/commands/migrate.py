@@ -6,10 +6,10 @@ import typer
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
 
+from heddle_cli.batch_jobs import MAX_SECONDS, follow_job
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import MIGRATION, MigrationAddress
 from heddle_cli.reports import JsonLines, Sentences
-from heddle_cli.sweeps import MAX_SECONDS, sweep
 
 _MAX_IDS = 1000
 
@@ -55,13 +55,13 @@ def migrate(
     with connected(migration_address, service) as connection:
         stub = MigrationServiceStub(connection.channel)
         if rollback:
-            back = pb.RollbackAssistantsRequest(ids=some, discard_edits=discard_edits)
-            call = stub.RollbackAssistants(back, **new_call_options(MAX_SECONDS))
-            nothing_refused = sweep(connection, call, _table, report, dry_run=False)
+            rollback_request = pb.RollbackAssistantsRequest(ids=some, discard_edits=discard_edits)
+            call = stub.RollbackAssistants(rollback_request, **new_call_options(MAX_SECONDS))
+            nothing_refused = follow_job(connection, call, _table, report, dry_run=False)
         else:
-            forth = pb.MigrateAssistantsRequest(ids=some, dry_run=dry_run)
-            calls = stub.MigrateAssistants(forth, **new_call_options(MAX_SECONDS))
-            nothing_refused = sweep(connection, calls, _table, report, dry_run=dry_run)
+            migrate_request = pb.MigrateAssistantsRequest(ids=some, dry_run=dry_run)
+            calls = stub.MigrateAssistants(migrate_request, **new_call_options(MAX_SECONDS))
+            nothing_refused = follow_job(connection, calls, _table, report, dry_run=dry_run)
     if not nothing_refused:
         raise typer.Exit(1)
 

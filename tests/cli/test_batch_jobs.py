@@ -1,4 +1,4 @@
-"""How the command follows a sweep, against a channel that the test answers."""
+"""How the command follows a batch job, against a channel that the test answers."""
 
 import io
 import json
@@ -13,9 +13,9 @@ import pytest
 from google.rpc import code_pb2, status_pb2
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
+from heddle_cli.batch_jobs import follow_job
 from heddle_cli.connections import Connection, new_call_options
 from heddle_cli.reports import JsonLines, Report, Sentences
-from heddle_cli.sweeps import sweep
 from heddle_runtime.errors import (
     ConflictError,
     HeddleError,
@@ -45,7 +45,7 @@ def follow(
     dry_run: bool = False,
     trailing: Sequence[tuple[str, Any]] = (),
 ) -> bool | BaseException:
-    """Follow a sweep over a channel of grpcio-testing: `responses`, then `code`."""
+    """Follow a batch job over a channel of grpcio-testing: `responses`, then `code`."""
     channel = grpc_testing.channel([SERVICE], grpc_testing.strict_real_time())
     seen = Semaphore(0)
 
@@ -55,7 +55,7 @@ def follow(
         )
         connection = Connection(channel, "there:1")
         told = report or Sentences("migrated")
-        return sweep(connection, call, table, told, dry_run=dry_run)
+        return follow_job(connection, call, table, told, dry_run=dry_run)
 
     def table(_: pb.MigrateAssistantsResponse) -> str:
         seen.release()
@@ -167,7 +167,7 @@ def test_an_error_of_a_newer_contract_is_told_by_its_message(
 def test_a_terminal_shows_bars_that_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=80, highlight=False)
-    for module in ("sweeps", "reports", "terminal"):
+    for module in ("batch_jobs", "reports", "terminal"):
         monkeypatch.setattr(f"heddle_cli.{module}.out", console)
 
     follow([response(2), response(5)])

@@ -42,7 +42,7 @@ class Steps(Protocol[StepT_co]):
         """Tell the service that nobody waits any more."""
 
 
-def sweep(
+def follow_job(
     connection: Connection,
     call: Steps[StepT],
     table: Callable[[StepT], str],

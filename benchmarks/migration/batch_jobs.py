@@ -1,4 +1,4 @@
-"""Sweeps over many assistants: how fast, with how much memory, and whether rightly."""
+"""Batch jobs over many assistants: how fast, with how much memory, and whether rightly."""
 
 import json
 import subprocess
@@ -14,20 +14,20 @@ from benchmarks.migration.databases import fill, fingerprint, fresh
 from benchmarks.migration.rows import rows
 from benchmarks.migration.service import SECRET, Service, serving, watched
 
-SWEEPS = {
+BATCH_JOBS = {
     "dry run": ("--dry-run",),
     "migrate": ("--all",),
     "migrate again": ("--all",),
     "roll back": ("--rollback",),
 }
-REFUSED = 1  # the exit code of a sweep that met broken rows
+REFUSED = 1  # the exit code of a batch job that met broken rows
 
 
-class Sweep(msgspec.Struct, frozen=True):
+class BatchJob(msgspec.Struct, frozen=True):
     """One `heddle migrate` over all rows."""
 
     database: str
-    sweep: str
+    job: str
     seconds: float
     """From the start of the command to its end."""
     rows: int
@@ -40,40 +40,40 @@ class Sweep(msgspec.Struct, frozen=True):
     rest: float
     """MiB of both services before, as proportional set size."""
     peak: float
-    """The most MiB during the sweep, likewise."""
+    """The most MiB during the batch job, likewise."""
     high_water: float
     """The most MiB that the service had since its start, as `VmHWM`."""
 
 
-class WrongSweepError(Exception):
-    """Raised when a sweep did not do what it should have. The message says what."""
+class WrongBatchJobError(Exception):
+    """Raised when a batch job did not do what it should have. The message says what."""
 
 
-def measure(name: str, count: int, folder: Path) -> list[Sweep]:
-    """Sweep forth and back over `count` rows of a fresh database."""
+def measure(name: str, count: int, folder: Path) -> list[BatchJob]:
+    """Migrate and roll back `count` rows of a fresh database."""
     with fresh(name, folder) as url:
         _say(f"{name}: filling {count} rows")
         fill(url, rows(count))
         before = fingerprint(url)
         with serving(url, folder) as service:
-            found = []
-            for sweep, arguments in SWEEPS.items():
-                _say(f"{name}: {sweep}")
-                found.append(_sweep(name, sweep, arguments, service))
-        _check(found, count, same=fingerprint(url) == before)
-    return found
+            jobs = []
+            for job, arguments in BATCH_JOBS.items():
+                _say(f"{name}: {job}")
+                jobs.append(_run(name, job, arguments, service))
+        _check(jobs, count, same=fingerprint(url) == before)
+    return jobs
 
 
-def _sweep(database: str, sweep: str, arguments: tuple[str, ...], service: Service) -> Sweep:
+def _run(database: str, job: str, arguments: tuple[str, ...], service: Service) -> BatchJob:
     rest = accounting.memory(service.pids)
     used = accounting.cpu_seconds(service.pids)
     with watched(service) as memory:
         began = time.monotonic()
         counts = _command(service.migration, arguments)
         seconds = time.monotonic() - began
-    return Sweep(
+    return BatchJob(
         database=database,
-        sweep=sweep,
+        job=job,
         seconds=seconds,
         rows=counts["total"],
         changed=counts["changed"],
@@ -95,23 +95,24 @@ def _command(address: str, arguments: tuple[str, ...]) -> dict[str, int]:
         text=True,
     )
     if done.returncode not in (0, REFUSED) or not done.stdout:
-        raise WrongSweepError(f"heddle migrate {' '.join(arguments)} failed; it said why above.")
+        raise WrongBatchJobError(f"heddle migrate {' '.join(arguments)} failed; it said why above.")
     counts: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
     return counts
 
 
-def _check(found: list[Sweep], count: int, *, same: bool) -> None:
-    dry, forth, again, back = found
-    expected = count - forth.refused
+def _check(jobs: list[BatchJob], count: int, *, same: bool) -> None:
+    dry, migrated, again, rolled_back = jobs
+    expected = count - migrated.refused
     right = {
-        "a dry run says what a migration does": dry.changed == forth.changed == expected,
+        "a dry run says what a migration does": dry.changed == migrated.changed == expected,
         "a second migration changes nothing": again.changed == 0,
-        "a rollback takes everything back": back.changed == expected and back.refused == 0,
+        "a rollback takes everything back": rolled_back.changed == expected
+        and rolled_back.refused == 0,
         "the documents are what they were, byte for byte": same,
     }
     for what, holds in right.items():
         if not holds:
-            raise WrongSweepError(f"It is not so that {what}: {found}")
+            raise WrongBatchJobError(f"It is not so that {what}: {jobs}")
 
 
 def _say(what: str) -> None:
