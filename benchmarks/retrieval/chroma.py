@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
-from heddle_knowledge.embedders.embedding import Kind, Vectors, load_model
+from heddle_knowledge.embedders.embedding import Kind, Vectors
+from heddle_knowledge.embedders.local_embedders import load_model
 
 from benchmarks.retrieval.labelled import Labelled
 

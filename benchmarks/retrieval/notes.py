@@ -16,7 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from heddle_knowledge.collection_store import open_collection_store
-from heddle_knowledge.embedders.embedding import Embedder, MiniLmEmbedder
+from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_knowledge.testing import HashingEmbedder

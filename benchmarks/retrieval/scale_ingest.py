@@ -12,7 +12,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from heddle_knowledge.embedders.embedding import Kind, MiniLmEmbedder, Vectors
+from heddle_knowledge.embedders.embedding import Kind, Vectors
+from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.records import Ingested
 from heddle_knowledge.store import open_store
 

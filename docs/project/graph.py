@@ -23,7 +23,6 @@ MAX_TOOLS_LINES = 14_000
 MAX_PRODUCT_LINES = 66_400
 PENDING = frozenset(
     {
-        "cycle heddle_knowledge.embedders.embedding",
         "product lines",
         "tools lines",
     }

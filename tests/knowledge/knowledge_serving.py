@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
-from heddle_knowledge.embedders.embedding import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.store import open_store
 from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.client import channel

@@ -14,11 +14,8 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
-from heddle_knowledge.embedders.embedding import (
-    Embedder,
-    MiniLmEmbedder,
-    MultilingualE5Embedder,
-)
+from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder, MultilingualE5Embedder
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, from_rpc, from_status

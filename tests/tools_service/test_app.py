@@ -11,7 +11,8 @@ import pytest
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_knowledge.embedders.embedding import Embedder, MiniLmEmbedder
+from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.lazy_store import LazyStore, Models, Storage
 from heddle_knowledge.settings import KnowledgeSettings
 from heddle_runtime.call_metadata import new_call_options

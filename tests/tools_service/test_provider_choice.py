@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2
-from heddle_knowledge.embedders.embedding import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.models.embeddings import RemoteEmbedder
 from heddle_knowledge.models.reranking import RemoteReranker
 from heddle_knowledge.provider_factory import get_embeddings, get_reranker, get_vectordb

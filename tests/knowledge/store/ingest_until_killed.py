@@ -7,13 +7,17 @@ import asyncio
 import sys
 from contextlib import AsyncExitStack, suppress
 from itertools import count
+from typing import TYPE_CHECKING
 
-from heddle_knowledge.embedders.embedding import Embedder, MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.errors import CollectionExistsError
 from heddle_knowledge.records import Ingested
 from heddle_knowledge.store import KnowledgeStore
 from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
+
+if TYPE_CHECKING:
+    from heddle_knowledge.embedders.embedding import Embedder
 
 DOCUMENTS = 8
 """So many that commits are shared."""

@@ -8,7 +8,8 @@ from types import MappingProxyType
 import lancedb
 import pytest
 from heddle_knowledge.chunking.options import Chunking
-from heddle_knowledge.embedders.embedding import MINILM, MiniLmEmbedder
+from heddle_knowledge.embedders.embedding import MINILM
+from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.errors import CollectionExistsError
 from heddle_knowledge.store import open_store
 from heddle_knowledge.testing import HashingEmbedder

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from heddle_knowledge.embedders.embedding import Embedder, MiniLmEmbedder
+from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.records import CollectionSize
 from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place

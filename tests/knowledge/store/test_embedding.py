@@ -10,10 +10,7 @@ import numpy as np
 import psutil
 import pytest
 import pytest_asyncio
-from heddle_knowledge.embedders.embedding import (
-    MiniLmEmbedder,
-    MultilingualE5Embedder,
-)
+from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder, MultilingualE5Embedder
 from heddle_knowledge.embedders.minilm import checked
 from heddle_knowledge.errors import EmbeddingError
 

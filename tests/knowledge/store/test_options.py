@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from heddle_knowledge.embedders.embedding import MiniLmEmbedder, Vectors
+from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.errors import InvalidInputError, RerankingError
 from heddle_knowledge.records import Mode, SearchOptions
 from heddle_knowledge.searching.late_interaction import interaction, packed

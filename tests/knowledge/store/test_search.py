@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from heddle_knowledge.embedders.embedding import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.records import Mode
 from heddle_knowledge.store import KnowledgeStore

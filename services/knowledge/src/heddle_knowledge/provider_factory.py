@@ -35,7 +35,7 @@ async def get_embeddings(
         settings: Which, and where.
         http: For the operator's own servers.
     """
-    from heddle_knowledge.embedders.embedding import (  # noqa: PLC0415 (slow)
+    from heddle_knowledge.embedders.local_embedders import (  # noqa: PLC0415 (slow)
         MiniLmEmbedder,
         MultilingualE5Embedder,
     )

@@ -1,21 +1,11 @@
-"""Vectors for texts: what the store needs of an embedder, and those that ship with it."""
+"""Vectors for texts: what the store needs of an embedder, and what its models are called."""
 
-import asyncio
-from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal, Protocol, Self, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
-
-from heddle_knowledge.errors import EmbeddingError
-from heddle_knowledge.workers.frames import EmbedReply, EmbedRequest
-from heddle_knowledge.workers.requests import call_worker
-from heddle_knowledge.workers.worker import WorkerProcess
 
 Kind = Literal["query", "passage"]
 Vectors = NDArray[np.float32]
@@ -28,10 +18,6 @@ E5_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 E5_TOKENS = 512
 MINILM = "all-MiniLM-L6-v2-int8"
 MULTILINGUAL_E5 = "multilingual-e5-small-q4"
-
-_WORKER = "heddle_knowledge.embedders.worker"
-_WORKER_SECONDS = 120.0  # for one request of some 32 passages; on a quiet core it takes 2 to 8
-_REMEMBERED_QUERIES = 1_024  # 1.5 MiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,156 +86,3 @@ class LocalWordModel(LocalModel, Protocol):
 
     def embed_words(self, texts: Sequence[str]) -> tuple[Vectors, list[Vectors]]:
         """Embed texts, and of each its words: shape [words, 384], every row of length 1."""
-
-
-def load_model(name: str) -> LocalModel:
-    """Load a model that ships with Heddle, up to half a second of work.
-
-    Raises:
-        EmbeddingError: A file is missing or not the one that was tested.
-    """
-    if name == MINILM:
-        return load_minilm()
-    from heddle_knowledge.embedders.multilingual_e5 import MultilingualE5  # noqa: PLC0415 (loads its engine)
-
-    return MultilingualE5()
-
-
-def load_minilm() -> LocalWordModel:
-    """Load all-MiniLM-L6-v2.
-
-    Raises:
-        EmbeddingError: A file is missing or not the one that was tested.
-    """
-    from heddle_knowledge.embedders.minilm import MiniLm  # noqa: PLC0415 (slow to import)
-
-    return MiniLm()
-
-
-class LocalEmbedder:
-    """A model that ships with Heddle: offline, on one core.
-
-    Queries are embedded in a thread of this process, so that an answer never waits behind an
-    ingestion; passages in a low-priority process of its own that starts with the first of them.
-    Close it (`aclose` or `async with`) to end both.
-    """
-
-    def __init__(self, info: EmbedderInfo) -> None:
-        """Prepare, without loading anything."""
-        self._info = info
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="query-embedding")
-        self._worker = WorkerProcess(_WORKER, seconds=_WORKER_SECONDS)
-        self._remembered: OrderedDict[str, Vectors] = OrderedDict()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    def info(self) -> EmbedderInfo:
-        """Return what identifies it; the revision is the model file's hash."""
-        return self._info
-
-    @property
-    def worker_pid(self) -> int | None:
-        """The process that embeds passages, once it runs."""
-        return self._worker.pid
-
-    async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """Embed texts, as the protocol says.
-
-        Raises:
-            EmbeddingError: A model file is not the expected one, or the worker keeps dying.
-        """
-        if not texts:
-            return np.empty((0, DIMENSION), dtype=np.float32)
-        if kind == "passage":
-            return (await self._ask_worker(texts, words=False))[0]
-        missing = [text for text in dict.fromkeys(texts) if text not in self._remembered]
-        vectors_by_text = {text: self._remembered[text] for text in texts if text not in missing}
-        if missing:
-            loop = asyncio.get_running_loop()
-            vectors = await loop.run_in_executor(self._thread, self._embed_queries, missing)
-            vectors_by_text |= zip(missing, vectors, strict=True)
-        for text in vectors_by_text:
-            self._remembered[text] = vectors_by_text[text]
-            self._remembered.move_to_end(text)
-        while len(self._remembered) > _REMEMBERED_QUERIES:
-            self._remembered.popitem(last=False)
-        return np.stack([vectors_by_text[text] for text in texts])
-
-    async def aclose(self) -> None:
-        """End the thread and the worker."""
-        await self._worker.aclose()
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
-    @cached_property
-    def _model(self) -> LocalModel:
-        """The model of the query thread, loaded there and by it alone."""
-        return load_model(self._info.model)
-
-    def _embed_queries(self, texts: list[str]) -> Vectors:
-        # One by one: in company a quantised vector would depend on the other queries.
-        return np.concatenate([self._model.embed([text], "query") for text in texts])
-
-    async def _ask_worker(
-        self, texts: Sequence[str], *, words: bool
-    ) -> tuple[Vectors, list[bytes]]:
-        request = EmbedRequest(self._info.model, list(texts), words)
-        reply = await call_worker(
-            self._worker,
-            msgspec.msgpack.encode(request),
-            EmbedReply,
-            failed=EmbeddingError(
-                "The embedding worker failed twice. Check the memory that is free, and the log "
-                "of the tools service."
-            ),
-            closed=EmbeddingError("The embedder is closed. Try again once it is back."),
-        )
-        if reply.error:
-            raise EmbeddingError(reply.error)
-        vectors = np.frombuffer(reply.vectors, dtype=np.float32).reshape(len(texts), DIMENSION)
-        return vectors, reply.words
-
-
-class MiniLmEmbedder(LocalEmbedder):
-    """all-MiniLM-L6-v2 in int8, for English.
-
-    The weights are quantised dynamically: a vector moves by about a thousandth with the company
-    its text keeps in a batch. Cosine similarities are good to two decimals.
-    """
-
-    def __init__(self) -> None:
-        """Prepare, without loading anything."""
-        super().__init__(EmbedderInfo(MINILM, DIMENSION, MODEL_SHA256[:16], TOKENS))
-
-    async def embed_words(self, query: str) -> Vectors:
-        """Embed the words of a question, as the protocol says."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._words_of, query)
-
-    async def embed_with_words(self, passages: Sequence[str]) -> tuple[Vectors, list[bytes]]:
-        """Embed passages and their words, as the protocol says."""
-        if not passages:
-            return np.empty((0, DIMENSION), dtype=np.float32), []
-        return await self._ask_worker(passages, words=True)
-
-    @cached_property
-    def _model(self) -> LocalWordModel:
-        return load_minilm()
-
-    def _words_of(self, query: str) -> Vectors:
-        _, (words,) = self._model.embed_words([query])
-        return words
-
-
-class MultilingualE5Embedder(LocalEmbedder):
-    """multilingual-e5-small in 4 bits, for about a hundred languages; a third as fast.
-
-    Its similarities lie close together: about 0.8 is what nothing has in common.
-    """
-
-    def __init__(self) -> None:
-        """Prepare, without loading anything."""
-        super().__init__(EmbedderInfo(MULTILINGUAL_E5, DIMENSION, E5_SHA256[:16], E5_TOKENS))

@@ -4,7 +4,7 @@ from functools import cache
 
 import msgspec
 
-from heddle_knowledge.embedders.embedding import load_minilm, load_model
+from heddle_knowledge.embedders.local_embedders import load_minilm, load_model
 from heddle_knowledge.errors import EmbeddingError
 from heddle_knowledge.searching.late_interaction import packed
 from heddle_knowledge.workers.frames import EmbedReply, EmbedRequest, serve

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
-from heddle_knowledge.embedders.embedding import Embedder, LocalEmbedder, WordEmbedder
+from heddle_knowledge.embedders.embedding import Embedder, WordEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.ingestion.batching import Groups, Together
 from heddle_knowledge.ingestion.reuse import EmbeddedText
 
