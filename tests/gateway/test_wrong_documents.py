@@ -42,6 +42,7 @@ async def test_a_wrong_query_is_named(shelf: Library, query: str, param: str) ->
         ({"name": None}, "name"),
         ({"name": "two words"}, "name"),
         ({"name": 5}, "name"),
+        ({"prompt_processor": "one\0two"}, "prompt_processor"),
         ({"model": None}, "model"),
         ({"model": {"connector": "openai"}}, "model.model"),
         ({"model": {"connector": "openai", "model": "x", "llm": "y"}}, "model.llm"),

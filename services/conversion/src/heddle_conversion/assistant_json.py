@@ -149,6 +149,8 @@ def _scalar(field: "Descriptor", value: object, path: Path, *, required: bool) -
                 raise FieldError(path, "must be a string")
             if required and not value:
                 raise FieldError(path, "must not be empty")
+            if "\0" in value:  # PostgreSQL cannot store it
+                raise FieldError(path, "must not contain the character NUL")
             return value
         case FieldDescriptor.TYPE_INT32 | FieldDescriptor.TYPE_INT64:
             return _whole(value, path, _MAXIMA.get(field.name, _MAX_INT))
