@@ -83,9 +83,8 @@ async def _asked(network: WorkerProcess, held: Held) -> None:
     for _ in range(_WAYS):
         start, end = choice.sample(names, 2)
         began = time.perf_counter()
-        reply = await network.call(msgspec.msgpack.encode(AskPaths([held], start, end, 3)))
+        answer = await network.call(AskPaths([held], start, end, 3), Answer)
         times.append((time.perf_counter() - began) * 1_000)
-        answer = msgspec.msgpack.decode(reply, type=Answer)
         lengths.append(len(answer.paths[0]) if answer.paths else 0)
     linked = [length for length in lengths if length]
     p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
@@ -94,8 +93,7 @@ async def _asked(network: WorkerProcess, held: Held) -> None:
 
 
 async def _ask(network: WorkerProcess, held: Held, most: int) -> Answer:
-    reply = await network.call(msgspec.msgpack.encode(AskThemes([held], most)))
-    return msgspec.msgpack.decode(reply, type=Answer)
+    return await network.call(AskThemes([held], most), Answer)
 
 
 async def _timed(what: str, worker: WorkerProcess, work: Awaitable[AnswerT]) -> AnswerT:

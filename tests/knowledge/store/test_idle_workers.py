@@ -3,14 +3,13 @@
 import asyncio
 from contextlib import suppress
 
-import msgspec
 import psutil
-from heddle_knowledge.workers.frames import ParseReply, ParseRequest
+from heddle_knowledge.reading.parsing import ParseReply, ParseRequest
 from heddle_knowledge.workers.idle_worker import IdleWorker
 from heddle_knowledge.workers.worker import WorkerProcess
 
 MODULE = "heddle_knowledge.reading.worker"
-REQUEST = msgspec.msgpack.encode(ParseRequest(b"warp and weft", "text/plain", "a.txt"))
+REQUEST = ParseRequest(b"warp and weft", "text/plain", "a.txt")
 
 
 def made() -> WorkerProcess:
@@ -27,7 +26,7 @@ def workers() -> list[psutil.Process]:
 
 
 async def cut(worker: IdleWorker) -> list[str]:
-    reply = msgspec.msgpack.decode(await worker.call(REQUEST), type=ParseReply)
+    reply = await worker.call(REQUEST, ParseReply, failed=AssertionError("it failed"))
     return [chunk.text for chunk in reply.chunks]
 
 

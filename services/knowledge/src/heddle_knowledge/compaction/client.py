@@ -15,7 +15,6 @@ import structlog
 from heddle_knowledge.engines.interface import Snapshot
 from heddle_knowledge.errors import StorageError
 from heddle_knowledge.workers.idle_worker import IdleWorker
-from heddle_knowledge.workers.requests import call_worker
 from heddle_knowledge.workers.worker import WorkerProcess
 
 log = structlog.get_logger(__name__)
@@ -53,10 +52,9 @@ class CompactionRequest(msgspec.Struct, frozen=True):
 
 
 class CompactionReply(msgspec.Struct, frozen=True):
-    """The state whose vectors are to be indexed next, if any; or, for the log, what failed."""
+    """The state whose vectors are to be indexed next, if any."""
 
     due: Snapshot | None = None
-    error: str = ""
 
 
 class Compaction:
@@ -126,14 +124,11 @@ class Compaction:
         request = CompactionRequest(
             self._place, self._options, collection, self._ann_rows, building, build
         )
-        reply = await call_worker(
-            worker,
-            msgspec.msgpack.encode(request),
+        reply = await worker.call(
+            request,
             CompactionReply,
             failed=StorageError("The upkeep of a collection ended early."),
         )
-        if reply.error:
-            raise StorageError(reply.error)
         return reply.due
 
 
@@ -144,7 +139,9 @@ def _told(collection: str, build: asyncio.Task[None]) -> None:
 
 
 def _process() -> WorkerProcess:
-    return WorkerProcess(_MODULE, seconds=_LONGEST, environment=_environment())
+    return WorkerProcess(
+        _MODULE, seconds=_LONGEST, refusal=StorageError, environment=_environment()
+    )
 
 
 def _environment() -> dict[str, str]:

@@ -7,12 +7,10 @@ import asyncio
 import os
 import time
 
-import msgspec
-
 from heddle_knowledge.compaction.client import CompactionReply, CompactionRequest
 from heddle_knowledge.engines.interface import Snapshot
-from heddle_knowledge.errors import CollectionNotFoundError, KnowledgeError
-from heddle_knowledge.workers.frames import serve
+from heddle_knowledge.errors import CollectionNotFoundError, KnowledgeError, StorageError
+from heddle_knowledge.workers.serving import serve
 
 _NICER = 9  # on top of what `serve` does: 19, as low as it gets
 _PRUNED_EVERY = 60.0  # seconds; it reads a file for each version that is kept
@@ -21,7 +19,7 @@ _PRUNED_EVERY = 60.0  # seconds; it reads a file for each version that is kept
 def main() -> None:
     """Do what the service asks for, until it goes."""
     os.nice(_NICER)
-    serve(Work().handle)
+    serve(Work().answer, CompactionRequest, refusal=StorageError)
 
 
 class Work:
@@ -30,17 +28,14 @@ class Work:
     def __init__(self) -> None:
         self._pruned: dict[str, float] = {}
 
-    def handle(self, payload: bytes) -> bytes:
+    def answer(self, request: CompactionRequest) -> CompactionReply:
         """Do what a request asks for."""
-        request = msgspec.msgpack.decode(payload, type=CompactionRequest)
         try:
-            due = asyncio.run(self._done(request))
-            reply = CompactionReply(due)
+            return CompactionReply(asyncio.run(self._done(request)))
         except CollectionNotFoundError:  # deleted meanwhile
-            reply = CompactionReply()
+            return CompactionReply()
         except KnowledgeError as error:
-            reply = CompactionReply(error=f"{error} {error.__cause__ or ''}")
-        return msgspec.msgpack.encode(reply)
+            raise StorageError(f"{error} {error.__cause__ or ''}") from error
 
     async def _done(self, request: CompactionRequest) -> Snapshot | None:
         # Loading the engine takes seconds, in which the process already goes when its parent does.

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-
-import msgspec
+from typing import TypeVar
 
 from heddle_knowledge.document_queries.errors import RefusedQueryError
-from heddle_knowledge.document_queries.records import Describe, Fact, Reply, Rows, Select, Table
-from heddle_knowledge.workers.worker import WorkerFailedError, WorkerProcess
+from heddle_knowledge.document_queries.records import Describe, Fact, Rows, Select, Table
+from heddle_knowledge.workers.worker import WorkerProcess
 
+ReplyT = TypeVar("ReplyT")
 _WORKER = "heddle_knowledge.document_queries.worker"
 _WORKERS = 2
 """So that one who asks what takes long does not hold up everybody."""
@@ -28,7 +28,10 @@ class QueryWorkers:
             query_seconds: How long its query may run before it is stopped.
         """
         self._query_seconds = query_seconds
-        self._workers = [WorkerProcess(_WORKER, seconds=seconds) for _ in range(_WORKERS)]
+        self._workers = [
+            WorkerProcess(_WORKER, seconds=seconds, refusal=RefusedQueryError)
+            for _ in range(_WORKERS)
+        ]
         self._free: asyncio.LifoQueue[WorkerProcess] = asyncio.LifoQueue()
         for worker in self._workers:
             self._free.put_nowait(worker)
@@ -39,10 +42,7 @@ class QueryWorkers:
         Raises:
             RefusedQueryError: There are too many.
         """
-        reply = await self._call(Describe(list(facts)))
-        if reply.tables is None:
-            raise RefusedQueryError(reply.refused)
-        return reply.tables
+        return await self._call(Describe(list(facts)), tuple[Table, ...])
 
     async def select(self, facts: Sequence[Fact], sql: str, most: int) -> Rows:
         """Return the answer to a query.
@@ -57,24 +57,18 @@ class QueryWorkers:
         """
         if sql != sql.encode(errors="replace").decode():
             raise RefusedQueryError("The query is not valid Unicode. Encode it properly.")
-        reply = await self._call(Select(list(facts), sql, most, self._query_seconds))
-        if reply.rows is None:
-            raise RefusedQueryError(reply.refused)
-        return reply.rows
+        return await self._call(Select(list(facts), sql, most, self._query_seconds), Rows)
 
     async def aclose(self) -> None:
         """End the processes."""
         await asyncio.gather(*(worker.aclose() for worker in self._workers))
 
-    async def _call(self, request: Describe | Select) -> Reply:
-        payload = await asyncio.to_thread(msgspec.msgpack.encode, request)
+    async def _call(self, request: Describe | Select, reply_type: type[ReplyT]) -> ReplyT:
+        failed = RefusedQueryError(
+            "The query took too long or too much and was ended. Ask for less."
+        )
         worker = await self._free.get()
         try:
-            reply = await worker.call(payload)
-        except WorkerFailedError as error:
-            raise RefusedQueryError(
-                "The query took too long or too much and was ended. Ask for less."
-            ) from error
+            return await worker.call(request, reply_type, failed=failed)
         finally:
             self._free.put_nowait(worker)
-        return msgspec.msgpack.decode(reply, type=Reply)

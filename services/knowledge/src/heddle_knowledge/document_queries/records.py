@@ -68,12 +68,3 @@ class Select(msgspec.Struct, frozen=True, tag=True):
     """Rows at most."""
     seconds: float
     """How long the query may run."""
-
-
-class Reply(msgspec.Struct, frozen=True):
-    """What the worker says: exactly one of these."""
-
-    tables: tuple[Table, ...] | None = None
-    rows: Rows | None = None
-    refused: str = ""
-    """Why the query is not run, or failed, for whoever wrote it."""

@@ -25,13 +25,29 @@ from heddle_knowledge.embedders.embedding import (
     Vectors,
 )
 from heddle_knowledge.errors import EmbeddingError
-from heddle_knowledge.workers.frames import EmbedReply, EmbedRequest
-from heddle_knowledge.workers.requests import call_worker
 from heddle_knowledge.workers.worker import WorkerProcess
 
 _WORKER = "heddle_knowledge.embedders.worker"
 _WORKER_SECONDS = 120.0  # for one request of some 32 passages; on a quiet core it takes 2 to 8
 _REMEMBERED_QUERIES = 1_024  # 1.5 MiB
+
+
+class EmbedRequest(msgspec.Struct, frozen=True):
+    """Passages to embed, by which model, and whether word by word too."""
+
+    model: str
+    texts: list[str]
+    words: bool = False
+
+
+class EmbedReply(msgspec.Struct, frozen=True):
+    """Their vectors: float32 in this machine's byte order, row after row.
+
+    The words of each are as `late_interaction.packed`, if they were asked for.
+    """
+
+    vectors: bytes
+    words: list[bytes] = []
 
 
 def load_model(name: str) -> LocalModel:
@@ -70,7 +86,7 @@ class LocalEmbedder:
         """Prepare, without loading anything."""
         self._info = info
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="query-embedding")
-        self._worker = WorkerProcess(_WORKER, seconds=_WORKER_SECONDS)
+        self._worker = WorkerProcess(_WORKER, seconds=_WORKER_SECONDS, refusal=EmbeddingError)
         self._remembered: OrderedDict[str, Vectors] = OrderedDict()
 
     async def __aenter__(self) -> Self:
@@ -129,9 +145,8 @@ class LocalEmbedder:
         self, texts: Sequence[str], *, words: bool
     ) -> tuple[Vectors, list[bytes]]:
         request = EmbedRequest(self._info.model, list(texts), words)
-        reply = await call_worker(
-            self._worker,
-            msgspec.msgpack.encode(request),
+        reply = await self._worker.call(
+            request,
             EmbedReply,
             failed=EmbeddingError(
                 "The embedding worker failed twice. Check the memory that is free, and the log "
@@ -139,8 +154,6 @@ class LocalEmbedder:
             ),
             closed=EmbeddingError("The embedder is closed. Try again once it is back."),
         )
-        if reply.error:
-            raise EmbeddingError(reply.error)
         vectors = np.frombuffer(reply.vectors, dtype=np.float32).reshape(len(texts), DIMENSION)
         return vectors, reply.words
 

@@ -2,12 +2,15 @@
 
 from functools import cache
 
-import msgspec
-
-from heddle_knowledge.embedders.local_embedders import load_minilm, load_model
+from heddle_knowledge.embedders.local_embedders import (
+    EmbedReply,
+    EmbedRequest,
+    load_minilm,
+    load_model,
+)
 from heddle_knowledge.errors import EmbeddingError
 from heddle_knowledge.searching.late_interaction import packed
-from heddle_knowledge.workers.frames import EmbedReply, EmbedRequest, serve
+from heddle_knowledge.workers.serving import serve
 
 _model = cache(load_model)
 _word_model = cache(load_minilm)
@@ -15,24 +18,15 @@ _word_model = cache(load_minilm)
 
 def main() -> None:
     """Embed what the service sends, until it goes."""
-    serve(_handle)
-
-
-def _handle(payload: bytes) -> bytes:
-    request = msgspec.msgpack.decode(payload, type=EmbedRequest)
-    try:
-        reply = _embedded(request)
-    except EmbeddingError as error:
-        reply = EmbedReply(error=str(error))
-    return msgspec.msgpack.encode(reply)
+    serve(_embedded, EmbedRequest, refusal=EmbeddingError)
 
 
 def _embedded(request: EmbedRequest) -> EmbedReply:
     if not request.words:
         vectors = _model(request.model).embed(request.texts, "passage")
-        return EmbedReply(vectors=vectors.tobytes())
+        return EmbedReply(vectors.tobytes())
     vectors, words = _word_model().embed_words(request.texts)
-    return EmbedReply(vectors=vectors.tobytes(), words=[packed(each) for each in words])
+    return EmbedReply(vectors.tobytes(), [packed(each) for each in words])
 
 
 if __name__ == "__main__":

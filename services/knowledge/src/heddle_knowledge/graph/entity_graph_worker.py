@@ -1,13 +1,10 @@
 """The process that answers: `python -m heddle_knowledge.graph.entity_graph_worker`."""
 
 import re
-import resource
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-
-import msgspec
 
 from heddle_knowledge.graph import records
 from heddle_knowledge.graph.entity_graph import Community, Network, Place, drawn
@@ -21,7 +18,7 @@ from heddle_knowledge.graph.records import (
     Link,
     Theme,
 )
-from heddle_knowledge.workers.frames import serve
+from heddle_knowledge.workers.serving import serve
 
 _MEMORY = 4 * 1024**3
 _REMEMBERED = 4
@@ -70,19 +67,15 @@ class Open:
 
 def main() -> None:
     """Answer what the service sends, until it goes."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if hard == resource.RLIM_INFINITY or hard > _MEMORY:
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, hard))
     known: dict[object, Open] = {}
-    serve(lambda payload: _handle(payload, known))
+    serve(lambda request: _answer(request, known), AskThemes | AskPaths, memory_bytes=_MEMORY)
 
 
-def _handle(payload: bytes, known: dict[object, Open]) -> bytes:
-    request: AskThemes | AskPaths = msgspec.msgpack.decode(payload, type=AskThemes | AskPaths)
+def _answer(request: AskThemes | AskPaths, known: dict[object, Open]) -> Answer:
     opened = _opened(request.held, known)
-    return msgspec.msgpack.encode(
-        _themes(opened, request) if isinstance(request, AskThemes) else _paths(opened, request)
-    )
+    if isinstance(request, AskThemes):
+        return _themes(opened, request)
+    return _paths(opened, request)
 
 
 def _opened(held: Sequence[Held], known: dict[object, Open]) -> Open:

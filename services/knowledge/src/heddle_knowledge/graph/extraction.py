@@ -1,16 +1,14 @@
 """The process that finds names: `python -m heddle_knowledge.graph.extraction`."""
 
 import re
-import resource
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from heddle_knowledge.errors import StorageError
 from heddle_knowledge.graph.entity_normalisation import key_of, surface_of
 from heddle_knowledge.graph.records import Extract, Extracted, Name
-from heddle_knowledge.workers.frames import serve
+from heddle_knowledge.workers.serving import serve
 
 if TYPE_CHECKING:  # takes seconds to load
     from spacy.language import Language
@@ -29,19 +27,17 @@ _TERM = re.compile(r"\b(?=\w*[a-zA-Z])\w+[A-Z]\w*(?:\+\+|\+|#)?")
 
 def main() -> None:
     """Answer what the service sends, until it goes."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if hard == resource.RLIM_INFINITY or hard > _MEMORY:
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, hard))
-    serve(_handle)
+    serve(_extracted, Extract, refusal=StorageError, memory_bytes=_MEMORY)
 
 
-def _handle(payload: bytes) -> bytes:
-    request = msgspec.msgpack.decode(payload, type=Extract)
+def _extracted(request: Extract) -> Extracted:
     try:
-        reply = extracted(request.texts)
-    except ImportError:
-        reply = Extracted(error="spaCy or its model is not installed")
-    return msgspec.msgpack.encode(reply)
+        return extracted(request.texts)
+    except ImportError as error:
+        raise StorageError(
+            "The graph could not be drawn: spaCy or its model is not installed. Install "
+            "heddle-tools-service[graph]."
+        ) from error
 
 
 def extracted(texts: list[str]) -> Extracted:

@@ -6,8 +6,6 @@ from collections.abc import AsyncGenerator, Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.errors import InvalidInputError, StorageError
 from heddle_knowledge.graph import parts
@@ -21,7 +19,6 @@ from heddle_knowledge.graph.records import (
     Part,
 )
 from heddle_knowledge.records import Collection
-from heddle_knowledge.workers.requests import call_worker
 from heddle_knowledge.workers.worker import WorkerProcess
 
 _EXTRACTION = "heddle_knowledge.graph.extraction"
@@ -43,7 +40,9 @@ class Graphs:
     def __init__(self, folder: Path | None) -> None:
         """Prepare, without making or starting anything; without a folder none are drawn."""
         self._folder = folder
-        self._extraction = WorkerProcess(_EXTRACTION, seconds=_EXTRACTION_SECONDS)
+        self._extraction = WorkerProcess(
+            _EXTRACTION, seconds=_EXTRACTION_SECONDS, refusal=StorageError
+        )
         self._network = WorkerProcess(_NETWORK, seconds=_ANSWER_SECONDS)
 
     def check_possible(self) -> None:
@@ -84,10 +83,8 @@ class Graphs:
         Raises:
             StorageError: They cannot be read, or are too large to answer in a minute.
         """
-        payload = await asyncio.to_thread(msgspec.msgpack.encode, question)
-        return await call_worker(
-            self._network,
-            payload,
+        return await self._network.call(
+            question,
             Answer,
             failed=StorageError(
                 "The graph gave no answer. Try again, or ask about fewer collections."
@@ -152,17 +149,11 @@ class CollectionGraph:
         await asyncio.to_thread(parts.remove, self.file)
 
     async def _extracted(self, texts: list[str]) -> Extracted:
-        reply = await call_worker(
-            self.extraction,
-            msgspec.msgpack.encode(Extract(texts)),
+        return await self.extraction.call(
+            Extract(texts),
             Extracted,
             failed=StorageError(
                 "The graph could not be drawn: the process that finds names ended or took too "
                 "long. Ingest the document again."
             ),
         )
-        if reply.error:
-            raise StorageError(
-                f"The graph could not be drawn: {reply.error}. Install heddle-tools-service[graph]."
-            )
-        return reply

@@ -24,7 +24,6 @@ class Extracted(msgspec.Struct, frozen=True):
     names: list[list[Name]] = []
     words: int = 0
     english: int = 0
-    error: str = ""
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):

@@ -1,8 +1,8 @@
 """The processes that draw and read pages, seen from the service."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
-import msgspec
 import numpy as np
 import structlog
 from numpy.typing import NDArray
@@ -19,9 +19,9 @@ from heddle_knowledge.pages.requests import (
     WordsRequest,
 )
 from heddle_knowledge.pages.shapes import DrawnPage
-from heddle_knowledge.workers.requests import ReplyT, call_worker
 from heddle_knowledge.workers.worker import WorkerFailedError, WorkerProcess
 
+ReplyT = TypeVar("ReplyT")
 _DRAWING = "heddle_knowledge.pages.rendering_worker"
 _READING = "heddle_knowledge.pages.reading_worker"
 _DRAWING_SECONDS = 60.0  # for a few pages, each of which takes a tenth of one
@@ -41,7 +41,10 @@ class PageReader:
         """Prepare, without starting anything; the seconds bound one request each."""
         self._drawing = WorkerProcess(_DRAWING, seconds=drawing_seconds)
         self._reading = WorkerProcess(
-            _READING, seconds=reading_seconds, environment={"OPENBLAS_NUM_THREADS": "1"}
+            _READING,
+            seconds=reading_seconds,
+            refusal=EmbeddingError,
+            environment={"OPENBLAS_NUM_THREADS": "1"},
         )
 
     @property
@@ -93,8 +96,6 @@ class PageReader:
                 "the log of the tools service."
             ),
         )
-        if reply.error:
-            raise EmbeddingError(reply.error)
         return [np.frombuffer(it, dtype=np.float16).reshape(-1, DIMENSION) for it in reply.vectors]
 
     async def aclose(self) -> None:
@@ -112,8 +113,6 @@ class PageReader:
                 return [page for it in numbers for page in await self._pages(worker, data, [it])]
             log.warning("page not drawn: it makes its reader hang or crash", page=numbers[0])
             return [DrawnPage(numbers[0])]
-        if reply.error:
-            raise EmbeddingError(reply.error)
         return reply.pages
 
 
@@ -126,6 +125,4 @@ async def _call_reader(
     closed = StorageError(
         "The store was closed before the pages were in. Ingest the document again."
     )
-    return await call_worker(
-        worker, msgspec.msgpack.encode(request), reply, failed=failed, closed=closed
-    )
+    return await worker.call(request, reply, failed=failed, closed=closed)

@@ -31,17 +31,15 @@ class CountReply(msgspec.Struct, frozen=True):
 
 
 class PagesReply(msgspec.Struct, frozen=True):
-    """The pages, or what is wrong with the installation."""
+    """The pages."""
 
-    pages: list[DrawnPage] = []
-    error: str = ""
+    pages: list[DrawnPage]
 
 
 class WordsReply(msgspec.Struct, frozen=True):
-    """Of each text its vectors as float16, row after row; or what is wrong."""
+    """Of each text its vectors as float16, row after row."""
 
-    vectors: list[bytes] = []
-    error: str = ""
+    vectors: list[bytes]
 
 
 Request = CountRequest | PagesRequest | WordsRequest

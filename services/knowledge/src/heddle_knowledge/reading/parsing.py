@@ -1,14 +1,14 @@
 """Reads and cuts documents in a process of its own, which a hostile file may hang or crash."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from types import MappingProxyType
 
 import msgspec
 
+from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.chunking.options import DEFAULT, Chunking
 from heddle_knowledge.errors import StorageError, UnreadableDocumentError
-from heddle_knowledge.workers.frames import ParseReply, ParseRequest
-from heddle_knowledge.workers.requests import call_worker
 from heddle_knowledge.workers.worker import WorkerProcess
 
 _WORKER = "heddle_knowledge.reading.worker"
@@ -16,12 +16,31 @@ _SECONDS = 60.0
 _NOTHING: Mapping[int, str] = MappingProxyType({})
 
 
+class ParseRequest(msgspec.Struct, frozen=True):
+    """A document to read and cut."""
+
+    data: bytes
+    media_type: str
+    name: str
+    chunking: Chunking = DEFAULT
+    scanned: dict[int, str] = {}
+
+
+class ParseReply(msgspec.Struct, frozen=True):
+    """What a document says of itself, and its chunks, at least one."""
+
+    title: str
+    time: datetime | None
+    pages: int
+    chunks: list[Chunk]
+
+
 class Parser:
     """The parsing worker, seen from the store. Starts with the first document."""
 
     def __init__(self, *, seconds: float = _SECONDS) -> None:
         """Prepare, without starting anything; `seconds` bound one document."""
-        self._worker = WorkerProcess(_WORKER, seconds=seconds)
+        self._worker = WorkerProcess(_WORKER, seconds=seconds, refusal=UnreadableDocumentError)
 
     async def parse(
         self,
@@ -49,9 +68,8 @@ class Parser:
             StorageError: The store is being closed.
         """
         request = ParseRequest(data, media_type, name, chunking, dict(scanned))
-        reply = await call_worker(
-            self._worker,
-            msgspec.msgpack.encode(request),
+        return await self._worker.call(
+            request,
             ParseReply,
             failed=UnreadableDocumentError(
                 f"{name!r} makes its reader hang or crash. Convert it to plain text and ingest "
@@ -59,9 +77,6 @@ class Parser:
             ),
             closed=StorageError(f"The store was closed before {name!r} was in. Ingest it again."),
         )
-        if reply.unreadable:
-            raise UnreadableDocumentError(reply.unreadable)
-        return reply
 
     async def aclose(self) -> None:
         """End the worker."""

@@ -1,24 +1,20 @@
 """The process that reads documents: `python -m heddle_knowledge.reading.worker`."""
 
-import msgspec
-
 from heddle_knowledge.chunking.chunks import chunk
 from heddle_knowledge.errors import UnreadableDocumentError
-from heddle_knowledge.pages.limits import limit_memory
 from heddle_knowledge.reading.documents import parse
-from heddle_knowledge.workers.frames import ParseReply, ParseRequest, serve
+from heddle_knowledge.reading.parsing import ParseReply, ParseRequest
+from heddle_knowledge.workers.serving import serve
 
 _MEMORY = 2 * 1024**3  # a file of 32 MiB that unfolds to more than this is an attack
 
 
 def main() -> None:
     """Read what the service sends, until it goes."""
-    limit_memory(_MEMORY)
-    serve(_handle)
+    serve(_read, ParseRequest, refusal=UnreadableDocumentError, memory_bytes=_MEMORY)
 
 
-def _handle(payload: bytes) -> bytes:
-    request = msgspec.msgpack.decode(payload, type=ParseRequest)
+def _read(request: ParseRequest) -> ParseReply:
     try:
         document = parse(
             request.data,
@@ -26,19 +22,12 @@ def _handle(payload: bytes) -> bytes:
             name=request.name,
             scanned=request.scanned,
         )
-        reply = ParseReply(
-            title=document.title,
-            time=document.time,
-            pages=document.pages,
-            chunks=chunk(document, request.chunking),
-        )
-    except UnreadableDocumentError as error:
-        reply = ParseReply(unreadable=str(error))
-    except (MemoryError, RecursionError):
-        reply = ParseReply(
-            unreadable=f"{request.name!r} is too complex to read. Split it into smaller documents."
-        )
-    return msgspec.msgpack.encode(reply)
+        chunks = chunk(document, request.chunking)
+    except (MemoryError, RecursionError) as error:
+        raise UnreadableDocumentError(
+            f"{request.name!r} is too complex to read. Split it into smaller documents."
+        ) from error
+    return ParseReply(document.title, document.time, document.pages, chunks)
 
 
 if __name__ == "__main__":

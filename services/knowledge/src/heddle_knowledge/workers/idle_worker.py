@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from heddle_knowledge.workers.worker import WorkerProcess
+from heddle_knowledge.workers.worker import ReplyT, WorkerProcess
 
 
 class IdleWorker:
@@ -17,19 +17,14 @@ class IdleWorker:
         self._asking = 0
         self._resting: asyncio.Task[None] | None = None
 
-    async def call(self, payload: bytes) -> bytes:
-        """Send one request and return its reply.
-
-        Raises:
-            WorkerFailedError: It died on both attempts, or took too long.
-            WorkerClosedError: It was closed before it could answer.
-        """
+    async def call(self, request: object, reply_type: type[ReplyT], *, failed: Exception) -> ReplyT:
+        """Send one request and return its reply."""
         if self._resting is not None:
             self._resting.cancel()
         self._worker = self._worker or self._make()
         self._asking += 1
         try:
-            return await self._worker.call(payload)
+            return await self._worker.call(request, reply_type, failed=failed)
         finally:
             self._asking -= 1
             if not self._asking:

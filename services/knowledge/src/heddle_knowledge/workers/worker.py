@@ -2,15 +2,24 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 from collections.abc import Mapping
-from itertools import count
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from threading import Lock
+from typing import TypeVar
 
-from heddle_knowledge.workers.frames import HEADER, frame
-from heddle_knowledge.workers.pipes import PipedProcess, start
+import msgspec
 
+from heddle_knowledge.workers.serving import REFUSAL
+
+ReplyT = TypeVar("ReplyT")
 # All that a worker sees of the environment: the service's secrets are none of its business.
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
+_SET = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+_STDERR = 2
 _ATTEMPTS = 2
 
 
@@ -25,27 +34,33 @@ class WorkerClosedError(WorkerFailedError):
 class WorkerProcess:
     """Runs `python -m MODULE`, sends it one request at a time, starts it again when it dies.
 
-    The process starts with the first request. It belongs to the event loop of that request.
+    The process starts with the first request. A thread of this process waits for its replies.
     """
 
     def __init__(
-        self, module: str, *, seconds: float, environment: Mapping[str, str] | None = None
+        self,
+        module: str,
+        *,
+        seconds: float,
+        refusal: type[Exception] = WorkerFailedError,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Prepare, without starting anything.
 
         Args:
-            module: The module that calls `frames.serve`.
+            module: The module that calls `serving.serve`.
             seconds: How long one request may take, the process's start included.
+            refusal: Raised with the text of a refusal.
             environment: Variables on top of the few that are passed on.
         """
         self._module = module
         self._seconds = seconds
+        self._refusal = refusal
         self._environment = dict(environment or {})
-        self._turn = asyncio.Lock()
-        self._numbers = count(1)
-        self._process: PipedProcess | None = None
-        self._reader: asyncio.Task[None] | None = None
-        self._pending: dict[int, asyncio.Future[bytes]] = {}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=module)
+        self._lock = Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
         self._closed = False
 
     @property
@@ -53,85 +68,99 @@ class WorkerProcess:
         """The process that runs now, if any."""
         return self._process.pid if self._process else None
 
-    async def call(self, payload: bytes) -> bytes:
+    async def call(
+        self,
+        request: object,
+        reply_type: type[ReplyT],
+        *,
+        failed: Exception | None = None,
+        closed: Exception | None = None,
+    ) -> ReplyT:
         """Send one request and return its reply. A death in between is met by one more attempt.
+
+        Args:
+            request: A message of msgspec.
+            reply_type: What the reply is read as.
+            failed: Raised instead of `WorkerFailedError`.
+            closed: Raised instead of `WorkerClosedError`; by default `failed` is.
 
         Raises:
             WorkerFailedError: It died on both attempts, or took too long.
             WorkerClosedError: It was closed before it could answer.
+            Exception: The worker refused the request; of the class `refusal`.
         """
-        async with self._turn:
-            for _ in range(_ATTEMPTS):
-                if self._closed:
-                    raise WorkerClosedError(f"{self._module} was closed")
-                try:
-                    async with asyncio.timeout(self._seconds):
-                        return await self._ask(payload)
-                except TimeoutError as error:
-                    await self._stop()
-                    raise WorkerFailedError(
-                        f"{self._module} took more than {self._seconds:g} s"
-                    ) from error
-                except ConnectionError:
-                    await self._stop()
-            raise WorkerFailedError(f"{self._module} died twice")
+        try:
+            if self._closed:
+                raise WorkerClosedError(f"{self._module} was closed")
+            loop = asyncio.get_running_loop()
+            # After a cancellation the thread waits for the late reply and drops it.
+            reply = await loop.run_in_executor(self._thread, self._exchange, request)
+        except WorkerFailedError as error:
+            replacement = (closed if isinstance(error, WorkerClosedError) else None) or failed
+            if replacement is None:
+                raise
+            raise replacement from error
+        if reply[:1] == REFUSAL:
+            raise self._refusal(reply[1:].decode())
+        return msgspec.msgpack.decode(memoryview(reply)[1:], type=reply_type)
 
     async def aclose(self) -> None:
         """End the process. Requests that wait for it fail."""
-        self._closed = True
-        await self._stop()
-        async with self._turn:  # a request that was just starting the process
-            await self._stop()
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self._process is not None:
+                self._process.kill()
+        self._thread.submit(self._end)
+        await asyncio.to_thread(self._thread.shutdown)
 
-    async def _ask(self, payload: bytes) -> bytes:
-        process = self._process or await self._start()
-        number = next(self._numbers) & 0xFFFFFFFF
-        reply: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._pending[number] = reply
-        try:
-            process.stdin.write(frame(number, payload))
-            await process.stdin.drain()
-            return await reply
-        finally:
-            # After a cancellation the worker's late answer finds nobody and is dropped.
-            self._pending.pop(number, None)
+    def _exchange(self, request: object) -> bytes:
+        payload = msgspec.msgpack.encode(request)
+        for _ in range(_ATTEMPTS):
+            connection = self._connection
+            if connection is None or self._process is None or self._process.poll() is not None:
+                connection = self._start()
+            try:
+                connection.send_bytes(payload)
+                if connection.poll(self._seconds):
+                    return connection.recv_bytes()
+            except (EOFError, OSError):
+                self._end()
+                continue
+            self._end()
+            raise WorkerFailedError(f"{self._module} took more than {self._seconds:g} s")
+        raise WorkerFailedError(f"{self._module} died twice")
 
-    async def _start(self) -> PipedProcess:
-        if self._reader is not None:
-            await asyncio.wait([self._reader])  # the last process is still being buried
+    def _start(self) -> Connection:
+        self._end()
+        own, other = Pipe()
         environment = {key: os.environ[key] for key in _PASSED_ON if key in os.environ}
-        environment |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
         # -P: the working directory is no place to import from.
-        command = [sys.executable, "-P", "-m", self._module]
-        self._process = await start(command, environment | self._environment)
-        self._reader = asyncio.create_task(self._read(self._process))
-        await asyncio.sleep(0)  # a task that is cancelled before it began would bury nothing
-        if self._closed:
-            raise ConnectionError("closed while it started")
-        return self._process
+        command = [sys.executable, "-P", "-m", self._module, str(other.fileno())]
+        with other, self._lock:
+            if self._closed:
+                own.close()
+                raise WorkerClosedError(f"{self._module} was closed")
+            # Not asyncio's or multiprocessing's way, which may fork: threads of gRPC and LanceDB
+            # do not survive that. A session of its own: Ctrl-C is for the service, which ends it.
+            self._process = subprocess.Popen(  # noqa: S603 - our own modules
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=_STDERR,
+                env=environment | _SET | self._environment,
+                pass_fds=[other.fileno()],
+                start_new_session=True,
+            )
+            self._connection = own
+        return own
 
-    async def _read(self, process: PipedProcess) -> None:
-        """Hand every reply to the request that waits for it, until the process ends."""
-        try:
-            while True:
-                length, number = HEADER.unpack(await process.stdout.readexactly(HEADER.size))
-                payload = await process.stdout.readexactly(length)
-                reply = self._pending.pop(number, None)
-                if reply and not reply.done():
-                    reply.set_result(payload)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            # A worker that died between two requests is started afresh by the next one.
-            if self._process is process:
-                self._process = None
-        finally:
-            for reply in self._pending.values():
-                if not reply.done():
-                    reply.set_exception(ConnectionError("the worker ended"))
-            await process.bury()
-
-    async def _stop(self) -> None:
-        self._process, reader = None, self._reader
-        self._reader = None
-        if reader is not None:
-            reader.cancel()
-            await asyncio.wait([reader])
+    def _end(self) -> None:
+        """Kill the process and wait for its end, if there is one."""
+        process, self._process = self._process, None
+        connection, self._connection = self._connection, None
+        if process is not None:
+            process.kill()
+            process.wait()
+        if connection is not None:
+            connection.close()

@@ -1,0 +1,43 @@
+"""Worker processes and what they leave behind."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from heddle_knowledge.reading.parsing import ParseReply, ParseRequest
+from heddle_knowledge.workers.worker import WorkerClosedError, WorkerProcess
+
+_OPEN = Path("/proc/self/fd")
+MODULE = "heddle_knowledge.reading.worker"
+REQUEST = ParseRequest(b"warp and weft", "text/plain", "a.txt")
+
+
+def open_files() -> int:
+    return len(list(_OPEN.iterdir()))
+
+
+@pytest.mark.skipif(not _OPEN.exists(), reason="only Linux tells which files are open")
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.1, 60.0])
+async def test_a_worker_that_is_closed_at_any_moment_leaves_no_file_open(seconds: float) -> None:
+    await WorkerProcess(MODULE, seconds=60).aclose()
+    before = open_files()
+    worker = WorkerProcess(MODULE, seconds=60)
+    running = asyncio.create_task(worker.call(REQUEST, ParseReply))
+    await asyncio.wait([running], timeout=seconds)
+    pid = worker.pid
+    await worker.aclose()
+    (outcome,) = await asyncio.gather(running, return_exceptions=True)
+    assert isinstance(outcome, WorkerClosedError | ParseReply)
+    assert open_files() == before
+    assert pid is None or not Path(f"/proc/{pid}").exists()
+
+
+async def test_requests_that_wait_when_the_worker_is_closed_fail() -> None:
+    worker = WorkerProcess(MODULE, seconds=60)
+    running = [asyncio.create_task(worker.call(REQUEST, ParseReply)) for _ in range(5)]
+    await asyncio.sleep(0)
+    await worker.aclose()
+    outcomes = await asyncio.gather(*running, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [WorkerClosedError] * 5
+    with pytest.raises(WorkerClosedError):
+        await worker.call(REQUEST, ParseReply)
