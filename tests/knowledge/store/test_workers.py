@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import psutil
 import pytest
 from heddle_knowledge.reading.parsing import ParseReply, ParseRequest
 from heddle_knowledge.workers.worker import WorkerClosedError, WorkerProcess
@@ -29,7 +30,7 @@ async def test_a_worker_that_is_closed_at_any_moment_leaves_no_file_open(seconds
     (outcome,) = await asyncio.gather(running, return_exceptions=True)
     assert isinstance(outcome, WorkerClosedError | ParseReply)
     assert open_files() == before
-    assert pid is None or not Path(f"/proc/{pid}").exists()
+    assert pid is None or not psutil.pid_exists(pid)
 
 
 async def test_requests_that_wait_when_the_worker_is_closed_fail() -> None:
