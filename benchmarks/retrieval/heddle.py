@@ -84,15 +84,16 @@ async def found(
         return None
     answers = []
     for question, _ in labelled.questions:
-        request = pb.SearchCollectionRequest(
-            collection=labelled.collection,
+        request = pb.SearchCollectionsRequest(
+            collections=[labelled.collection],
             query=question,
             top_k=_PASSAGES_OF_PAGES if labelled.by_page else DEPTH,
             **WAYS[way],  # type: ignore[arg-type]  # each value is of its own field
         )
-        passages = (await stub.SearchCollection(request, timeout=_PATIENCE)).passages
+        (result,) = (await stub.SearchCollections(request, timeout=_PATIENCE)).results
         labels = [
-            f"{it.document}#{it.page}" if labelled.by_page else it.document for it in passages
+            f"{it.document}#{it.page}" if labelled.by_page else it.document
+            for it in result.passages
         ]
         answers.append([label for label in labels if label not in labelled.ignored])
     return answers

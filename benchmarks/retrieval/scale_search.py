@@ -9,8 +9,8 @@ from statistics import fmean
 import lancedb
 import msgspec
 import numpy as np
-from heddle_knowledge.records import Comparison, Passage
-from heddle_knowledge.searching.filters import matching
+from heddle_knowledge.engines.conditions import Tag
+from heddle_knowledge.records import Passage
 from heddle_knowledge.store import KnowledgeStore
 from lancedb.rerankers import RRFReranker
 
@@ -38,7 +38,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 def searches(store: KnowledgeStore) -> dict[str, Search]:
     """Return the kinds of search of Heddle."""
-    where = matching(Comparison(KEY, "equal", (VALUE,)))
+    where = Tag(KEY, (VALUE,))
     return {
         "vector": lambda text: store.passages.search(COLLECTION, text, top_k=TOP, mode="vector"),
         "text": lambda text: store.passages.search(COLLECTION, text, top_k=TOP, mode="text"),

@@ -98,9 +98,9 @@ class Knowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
             )
         )
 
-    async def SearchCollection(
-        self, request: knowledge_pb2.SearchCollectionRequest, context: object
-    ) -> knowledge_pb2.SearchCollectionResponse:
+    async def SearchCollections(
+        self, request: knowledge_pb2.SearchCollectionsRequest, context: object
+    ) -> knowledge_pb2.SearchCollectionsResponse:
         passage = knowledge_pb2.Passage(
             text=f"{request.query}?\nYes.\x1b[31m",
             similarity=0.8125,
@@ -108,7 +108,10 @@ class Knowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
             headings=["Weaving", "Heddles"],
             page=3,
         )
-        return knowledge_pb2.SearchCollectionResponse(passages=[passage] * request.top_k)
+        response = knowledge_pb2.SearchCollectionsResponse()
+        for name in request.collections:
+            response.results.add(collection=name, passages=[passage] * request.top_k)
+        return response
 
     def _collection(self, name: str) -> knowledge_pb2.Collection:
         if name not in self.collections:

@@ -17,6 +17,7 @@ from heddle_runtime.errors import (
     NotFoundError,
     PermissionDeniedError,
     from_rpc,
+    from_status,
 )
 from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity, TokenSigner
 from heddle_runtime.settings import ServiceSettings
@@ -44,7 +45,7 @@ class Knowledge:
     async def __call__(self, method: str, request: Any) -> Any:
         before = CALLER.set(self._caller)
         try:
-            return await answered(getattr(self._stub, method)(request, **new_call_options(30)))
+            return await searched(getattr(self._stub, method)(request, **new_call_options(30)))
         finally:
             CALLER.reset(before)
 
@@ -74,9 +75,9 @@ class Knowledge:
                 return found
 
     async def texts(self, collection: str) -> list[str]:
-        request = pb.SearchCollectionRequest(collection=collection, query="threads")
-        found = await self("SearchCollection", request)
-        return [passage.text for passage in found.passages]
+        request = pb.SearchCollectionsRequest(collections=[collection], query="threads")
+        (result,) = (await self("SearchCollections", request)).results
+        return [passage.text for passage in result.passages]
 
 
 async def answered(call: Awaitable[ResponseT]) -> ResponseT:
@@ -84,6 +85,16 @@ async def answered(call: Awaitable[ResponseT]) -> ResponseT:
         return await call
     except grpc.aio.AioRpcError as error:
         raise from_rpc(error) from error
+
+
+async def searched(call: Awaitable[ResponseT]) -> ResponseT:
+    """Return a response; raise the error of the first collection that was not searched."""
+    response = await answered(call)
+    if isinstance(response, pb.SearchCollectionsResponse):
+        for result in response.results:
+            if result.HasField("error"):
+                raise from_status(result.error)
+    return response
 
 
 @pytest.fixture
@@ -106,7 +117,7 @@ def calls_about(reference: str) -> dict[str, Any]:
         "GetDocument": pb.GetDocumentRequest(collection=reference, name="shed.md"),
         "ListDocuments": pb.ListDocumentsRequest(collection=reference),
         "DeleteDocument": pb.DeleteDocumentRequest(collection=reference, name="shed.md"),
-        "SearchCollection": pb.SearchCollectionRequest(collection=reference, query="threads"),
+        "SearchCollections": pb.SearchCollectionsRequest(collections=[reference], query="threads"),
     }
 
 
@@ -159,7 +170,7 @@ async def test_sharing_lets_others_read_and_nothing_more(people: dict[str, Knowl
     assert await people["ben"].texts("looms") == ["Threads part."]
     assert await people["ben"].names() == [("uni", "looms")]
     for method, request in calls_about("looms").items():
-        if method in (*READING, "SearchCollection"):
+        if method in (*READING, "SearchCollections"):
             await people["ben"](method, request)
         else:
             assert isinstance(await refusal(people["ben"], method, request), PermissionDeniedError)

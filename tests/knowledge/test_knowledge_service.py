@@ -15,7 +15,9 @@ from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
     NotFoundError,
+    NotSetUpError,
     from_rpc,
+    from_status,
 )
 from knowledge.knowledge_serving import knowledge_service
 from tools_service.serving import SETTINGS
@@ -54,6 +56,17 @@ async def ingest(
         raise from_rpc(error) from error
 
 
+async def searched(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub", request: pb.SearchCollectionsRequest
+) -> pb.CollectionPassages:
+    """Return the result of the one collection that the request names."""
+    response = await answered(stub.SearchCollections(request, **new_call_options(10)))
+    (result,) = response.results
+    if result.HasField("error"):
+        raise from_status(result.error)
+    return result
+
+
 async def test_a_document_is_ingested_with_progress_and_found(
     stub: "pb_grpc.KnowledgeServiceAsyncStub",
 ) -> None:
@@ -63,8 +76,8 @@ async def test_a_document_is_ingested_with_progress_and_found(
 
     *progress, last = await ingest(stub, "guides/loom.md", uri="http://w/loom")
     again = await ingest(stub, "guides/loom.md", uri="http://w/loom")
-    request = pb.SearchCollectionRequest(collection="looms", query="what is a shed", top_k=1)
-    found = await answered(stub.SearchCollection(request, **new_call_options(10)))
+    request = pb.SearchCollectionsRequest(collections=["looms"], query="what is a shed", top_k=1)
+    found = await searched(stub, request)
     got = await answered(
         stub.GetCollection(pb.GetCollectionRequest(name="looms"), **new_call_options(10))
     )
@@ -105,8 +118,8 @@ async def test_a_search_is_ordered_as_its_request_says(
     query = "what is lifted shed shed"
 
     async def relevance(**fields: Any) -> dict[str, float]:
-        request = pb.SearchCollectionRequest(collection="looms", query=query, **fields)
-        found = await answered(stub.SearchCollection(request, **new_call_options(10)))
+        request = pb.SearchCollectionsRequest(collections=["looms"], query=query, **fields)
+        found = await searched(stub, request)
         return {passage.document: passage.relevance for passage in found.passages}
 
     by_words = await relevance(vector_weight=0.0)
@@ -155,9 +168,9 @@ async def test_a_search_beyond_the_contract_is_refused_by_its_field(
     stub: "pb_grpc.KnowledgeServiceAsyncStub", fields: dict[str, Any], field: str
 ) -> None:
     await create(stub, "looms")
-    request = pb.SearchCollectionRequest(collection="looms", query="x", **fields)
+    request = pb.SearchCollectionsRequest(collections=["looms"], query="x", **fields)
     with pytest.raises(InvalidRequestError) as refused:
-        await answered(stub.SearchCollection(request, **new_call_options(10)))
+        await searched(stub, request)
     assert [violation.field for violation in refused.value.violations] == [field]
 
 
@@ -166,10 +179,9 @@ async def test_a_reranking_that_is_not_set_up_is_a_failed_precondition(
     stub: "pb_grpc.KnowledgeServiceAsyncStub", reranking: pb.Reranking.ValueType
 ) -> None:
     await create(stub, "looms")
-    request = pb.SearchCollectionRequest(collection="looms", query="x", reranking=reranking)
-    with pytest.raises(grpc.aio.AioRpcError) as refused:
-        await stub.SearchCollection(request, **new_call_options(10))
-    assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    request = pb.SearchCollectionsRequest(collections=["looms"], query="x", reranking=reranking)
+    with pytest.raises(NotSetUpError):
+        await searched(stub, request)
 
 
 async def test_a_model_that_is_not_on_offer_is_refused_with_those_that_are(
@@ -239,9 +251,9 @@ async def test_a_collection_of_a_server_is_only_registered(
     made = await create(stub, "course", backend="lamb-kb", settings={"collection_id": "42"})
 
     assert dict(made.settings) == {"collection_id": "42"}
-    request = pb.SearchCollectionRequest(collection="course", query="?")
-    with pytest.raises(InvalidRequestError, match="lamb-kb"):
-        await answered(stub.SearchCollection(request, **new_call_options(10)))
+    request = pb.SearchCollectionsRequest(collections=["course"], query="?")
+    with pytest.raises(NotSetUpError, match="no knowledge-base server is configured"):
+        await searched(stub, request)
 
 
 @pytest.mark.parametrize(
@@ -270,9 +282,9 @@ async def test_a_collection_that_cannot_be_is_refused(
 async def test_a_search_for_too_much_is_refused(
     stub: "pb_grpc.KnowledgeServiceAsyncStub", fields: dict[str, Any], field: str
 ) -> None:
-    request = pb.SearchCollectionRequest(collection="looms", query="?", **fields)
+    request = pb.SearchCollectionsRequest(collections=["looms"], query="?", **fields)
     with pytest.raises(InvalidRequestError) as caught:
-        await answered(stub.SearchCollection(request, **new_call_options(10)))
+        await searched(stub, request)
 
     assert [violation.field for violation in caught.value.violations] == [field]
 
@@ -314,8 +326,8 @@ async def test_what_belongs_to_a_document_comes_back_with_it_and_its_passages(
     await create(stub, "looms")
     time = Timestamp(seconds=1_600_000_000)
     *_, last = await ingest(stub, "a.md", metadata={"course": "2"}, document_time=time)
-    search = pb.SearchCollectionRequest(collection="looms", query="shed", top_k=1)
-    (found,) = (await answered(stub.SearchCollection(search, **new_call_options(10)))).passages
+    search = pb.SearchCollectionsRequest(collections=["looms"], query="shed", top_k=1)
+    (found,) = (await searched(stub, search)).passages
 
     document = last.ingested.document
     assert (dict(document.metadata), document.document_time) == ({"course": "2"}, time)

@@ -4,9 +4,11 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_knowledge.engines.conditions import Condition
 from heddle_knowledge.names import document_id
-from heddle_knowledge.records import AllOf, AnyOf, Comparison, Filter, Mode, Operator
-from heddle_knowledge.searching.filters import matching
+from heddle_knowledge.records import Mode
+from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.store import KnowledgeStore
 from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
@@ -34,18 +36,37 @@ async def store(place: Place) -> AsyncIterator[KnowledgeStore]:
 
 
 async def found(
-    store: KnowledgeStore, wanted: Filter | None, mode: Mode = "hybrid", **times: datetime
+    store: KnowledgeStore,
+    expression: pb.Filter | None,
+    mode: Mode = "hybrid",
+    *,
+    time_from: datetime | None = None,
+    time_to: datetime | None = None,
 ) -> set[str]:
-    where = matching(wanted, **times)
+    request = pb.SearchCollectionsRequest(filter=expression)
+    if time_from:
+        request.document_time_from.FromDatetime(time_from)
+    if time_to:
+        request.document_time_to.FromDatetime(time_to)
+    where = search_condition(request)
     passages = await store.passages.search("docs", "warp", top_k=100, mode=mode, where=where)
     return {passage.document for passage in passages}
 
 
-def of(key: str, operator: Operator, *values: str) -> Comparison:
-    return Comparison(key, operator, values)
+def of(key: str, operator: str, *values: str) -> pb.Filter:
+    number = pb.Operator.Value(f"OPERATOR_{operator.upper()}")
+    return pb.Filter(comparison=pb.Comparison(key=key, operator=number, values=values))
 
 
-CASES: list[tuple[Filter, set[str]]] = [
+def every(*filters: pb.Filter) -> pb.Filter:
+    return pb.Filter(all=pb.Filters(filters=filters))
+
+
+def matching(expression: pb.Filter) -> Condition:
+    return search_condition(pb.SearchCollectionsRequest(filter=expression))
+
+
+CASES: list[tuple[pb.Filter, set[str]]] = [
     (of("course", "equal", "Weaving"), {"one.md"}),
     (of("course", "not_equal", "Weaving"), EVERY - {"one.md"}),
     (of("course", "in", "Weaving", "weaving"), {"one.md", "two.md"}),
@@ -70,18 +91,22 @@ CASES: list[tuple[Filter, set[str]]] = [
     (of("document", "less", "one.md"), {"five.txt", "four.txt"}),
     (of("media_type", "equal", "text/markdown"), {"one.md", "two.md"}),
     (of("uri", "equal", ""), EVERY),
-    (AllOf((of("media_type", "equal", "text/markdown"), of("year", "greater", "9"))), {"two.md"}),
+    (every(of("media_type", "equal", "text/markdown"), of("year", "greater", "9")), {"two.md"}),
     (
-        AnyOf((of("year", "equal", "9"), AllOf((of("courses", "equal", "Weaving"),)))),
+        pb.Filter(
+            any=pb.Filters(
+                filters=[of("year", "equal", "9"), every(of("courses", "equal", "Weaving"))]
+            )
+        ),
         {"one.md", "four.txt"},
     ),
 ]
 
 
 async def test_every_operator_finds_the_documents_that_it_means(store: KnowledgeStore) -> None:
-    for wanted, documents in CASES:
+    for expression, documents in CASES:
         for mode in MODES:
-            assert await found(store, wanted, mode) == documents, (wanted, mode)
+            assert await found(store, expression, mode) == documents, (expression, mode)
 
 
 async def test_a_document_is_found_by_its_identifier(store: KnowledgeStore) -> None:
@@ -90,8 +115,8 @@ async def test_a_document_is_found_by_its_identifier(store: KnowledgeStore) -> N
     )
     assert [passage.document for passage in known] == ["one.md"]
     collection = await store.collections.get("docs")
-    wanted = of("document_id", "equal", document_id(collection.id, "two.md"))
-    assert await found(store, wanted) == {"two.md"}
+    expression = of("document_id", "equal", document_id(collection.id, "two.md"))
+    assert await found(store, expression) == {"two.md"}
 
 
 async def test_new_metadata_is_what_filters_see(store: KnowledgeStore) -> None:

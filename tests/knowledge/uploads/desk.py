@@ -94,8 +94,9 @@ class Desk:
                 await asyncio.sleep(0.01)
 
     async def found(self, collection: str) -> list[Any]:
-        fields = {"collection": collection, "query": "threads", "top_k": 9}
-        return list((await self("ana", "SearchCollection", **fields)).passages)
+        fields = {"collections": [collection], "query": "threads", "top_k": 9}
+        (result,) = (await self("ana", "SearchCollections", **fields)).results
+        return list(result.passages)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from heddle_gateway.http.models import Deleted, Model, Name, StrictModel
 from heddle_gateway.openai.files import TIMEOUT
+from heddle_gateway.openai.vector_store_search import search_collection
 from heddle_gateway.openai.vector_stores import (
     attached_files,
     collections,
@@ -210,15 +211,15 @@ async def search(
         known = " and ".join(QUERY_PLUGINS)
         raise NotFoundError(f"There is no query plugin {plugin[:80]!r}, only {known}.")
     own = body.plugin_params.model_dump(exclude_unset=True) if body.plugin_params else {}
-    request = pb.SearchCollectionRequest(
-        collection=id_,
+    request = pb.SearchCollectionsRequest(
+        collections=[id_],
         query=body.query_text,
         top_k=own.get("top_k", body.top_k),
         threshold=own.get("threshold", body.threshold),
     )
-    response = await call(api.state.services.knowledge.SearchCollection, request, TIMEOUT)
+    passages = await search_collection(api.state, request)
     sections = plugin != QUERY_PLUGINS[0]
-    results = [_result(each, sections=sections) for each in response.passages]
+    results = [_result(each, sections=sections) for each in passages]
     seconds = time.perf_counter() - started
     return SearchResults(
         results=results,

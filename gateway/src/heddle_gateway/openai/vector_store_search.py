@@ -4,7 +4,7 @@ import asyncio
 from typing import Annotated, Any, Literal
 
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
-from heddle_runtime.errors import NotFoundError
+from heddle_runtime.errors import NotFoundError, from_status
 from heddle_runtime.struct_codec import from_struct
 from pydantic import Field, model_validator
 
@@ -90,9 +90,8 @@ class SearchResults(Model):
 async def search(api: Call, id_: VectorStoreId, body: Search) -> SearchResults:
     """Search for passages."""
     requests = _requests(id_, body)
-    method = api.state.services.knowledge.SearchCollection
-    responses = await asyncio.gather(*(call(method, each, TIMEOUT) for each in requests))
-    passages = _merged([list(each.passages) for each in responses])[: requests[0].top_k]
+    results = await asyncio.gather(*(search_collection(api.state, each) for each in requests))
+    passages = _merged(results)[: requests[0].top_k]
     attributes = await _attributes(api.state, id_, passages)
     return SearchResults(
         search_query=[each.query for each in requests],
@@ -100,10 +99,25 @@ async def search(api: Call, id_: VectorStoreId, body: Search) -> SearchResults:
     )
 
 
-def _requests(store: str, body: Search) -> list[knowledge_pb2.SearchCollectionRequest]:
+async def search_collection(
+    state: State, request: knowledge_pb2.SearchCollectionsRequest
+) -> list[knowledge_pb2.Passage]:
+    """Return the passages of a request that names one collection.
+
+    Raises:
+        HeddleError: The collection cannot be searched.
+    """
+    response = await call(state.services.knowledge.SearchCollections, request, TIMEOUT)
+    (result,) = response.results
+    if result.HasField("error"):
+        raise from_status(result.error)
+    return list(result.passages)
+
+
+def _requests(store: str, body: Search) -> list[knowledge_pb2.SearchCollectionsRequest]:
     """Return the request of each query."""
-    common = knowledge_pb2.SearchCollectionRequest(
-        collection=store, top_k=body.max_num_results or _DEFAULT_RESULTS
+    common = knowledge_pb2.SearchCollectionsRequest(
+        collections=[store], top_k=body.max_num_results or _DEFAULT_RESULTS
     )
     if body.filters is not None:
         common.filter.CopyFrom(to_filter(body.filters))
@@ -117,7 +131,7 @@ def _requests(store: str, body: Search) -> list[knowledge_pb2.SearchCollectionRe
             common.vector_weight = hybrid.embedding_weight / total
     requests = []
     for query in [body.query] if isinstance(body.query, str) else body.query:
-        request = knowledge_pb2.SearchCollectionRequest(query=query)
+        request = knowledge_pb2.SearchCollectionsRequest(query=query)
         request.MergeFrom(common)
         requests.append(request)
     return requests

@@ -104,11 +104,6 @@ class KnowledgeServiceStub:
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DeleteDocumentRequest.SerializeToString,
                 response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DeleteDocumentResponse.FromString,
                 _registered_method=True)
-        self.SearchCollection = channel.unary_unary(
-                '/heddle.knowledge.v1.KnowledgeService/SearchCollection',
-                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionRequest.SerializeToString,
-                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionResponse.FromString,
-                _registered_method=True)
         self.SearchCollections = channel.unary_unary(
                 '/heddle.knowledge.v1.KnowledgeService/SearchCollections',
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionsRequest.SerializeToString,
@@ -266,13 +261,6 @@ class KnowledgeServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def SearchCollection(self, request, context):
-        """Finds the passages of a collection that match a question best.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
     def SearchCollections(self, request, context):
         """Finds the passages of several collections that match a question best, wherever the
         collections are: in this service, or at a LAMB knowledge-base server. A name that no
@@ -411,11 +399,6 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
                     servicer.DeleteDocument,
                     request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DeleteDocumentRequest.FromString,
                     response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DeleteDocumentResponse.SerializeToString,
-            ),
-            'SearchCollection': grpc.unary_unary_rpc_method_handler(
-                    servicer.SearchCollection,
-                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionRequest.FromString,
-                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionResponse.SerializeToString,
             ),
             'SearchCollections': grpc.unary_unary_rpc_method_handler(
                     servicer.SearchCollections,
@@ -780,33 +763,6 @@ class KnowledgeService:
             '/heddle.knowledge.v1.KnowledgeService/DeleteDocument',
             heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DeleteDocumentRequest.SerializeToString,
             heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.DeleteDocumentResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def SearchCollection(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/heddle.knowledge.v1.KnowledgeService/SearchCollection',
-            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionRequest.SerializeToString,
-            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchCollectionResponse.FromString,
             options,
             channel_credentials,
             insecure,

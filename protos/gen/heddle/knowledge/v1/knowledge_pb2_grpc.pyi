@@ -84,8 +84,6 @@ class KnowledgeServiceStub:
     """Lists the documents of a collection, ordered by name."""
     DeleteDocument: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteDocumentRequest, _knowledge_pb2.DeleteDocumentResponse]
     """Deletes one document. Fails with `NOT_FOUND` if there is none of the name."""
-    SearchCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionRequest, _knowledge_pb2.SearchCollectionResponse]
-    """Finds the passages of a collection that match a question best."""
     SearchCollections: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionsRequest, _knowledge_pb2.SearchCollectionsResponse]
     """Finds the passages of several collections that match a question best, wherever the
     collections are: in this service, or at a LAMB knowledge-base server. A name that no
@@ -181,8 +179,6 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     """Lists the documents of a collection, ordered by name."""
     DeleteDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteDocumentRequest, _knowledge_pb2.DeleteDocumentResponse]  # type: ignore[assignment]
     """Deletes one document. Fails with `NOT_FOUND` if there is none of the name."""
-    SearchCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionRequest, _knowledge_pb2.SearchCollectionResponse]  # type: ignore[assignment]
-    """Finds the passages of a collection that match a question best."""
     SearchCollections: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionsRequest, _knowledge_pb2.SearchCollectionsResponse]  # type: ignore[assignment]
     """Finds the passages of several collections that match a question best, wherever the
     collections are: in this service, or at a LAMB knowledge-base server. A name that no
@@ -341,14 +337,6 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.DeleteDocumentResponse, _abc.Awaitable[_knowledge_pb2.DeleteDocumentResponse]]:
         """Deletes one document. Fails with `NOT_FOUND` if there is none of the name."""
-
-    @_abc_1.abstractmethod
-    def SearchCollection(
-        self,
-        request: _knowledge_pb2.SearchCollectionRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_knowledge_pb2.SearchCollectionResponse, _abc.Awaitable[_knowledge_pb2.SearchCollectionResponse]]:
-        """Finds the passages of a collection that match a question best."""
 
     @_abc_1.abstractmethod
     def SearchCollections(

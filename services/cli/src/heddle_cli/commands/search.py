@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
+from heddle_runtime.errors import from_status
 
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import KNOWLEDGE, CollectionName, KnowledgeAddress
@@ -38,16 +39,18 @@ def search(
     knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
     """Show the passages of a collection that match a question best."""
-    request = knowledge_pb2.SearchCollectionRequest(
-        collection=collection, query=question, top_k=top_k, mode=_MODES[mode]
+    request = knowledge_pb2.SearchCollectionsRequest(
+        collections=[collection], query=question, top_k=top_k, mode=_MODES[mode]
     )
     service = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
     with connected(knowledge_address, service) as connection:
         stub = KnowledgeServiceStub(connection.channel)
-        passages = stub.SearchCollection(request, **new_call_options(_SEARCHING)).passages
-    if not passages:
+        (result,) = stub.SearchCollections(request, **new_call_options(_SEARCHING)).results
+    if result.HasField("error"):
+        raise from_status(result.error)
+    if not result.passages:
         notes.print("No passage matches.", style="dim")
-    for number, passage in enumerate(passages, start=1):
+    for number, passage in enumerate(result.passages, start=1):
         out.print(plain(f"{number}. {_place(passage)}  {passage.similarity:.3f}"), style="bold")
         for line in plain(passage.text).strip().splitlines():
             out.print(f"   {line}".rstrip())

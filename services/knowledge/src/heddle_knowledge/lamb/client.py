@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.remote_json import (
     MisplacedServerError,
     RemoteError,
@@ -15,7 +16,11 @@ from heddle_runtime.remote_json import (
     exchange,
 )
 
-from heddle_knowledge.errors import BackendError, BackendUnavailableError
+from heddle_knowledge.errors import (
+    BackendError,
+    BackendUnavailableError,
+    CollectionNotFoundError,
+)
 
 CONFIGURATION_ERROR = "KB configuration error:"
 NO_COLLECTION = "the knowledge-base server has no such collection (404)"
@@ -41,37 +46,6 @@ class KnowledgeServer:
     """Whether it is an organisation's, which may not name every address."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerPassage:
-    """A passage that a knowledge-base server found.
-
-    Attributes:
-        text: The passage.
-        title: Of its document.
-        uri: Where a person can read the document; may be empty.
-        score: The similarity to the question.
-        section: The text around the passage; empty if the server does not tell.
-        attributes: What else the server says, for sources.
-        document: The document's name; may be empty.
-        document_id: Its identifier, else its name.
-        chunk_id: The passage's identifier; may be empty.
-        chunk_index: The place in the document, counted from 0; None if the server does not tell.
-        page: Counted from 1; 0 if there is none.
-    """
-
-    text: str
-    title: str
-    uri: str
-    score: float
-    section: str
-    attributes: Mapping[str, str]
-    document: str
-    document_id: str
-    chunk_id: str
-    chunk_index: int | None
-    page: int
-
-
 async def query_collection(
     http: httpx.AsyncClient,
     server: KnowledgeServer,
@@ -79,7 +53,7 @@ async def query_collection(
     body: Mapping[str, Any],
     *,
     sections: bool,
-) -> list[ServerPassage]:
+) -> list[pb.Passage]:
     """Search one collection of a server.
 
     Args:
@@ -91,6 +65,7 @@ async def query_collection(
 
     Raises:
         BackendError: The server refuses, or answers nonsense.
+        CollectionNotFoundError: The server has no such collection.
         BackendUnavailableError: The server does not answer, or is broken.
     """
     url = f"{server.url}/collections/{_segment(collection)}/query"
@@ -126,7 +101,7 @@ def _refuse_failure(status: int) -> None:
             f"{CONFIGURATION_ERROR} the knowledge-base server refuses the token ({status})"
         )
     if status == HTTPStatus.NOT_FOUND:
-        raise BackendError(NO_COLLECTION)
+        raise CollectionNotFoundError(NO_COLLECTION)
     raise BackendError(f"the knowledge-base server refuses the query ({status})")
 
 
@@ -141,7 +116,7 @@ def _hits(answer: bytes) -> list[Any]:
     raise BackendError("the knowledge-base server's answer cannot be read")
 
 
-def _passages(hits: list[Any], url: str) -> Iterator[ServerPassage]:
+def _passages(hits: list[Any], url: str) -> Iterator[pb.Passage]:
     for hit in hits:
         if not isinstance(hit, Mapping):
             continue
@@ -157,19 +132,19 @@ def _passages(hits: list[Any], url: str) -> Iterator[ServerPassage]:
         name = _first(metadata, "filename", "original_filename", "video_title")
         document = _first(metadata, "document_id") or name
         index = _number(metadata.get("chunk_index"))
-        yield ServerPassage(
-            text if isinstance(text, str) else "",
-            name or "Unknown",
-            next(iter(addresses.values()), ""),
-            float(score) if isinstance(score, int | float) else 0.0,
-            _first(metadata, "parent_text"),
-            attributes,
-            document=name,
+        numbered = "" if index is None else f"{document}:{index}"
+        yield pb.Passage(
+            id=_first(metadata, "chunk_id") or numbered,
             document_id=document,
-            chunk_id=_first(metadata, "chunk_id")
-            or ("" if index is None else f"{document}:{index}"),
-            chunk_index=index,
+            text=text if isinstance(text, str) else "",
+            similarity=float(score) if isinstance(score, int | float) else 0.0,
+            document=name,
+            title=name or "Unknown",
+            uri=next(iter(addresses.values()), ""),
             page=_number(metadata.get("page")) or 0,
+            ordinal=index,
+            parent_text=_first(metadata, "parent_text"),
+            attributes=attributes,
         )
 
 

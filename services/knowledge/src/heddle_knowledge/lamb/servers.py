@@ -6,17 +6,22 @@ from typing import Any
 
 import httpx
 import structlog
+from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.organization_settings import OrganizationSettings
 from heddle_runtime.remote_json import server_address
 
 from heddle_knowledge.access import Owner
-from heddle_knowledge.errors import BackendError, BackendUnavailableError, KnowledgeError
+from heddle_knowledge.errors import (
+    BackendError,
+    BackendUnavailableError,
+    CollectionNotFoundError,
+    KnowledgeError,
+)
 from heddle_knowledge.lamb.client import (
     CONFIGURATION_ERROR,
     NO_COLLECTION,
     KnowledgeServer,
-    ServerPassage,
     query_collection,
 )
 
@@ -94,7 +99,7 @@ class KnowledgeServers:
         *,
         sections: bool,
         missing: str = "",
-    ) -> list[ServerPassage]:
+    ) -> list[pb.Passage]:
         """Search one collection at the server of an owner.
 
         Args:
@@ -108,17 +113,20 @@ class KnowledgeServers:
         Raises:
             BackendError: No server is configured, or it refuses, or answers nonsense.
             BackendUnavailableError: It does not answer.
+            CollectionNotFoundError: It has no such collection, or none is configured and the
+                collection is `missing` here.
         """
         server = await self._server(owner)
         if server is None:
-            raise BackendError(
+            kind = CollectionNotFoundError if missing else BackendError
+            raise kind(
                 f"{CONFIGURATION_ERROR} {missing}no knowledge-base server is configured, neither "
                 "in the organisation's settings (knowledge_base) nor for all "
                 "(HEDDLE_KNOWLEDGE_KB_URL)"
             )
         names = together if collection in together else (collection,)
         if collection in await self._withheld(owner, server, names):
-            raise BackendError(NO_COLLECTION)
+            raise CollectionNotFoundError(NO_COLLECTION)
         http = self.guarded_http if server.guarded else self.http
         return await query_collection(http, server, collection, body, sections=sections)
 

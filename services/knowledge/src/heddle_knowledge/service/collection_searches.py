@@ -16,7 +16,7 @@ from heddle_knowledge.records import EMBEDDED
 from heddle_knowledge.service.calls import Calls, check_collections, error_status
 from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.service.limits import LAMB, check_search
-from heddle_knowledge.service.messages import passage_message, server_passage_message
+from heddle_knowledge.service.messages import passage_message
 from heddle_knowledge.service.requests import MODES, search_options
 
 if TYPE_CHECKING:  # loads the engine
@@ -119,9 +119,7 @@ class CollectionSearchCalls(Calls):
         passages = await self._servers.search(
             owner, identifier, tuple(together), body, sections=request.sections, missing=missing
         )
-        return pb.CollectionPassages(
-            passages=map(server_passage_message, passages), ignored_fields=_ignored(request)
-        )
+        return pb.CollectionPassages(passages=passages, ignored_fields=_ignored(request))
 
 
 async def _search_store(

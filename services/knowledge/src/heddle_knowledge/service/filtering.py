@@ -1,85 +1,91 @@
-"""Filters as the contract has them, checked and turned into those of the engine."""
+"""Filters of requests, checked and converted into conditions of the engine."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Literal
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 
-from heddle_knowledge.engines.conditions import Condition
-from heddle_knowledge.records import AllOf, AnyOf, Comparison, Filter, Operator
-from heddle_knowledge.searching.filters import matching
-from heddle_knowledge.service.requests import Search
+from heddle_knowledge.engines.conditions import (
+    EVERYTHING,
+    LABELS,
+    All,
+    Compare,
+    Condition,
+    How,
+    In,
+    Not,
+    Ordered,
+    Some,
+    Tag,
+    both,
+)
 
-_Time = Literal["document_time_from", "document_time_to"]
-_OPERATORS: dict[int, Operator] = {
-    pb.OPERATOR_EQUAL: "equal",
-    pb.OPERATOR_NOT_EQUAL: "not_equal",
-    pb.OPERATOR_LESS: "less",
-    pb.OPERATOR_LESS_OR_EQUAL: "less_or_equal",
-    pb.OPERATOR_GREATER: "greater",
-    pb.OPERATOR_GREATER_OR_EQUAL: "greater_or_equal",
-    pb.OPERATOR_IN: "in",
-    pb.OPERATOR_NOT_IN: "not_in",
-}
-_OF_SEVERAL = frozenset({pb.OPERATOR_IN, pb.OPERATOR_NOT_IN})
-_MOST_FILTERS = 32
-_DEEPEST = 8
-_MOST_IN_ALL = 64
-_MOST_VALUES = 256
-_LONGEST_KEY = 64
-_LONGEST_VALUE = 2_048
-_TIMES: tuple[_Time, _Time] = ("document_time_from", "document_time_to")
+_COLUMNS = frozenset({"document", "document_id", "title", "media_type", "uri"})
+"""Keys that name an attribute of the document itself, not of its metadata."""
+_TIME = "document_time"
+_ORDERS = MappingProxyType[int, How](
+    {
+        pb.OPERATOR_LESS: "<",
+        pb.OPERATOR_LESS_OR_EQUAL: "<=",
+        pb.OPERATOR_GREATER: ">",
+        pb.OPERATOR_GREATER_OR_EQUAL: ">=",
+    }
+)
+_NEGATIVE = frozenset({pb.OPERATOR_NOT_EQUAL, pb.OPERATOR_NOT_IN})
+_SEVERAL_VALUES = frozenset({pb.OPERATOR_IN, pb.OPERATOR_NOT_IN})
+_MAX_CHILDREN = 32
+_MAX_DEPTH = 8
+_MAX_FILTERS = 64
+_MAX_VALUES = 256
+_MAX_KEY_CHARACTERS = 64
+_MAX_VALUE_CHARACTERS = 2_048
 _MESSAGE = "The filter cannot be applied."
 
 
-def search_condition(request: Search) -> Condition:
-    """Return which passages a search may find: those of its filter and its range of times.
+def search_condition(request: pb.SearchCollectionsRequest) -> Condition:
+    """Return which passages a search may return: those of its filter and its range of times.
 
     Raises:
         InvalidRequestError: The filter or a time breaks a rule of the contract.
     """
-    expression = read_filter(request.filter) if request.HasField("filter") else None
-    return matching(expression, *(_time(request, name) for name in _TIMES))
+    condition = filter_condition(request)
+    if request.HasField("document_time_from"):
+        condition = both(condition, _time(request, "document_time_from", ">="))
+    if request.HasField("document_time_to"):
+        condition = both(condition, _time(request, "document_time_to", "<"))
+    return condition
 
 
-def page_condition(request: pb.SearchPagesRequest) -> Condition:
-    """Return of which documents a search may find pages: those of its filter.
+def filter_condition(request: pb.SearchCollectionsRequest | pb.SearchPagesRequest) -> Condition:
+    """Return of which documents a search may return passages or pages: those of its filter.
 
     Raises:
         InvalidRequestError: The filter breaks a rule of the contract.
     """
-    return matching(read_filter(request.filter) if request.HasField("filter") else None)
-
-
-def _time(request: Search, name: _Time) -> datetime | None:
-    if not request.HasField(name):
-        return None
-    try:
-        time: datetime = getattr(request, name).ToDatetime(UTC)
-    except (ValueError, OverflowError):
-        violation = Violation(name, "must be a time from the year 1 to the year 9999")
-        raise InvalidRequestError(_MESSAGE, [violation]) from None
-    return time
-
-
-def read_filter(expression: pb.Filter, path: str = "filter") -> Filter:
-    """Return a filter of a request as the engine takes it.
-
-    Args:
-        expression: The filter; one condition at least.
-        path: Where it stands in the request, for messages.
-
-    Raises:
-        InvalidRequestError: It breaks a rule of the contract.
-    """
-    violations = list(_violations(expression, path, 1))
-    if not violations and (count := _count(expression)) > _MOST_IN_ALL:
-        violations = [Violation(path, f"must have at most {_MOST_IN_ALL} filters, not {count}")]
+    if not request.HasField("filter"):
+        return EVERYTHING
+    violations = list(_violations(request.filter, "filter", 1))
+    if not violations and (count := _count(request.filter)) > _MAX_FILTERS:
+        violations = [Violation("filter", f"must have at most {_MAX_FILTERS} filters, not {count}")]
     if violations:
         raise InvalidRequestError(_MESSAGE, violations)
-    return _filter(expression)
+    return _condition(request.filter)
+
+
+def _time(
+    request: pb.SearchCollectionsRequest,
+    field: Literal["document_time_from", "document_time_to"],
+    how: How,
+) -> Condition:
+    timestamp = getattr(request, field)
+    try:
+        timestamp.ToDatetime()
+    except (ValueError, OverflowError):
+        violation = Violation(field, "must be a time from the year 1 to the year 9999")
+        raise InvalidRequestError(_MESSAGE, [violation]) from None
+    return Compare(_TIME, how, timestamp.ToMicroseconds())
 
 
 def _violations(expression: pb.Filter, path: str, depth: int) -> Iterator[Violation]:
@@ -88,40 +94,48 @@ def _violations(expression: pb.Filter, path: str, depth: int) -> Iterator[Violat
         yield Violation(path, "must have one of 'comparison', 'all' and 'any'")
     elif kind == "comparison":
         yield from _comparison_violations(expression.comparison, f"{path}.comparison")
-    elif depth == _DEEPEST:
-        yield Violation(path, f"must nest at most {_DEEPEST} deep")
+    elif depth == _MAX_DEPTH:
+        yield Violation(path, f"must nest at most {_MAX_DEPTH} deep")
     else:
-        within = getattr(expression, kind).filters
-        if not 1 <= len(within) <= _MOST_FILTERS:
-            yield Violation(f"{path}.{kind}.filters", f"must be 1 to {_MOST_FILTERS}")
-        for at, each in enumerate(within[:_MOST_FILTERS]):
+        children = getattr(expression, kind).filters
+        if not 1 <= len(children) <= _MAX_CHILDREN:
+            yield Violation(f"{path}.{kind}.filters", f"must be 1 to {_MAX_CHILDREN}")
+        for at, each in enumerate(children[:_MAX_CHILDREN]):
             yield from _violations(each, f"{path}.{kind}.filters[{at}]", depth + 1)
 
 
-def _comparison_violations(expression: pb.Comparison, path: str) -> Iterator[Violation]:
-    if not 1 <= len(expression.key) <= _LONGEST_KEY:
-        yield Violation(f"{path}.key", f"must have 1 to {_LONGEST_KEY} characters")
-    if expression.operator not in _OPERATORS:
+def _comparison_violations(comparison: pb.Comparison, path: str) -> Iterator[Violation]:
+    if not 1 <= len(comparison.key) <= _MAX_KEY_CHARACTERS:
+        yield Violation(f"{path}.key", f"must have 1 to {_MAX_KEY_CHARACTERS} characters")
+    if not comparison.operator or comparison.operator not in pb.Operator.values():
         yield Violation(f"{path}.operator", "must be an operator of this contract")
-    most = _MOST_VALUES if expression.operator in _OF_SEVERAL else 1
-    if not 1 <= len(expression.values) <= most:
+    most = _MAX_VALUES if comparison.operator in _SEVERAL_VALUES else 1
+    if not 1 <= len(comparison.values) <= most:
         rule = f"must be 1 to {most}" if most > 1 else "must be exactly one"
         yield Violation(f"{path}.values", rule)
-    longest = max(map(len, expression.values), default=0)
-    if longest > _LONGEST_VALUE:
-        yield Violation(f"{path}.values", f"must have at most {_LONGEST_VALUE} characters")
+    if max(map(len, comparison.values), default=0) > _MAX_VALUE_CHARACTERS:
+        yield Violation(f"{path}.values", f"must have at most {_MAX_VALUE_CHARACTERS} characters")
 
 
 def _count(expression: pb.Filter) -> int:
-    kind = expression.WhichOneof("condition")
-    within = getattr(expression, kind).filters if kind in {"all", "any"} else ()
-    return 1 + sum(map(_count, within))
+    return 1 + sum(map(_count, [*expression.all.filters, *expression.any.filters]))
 
 
-def _filter(expression: pb.Filter) -> Filter:
-    kind = expression.WhichOneof("condition")
-    if kind == "comparison":
-        one = expression.comparison
-        return Comparison(one.key, _OPERATORS[one.operator], tuple(one.values))
-    within = tuple(map(_filter, getattr(expression, str(kind)).filters))
-    return AllOf(within) if kind == "all" else AnyOf(within)
+def _condition(expression: pb.Filter) -> Condition:
+    match expression.WhichOneof("condition"):
+        case "all":
+            return All(tuple(map(_condition, expression.all.filters)))
+        case "any":
+            return Some(tuple(map(_condition, expression.any.filters)))
+        case _:
+            return _comparison(expression.comparison)
+
+
+def _comparison(comparison: pb.Comparison) -> Condition:
+    key, values = comparison.key, tuple(comparison.values)
+    is_column = key in _COLUMNS
+    if how := _ORDERS.get(comparison.operator):
+        column, entry = (key, "") if is_column else (LABELS, key)
+        return Ordered(column, entry, how, values[0])
+    same: Condition = In(key, values) if is_column else Tag(key, values)
+    return Not(same) if comparison.operator in _NEGATIVE else same

@@ -10,7 +10,7 @@ from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.languages import language_of
 from heddle_knowledge.languages import rule as language_rule
 from heddle_knowledge.records import EMBEDDED
-from heddle_knowledge.service.requests import Search, chunking_of
+from heddle_knowledge.service.requests import chunking_of
 
 LAMB = "lamb-kb"
 _SETTINGS: dict[str, frozenset[str]] = {
@@ -47,7 +47,7 @@ def check_ingestion(request: pb.IngestDocumentRequest) -> None:
     _refuse(list(_ingestion(request)), "The document cannot be ingested.")
 
 
-def check_search(request: Search) -> None:
+def check_search(request: pb.SearchCollectionsRequest) -> None:
     """Refuse a search for too much."""
     _refuse(list(_search(request)), "The search cannot be made.")
 
@@ -121,7 +121,7 @@ def _page_search(request: pb.SearchPagesRequest) -> Iterator[Violation]:
         yield Violation("top_k", f"must be between 0 and {_MOST_PAGES}")
 
 
-def _search(request: Search) -> Iterator[Violation]:
+def _search(request: pb.SearchCollectionsRequest) -> Iterator[Violation]:
     if not 0 <= request.top_k <= _MOST_PASSAGES:
         yield Violation("top_k", f"must be between 0 and {_MOST_PASSAGES}")
     if not -1 <= request.threshold <= 1:

@@ -2,7 +2,6 @@
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_knowledge.lamb.client import ServerPassage
 from heddle_knowledge.names import document_id
 from heddle_knowledge.pages.shapes import DrawnPage, Figure
 from heddle_knowledge.records import (
@@ -77,23 +76,6 @@ def stored_page_message(
         figures=map(_figure, page.figures),
         collection_id=collection.public_id,
         collection_name=collection.name,
-    )
-
-
-def server_passage_message(passage: ServerPassage) -> pb.Passage:
-    """Return a passage of a knowledge-base server as callers see it."""
-    return pb.Passage(
-        id=passage.chunk_id,
-        document_id=passage.document_id,
-        text=passage.text,
-        similarity=passage.score,
-        document=passage.document,
-        title=passage.title,
-        uri=passage.uri,
-        page=passage.page,
-        ordinal=passage.chunk_index,
-        parent_text=passage.section,
-        attributes=passage.attributes,
     )
 
 

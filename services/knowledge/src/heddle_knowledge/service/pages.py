@@ -14,7 +14,7 @@ from heddle_knowledge.models.interpreters import Interpreter, PageText
 from heddle_knowledge.records import EMBEDDED, MatchedPage
 from heddle_knowledge.service.calls import Calls, check_collections, collection_error
 from heddle_knowledge.service.failures import known_failures
-from heddle_knowledge.service.filtering import page_condition
+from heddle_knowledge.service.filtering import filter_condition
 from heddle_knowledge.service.limits import check_page_search
 from heddle_knowledge.service.messages import page_message, stored_page_message
 
@@ -44,7 +44,7 @@ class PageCalls(Calls):
         """Search the pages of all collections at once. One that fails costs the others nothing."""
         check_collections(request.collections)
         check_page_search(request)
-        where = page_condition(request)
+        where = filter_condition(request)
         reader = self._reader()
         with known_failures():
             store = await self._store()

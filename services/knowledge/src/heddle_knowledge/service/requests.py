@@ -42,10 +42,6 @@ PAGES: dict[pb.PageHandling.ValueType, PageHandling] = {
 }
 
 
-Search = pb.SearchCollectionRequest | pb.SearchCollectionsRequest
-"""A request for passages, of one collection or several."""
-
-
 def treatment(request: pb.Collection) -> dict[str, Any]:
     """Return the fields of a record that say how the documents of a new collection are treated."""
     return {
@@ -85,7 +81,7 @@ def document_time(request: pb.IngestDocumentRequest) -> datetime | None:
     return request.document_time.ToDatetime(UTC) if request.HasField("document_time") else None
 
 
-def search_options(request: Search) -> SearchOptions:
+def search_options(request: pb.SearchCollectionsRequest) -> SearchOptions:
     """Return how passages are ordered."""
     return SearchOptions(
         recency_weight=request.recency_weight,

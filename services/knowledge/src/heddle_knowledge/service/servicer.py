@@ -17,7 +17,6 @@ from heddle_knowledge.service.documents import DocumentCalls
 from heddle_knowledge.service.embeddings import Embedders, EmbeddingCalls, no_embedders
 from heddle_knowledge.service.graphs import GraphCalls
 from heddle_knowledge.service.pages import PageCalls
-from heddle_knowledge.service.searches import SearchCalls
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
@@ -53,7 +52,6 @@ class Backends:
 class KnowledgeServicer(
     CollectionCalls,
     DocumentCalls,
-    SearchCalls,
     CollectionSearchCalls,
     PageCalls,
     GraphCalls,

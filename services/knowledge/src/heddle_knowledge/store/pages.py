@@ -32,7 +32,7 @@ class Pages:
             collection: Where to look; one whose page handling is `search`.
             query: The question; its first 254 tokens count.
             top_k: At most so many pages, 1 to 100.
-            where: Of which documents, see `filters.matching`.
+            where: Of which documents.
 
         Returns:
             Pages of documents as they are now, the best first; none for a blank query.

@@ -48,7 +48,7 @@ class Passages:
                 out none, so that a match by words alone is not lost unasked, and in the mode
                 `text` no number does.
             mode: `hybrid` by meaning and words, `vector` by meaning, `text` by words (BM25).
-            where: Which passages may be found, see `filters.matching`.
+            where: Which passages may be found.
             options: How they are ordered.
 
         Returns:
