@@ -3,22 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol
-
-from heddle_tools_service.capabilities.filters import AllOf, AnyOf, Comparison, Filter
-
-__all__ = [
-    "NO_OPTIONS",
-    "AllOf",
-    "AnyOf",
-    "Comparison",
-    "FailedSearch",
-    "Filter",
-    "Passage",
-    "PassageResults",
-    "Passages",
-    "SearchOptions",
-]
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +59,6 @@ class PassageResults:
 class SearchOptions:
     """How a search chooses and orders passages, beyond the question."""
 
-    filter: Filter | None = None
-    """What documents must be like."""
     time_from: datetime | None = None
     """Only documents of this time or later."""
     time_to: datetime | None = None
@@ -83,11 +66,8 @@ class SearchOptions:
     recency_weight: float = 0.0
     """How much the age of documents counts, 0 to 1."""
     vector_weight: float | None = None
-    """How much meaning counts, 0 to 1; words count the rest. None for what suits the question."""
-    fusion: Literal["convex", "reciprocal_rank"] = "convex"
-    """How the ranks by meaning and by words become one: by scores, or by places alone."""
-    reranking: Literal["none", "late_interaction", "model"] = "none"
-    """What orders the best passages anew."""
+    """The weight of the vector search, 0 to 1; the full-text search has the rest. None: the service
+    chooses it for each question."""
 
 
 NO_OPTIONS = SearchOptions()

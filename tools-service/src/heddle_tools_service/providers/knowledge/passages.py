@@ -13,17 +13,10 @@ from heddle_tools_service.capabilities.passages import (
     SearchOptions,
 )
 from heddle_tools_service.providers.knowledge.client import KnowledgeClient, failure_of
-from heddle_tools_service.providers.knowledge.filters import filter_message
 from heddle_tools_service.providers.knowledge.page_uris import picture_uri
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 CONFIGURATION_ERROR = "KB configuration error:"
-_FUSIONS = {"convex": pb.FUSION_CONVEX, "reciprocal_rank": pb.FUSION_RECIPROCAL_RANK}
-_RERANKINGS = {
-    "none": pb.RERANKING_NONE,
-    "late_interaction": pb.RERANKING_LATE_INTERACTION,
-    "model": pb.RERANKING_MODEL,
-}
 _OPTION_OF_FIELD = {"document_time_from": "time_from", "document_time_to": "time_to"}
 
 
@@ -48,9 +41,18 @@ class CollectionSearch:
         if not names:
             return PassageResults()
         request = pb.SearchCollectionsRequest(
-            collections=names, query=query, top_k=top_k, threshold=threshold, sections=sections
+            collections=names,
+            query=query,
+            top_k=top_k,
+            threshold=threshold,
+            recency_weight=options.recency_weight,
+            vector_weight=options.vector_weight,
+            sections=sections,
         )
-        _set_options(request, options)
+        if options.time_from is not None:
+            request.document_time_from.FromDatetime(options.time_from)
+        if options.time_to is not None:
+            request.document_time_to.FromDatetime(options.time_to)
         try:
             response = await self.client.ask(self.client.service.SearchCollections, request)
         except ToolError as error:
@@ -68,20 +70,6 @@ class CollectionSearch:
             ),
             tuple(_warning(result) for result in response.results if result.ignored_fields),
         )
-
-
-def _set_options(request: pb.SearchCollectionsRequest, options: SearchOptions) -> None:
-    if options.filter is not None:
-        request.filter.CopyFrom(filter_message(options.filter))
-    if options.time_from is not None:
-        request.document_time_from.FromDatetime(options.time_from)
-    if options.time_to is not None:
-        request.document_time_to.FromDatetime(options.time_to)
-    request.recency_weight = options.recency_weight
-    if options.vector_weight is not None:
-        request.vector_weight = options.vector_weight
-    request.fusion = _FUSIONS[options.fusion]
-    request.reranking = _RERANKINGS[options.reranking]
 
 
 def _failure(collection: str, error: ToolError) -> FailedSearch:
