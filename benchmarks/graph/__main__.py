@@ -11,11 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-import msgspec
 import psutil
+from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_knowledge.chunking.chunks import Chunk, chunk
 from heddle_knowledge.graph.graphs import CollectionGraph
-from heddle_knowledge.graph.records import Answer, AskPaths, AskThemes, Held, Part
+from heddle_knowledge.graph.records import AskPaths, AskThemes, Held, Part
 from heddle_knowledge.reading.blocks import ParsedDocument
 from heddle_knowledge.workers.worker import WorkerProcess
 
@@ -74,26 +74,28 @@ async def _all(graph: CollectionGraph, name: str, chunks: list[Chunk]) -> None:
 async def _asked(network: WorkerProcess, held: Held) -> None:
     first = await _timed("first themes: read, link, cluster", network, _ask(network, held, 1_000))
     await _timed("themes again", network, _ask(network, held, 10))
-    print(msgspec.json.encode(first.network).decode(), f"{len(first.themes)} themes")
+    print(str(first.summary).replace("\n", ", "), f"{len(first.themes)} themes")
     for theme in first.themes[:3]:
-        print(f"  {theme.size} names: {', '.join(theme.names[:8])}")
-    names = sorted({name for theme in first.themes for name in theme.names})
+        print(f"  {theme.entity_count} names: {', '.join(theme.entities[:8])}")
+    names = sorted({name for theme in first.themes for name in theme.entities})
     choice = random.Random(1)  # noqa: S311 - no secret
     times, lengths = [], []
     for _ in range(_WAYS):
         start, end = choice.sample(names, 2)
         began = time.perf_counter()
-        answer = await network.call(AskPaths([held], start, end, 3), Answer)
+        reply = await network.call(AskPaths([held], start, end, 3), bytes)
         times.append((time.perf_counter() - began) * 1_000)
-        lengths.append(len(answer.paths[0]) if answer.paths else 0)
+        answer = pb.FindGraphPathsResponse.FromString(reply)
+        lengths.append(len(answer.paths[0].links) if answer.paths else 0)
     linked = [length for length in lengths if length]
     p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
     print(f"{_WAYS} questions for three ways: p50 {p50:.0f} ms, p95 {p95:.0f} ms")
     print(f"{len(linked)} of them linked, by {statistics.mean(linked):.1f} steps; {_told(network)}")
 
 
-async def _ask(network: WorkerProcess, held: Held, most: int) -> Answer:
-    return await network.call(AskThemes([held], most), Answer)
+async def _ask(network: WorkerProcess, held: Held, most: int) -> pb.ListGraphThemesResponse:
+    reply = await network.call(AskThemes([held], most), bytes)
+    return pb.ListGraphThemesResponse.FromString(reply)
 
 
 async def _timed(what: str, worker: WorkerProcess, work: Awaitable[AnswerT]) -> AnswerT:

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_knowledge.chunking.chunks import chunk
 from heddle_knowledge.errors import (
     CollectionNotFoundError,
@@ -15,7 +16,7 @@ from heddle_knowledge.errors import (
     InvalidInputError,
 )
 from heddle_knowledge.graph import parts
-from heddle_knowledge.graph.records import Answer, AskPaths, AskThemes, Name, Part
+from heddle_knowledge.graph.records import AskPaths, AskThemes, Name, Part
 from heddle_knowledge.reading.blocks import Block, ParsedDocument
 from heddle_knowledge.service.messages import statistics_message
 from heddle_knowledge.store import KnowledgeStore, open_store
@@ -42,8 +43,17 @@ async def store(folder: Path) -> AsyncGenerator[KnowledgeStore]:
         yield opened
 
 
-async def paths(store: KnowledgeStore, start: str, end: str) -> Answer:
-    return await store.graphs.ask(AskPaths([await store.graphs.held("films")], start, end, 3))
+async def paths(store: KnowledgeStore, start: str, end: str) -> pb.FindGraphPathsResponse:
+    question = AskPaths([await store.graphs.held("films")], start, end, 3)
+    return pb.FindGraphPathsResponse.FromString(await store.graphs.ask(question))
+
+
+async def themes(store: KnowledgeStore, question: AskThemes) -> pb.ListGraphThemesResponse:
+    return pb.ListGraphThemesResponse.FromString(await store.graphs.ask(question))
+
+
+def unknown(answer: pb.FindGraphPathsResponse) -> list[str]:
+    return [each.entity for each in answer.unknown]
 
 
 def checksum(name: str) -> str:
@@ -55,8 +65,8 @@ def kept(folder: Path) -> set[str]:
     return {file.name.partition(".")[0] for file in folder.glob("graphs/*")}
 
 
-def ways(answer: Answer) -> list[list[str]]:
-    return [[path[0].start, *(link.end for link in path)] for path in answer.paths]
+def ways(answer: pb.FindGraphPathsResponse) -> list[list[str]]:
+    return [[path.links[0].start, *(link.end for link in path.links)] for path in answer.paths]
 
 
 async def test_names_of_documents_are_linked_with_the_passages_that_say_so(
@@ -65,14 +75,15 @@ async def test_names_of_documents_are_linked_with_the_passages_that_say_so(
     answer = await paths(store, "ed wood", "Scott Derrickson's")
 
     assert ways(answer)[0] == ["Ed Wood", "American", "Scott Derrickson"]
-    for link in answer.paths[0]:
-        [passage] = link.evidence
+    for link in answer.paths[0].links:
+        [evidence] = link.evidence
+        passage = evidence.passage
         assert link.start in passage.text
         assert link.end in passage.text
         assert DOCUMENTS[passage.document].endswith(passage.text)
-    assert answer.network.documents == 3
-    assert answer.network.foreign == 1  # said, and not guessed at
-    assert answer.network.missing == 0
+    assert answer.summary.document_count == 3
+    assert answer.summary.foreign_document_count == 1  # said, and not guessed at
+    assert answer.summary.missing_document_count == 0
 
 
 async def test_a_document_that_goes_takes_its_part_of_the_graph(store: KnowledgeStore) -> None:
@@ -83,11 +94,11 @@ async def test_a_document_that_goes_takes_its_part_of_the_graph(store: Knowledge
     answer = await paths(store, "Ed Wood", "Scott Derrickson")
 
     assert statistics_message(before).graph_node_count > after.graph_names > 0
-    assert after.graph_names == answer.network.names
+    assert after.graph_names == answer.summary.entity_count
     assert (await store.collections.statistics("plain")).graph_names == 0
 
-    assert answer.unknown == ["Scott Derrickson"]
-    assert answer.network.documents == 2
+    assert unknown(answer) == ["Scott Derrickson"]
+    assert answer.summary.document_count == 2
     assert ways(await paths(store, "Ed Wood", "Warner Bros"))
 
 
@@ -96,9 +107,9 @@ async def test_a_document_that_changes_changes_its_part_alone(store: KnowledgeSt
 
     assert "relating" in stages
     assert stages.index("relating") < stages.index("saving")
-    assert (await paths(store, "Ed Wood", "Doctor Strange")).unknown == ["Doctor Strange"]
+    assert unknown(await paths(store, "Ed Wood", "Doctor Strange")) == ["Doctor Strange"]
     assert ways(await paths(store, "Scott Derrickson", "Ridley Scott"))
-    assert (await paths(store, "Ed Wood", "Warner Bros")).network.documents == 3
+    assert (await paths(store, "Ed Wood", "Warner Bros")).summary.document_count == 3
     # Nothing of the old version stays.
     file = Path((await store.graphs.held("films")).path)
     assert not parts.has_part(file, Part("derrickson.md", checksum("derrickson.md")))
@@ -114,8 +125,8 @@ async def test_what_was_drawn_and_never_committed_does_not_count(store: Knowledg
 
     answer = await paths(store, "Ed Wood", "Ghost")
 
-    assert answer.unknown == ["Ghost"]
-    assert answer.network.documents == 3
+    assert unknown(answer) == ["Ghost"]
+    assert answer.summary.document_count == 3
 
 
 async def test_a_document_without_its_part_is_told_and_drawn_when_it_comes_again(
@@ -125,10 +136,10 @@ async def test_a_document_without_its_part_is_told_and_drawn_when_it_comes_again
     [part] = [each for each in held.parts if each.document == "burton.md"]
     parts.settle(Path(held.path), part.document, part.sha256, "")
 
-    assert (await paths(store, "Ed Wood", "Tim Burton")).network.missing == 1
+    assert (await paths(store, "Ed Wood", "Tim Burton")).summary.missing_document_count == 1
     again = await put(store, "films", "burton.md", DOCUMENTS["burton.md"])
     assert "relating" in again
-    assert (await paths(store, "Ed Wood", "Tim Burton")).network.missing == 0
+    assert (await paths(store, "Ed Wood", "Tim Burton")).summary.missing_document_count == 0
     assert await put(store, "films", "burton.md", DOCUMENTS["burton.md"]) == ["ingested"]
 
 
@@ -163,27 +174,27 @@ async def test_themes_are_as_many_as_asked_for_and_about_the_query_first(
     store: KnowledgeStore,
 ) -> None:
     held = [await store.graphs.held("films")]
-    every = (await store.graphs.ask(AskThemes(held, 10))).themes
-    [first] = (await store.graphs.ask(AskThemes(held, 1))).themes
-    [asked] = (await store.graphs.ask(AskThemes(held, 1, "who is ed wood"))).themes
+    every = (await themes(store, AskThemes(held, 10))).themes
+    [first] = (await themes(store, AskThemes(held, 1))).themes
+    [asked] = (await themes(store, AskThemes(held, 1, "who is ed wood"))).themes
 
     assert len(every) > 1
     assert first == every[0]
-    assert "Ed Wood" in asked.names
-    assert all(theme.evidence and theme.passages for theme in every)
+    assert "Ed Wood" in asked.entities
+    assert all(theme.evidence and theme.passage_count for theme in every)
 
 
 async def test_a_graph_that_is_just_being_made_is_an_empty_one(store: KnowledgeStore) -> None:
     await store.collections.create("new", graph=True)
     held = await store.graphs.held("new")
-    missing = await store.graphs.ask(AskThemes([held], 1))
+    missing = await themes(store, AskThemes([held], 1))
     await asyncio.to_thread(
         Path(held.path).touch
     )  # somebody has opened it, and has made no table yet
-    empty = await store.graphs.ask(AskThemes([held], 1))
+    empty = await themes(store, AskThemes([held], 1))
 
     assert missing == empty
-    assert (empty.themes, empty.network.names) == ([], 0)
+    assert (list(empty.themes), empty.summary.entity_count) == ([], 0)
     assert (await store.collections.statistics("new")).graph_names == 0
 
 
@@ -202,6 +213,6 @@ async def test_a_service_without_the_models_makes_no_collection_with_a_graph(
 ) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)  # as if it were not installed
 
-    with pytest.raises(InvalidInputError, match=r"Install heddle-tools-service\[graph\]"):
+    with pytest.raises(InvalidInputError, match=r"Install heddle-knowledge\[graph\]"):
         await store.collections.create("drawn", graph=True)
     assert (await store.collections.create("plainer")).graph is False

@@ -61,7 +61,7 @@ class CollectionHandle:
             raise StorageError(
                 f"The collection {self.collection.name!r} could not be read or written. Check "
                 "where the knowledge store is kept: free space, permissions, and the log of the "
-                "tools service."
+                "knowledge service."
             ) from error
 
     @asynccontextmanager

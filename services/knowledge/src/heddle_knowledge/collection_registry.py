@@ -76,7 +76,7 @@ class CollectionRegistry:
         except self._engine.failures as error:
             raise StorageError(
                 "The list of collections could not be read. Check where the knowledge store is "
-                "kept, and the log of the tools service."
+                "kept, and the log of the knowledge service."
             ) from error
         self._collections = {row["id"]: _collection(row) for row in rows}
         self._seen_version = version

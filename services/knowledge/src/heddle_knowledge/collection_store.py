@@ -32,7 +32,7 @@ async def open_collection_store(engine: Engine) -> AsyncGenerator["CollectionSto
     except engine.failures as error:
         raise StorageError(
             "The knowledge store cannot be opened. Check where it is kept: its address, its "
-            "permissions, and the log of the tools service."
+            "permissions, and the log of the knowledge service."
         ) from error
     try:
         yield collection_store

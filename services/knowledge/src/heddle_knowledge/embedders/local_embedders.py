@@ -150,7 +150,7 @@ class LocalEmbedder:
             EmbedReply,
             failed=EmbeddingError(
                 "The embedding worker failed twice. Check the memory that is free, and the log "
-                "of the tools service."
+                "of the knowledge service."
             ),
             closed=EmbeddingError("The embedder is closed. Try again once it is back."),
         )

@@ -6,24 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from heddle_knowledge.graph import records
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+
 from heddle_knowledge.graph.entity_graph import Community, Network, Place, drawn
 from heddle_knowledge.graph.parts import rows
-from heddle_knowledge.graph.records import (
-    Answer,
-    AskPaths,
-    AskThemes,
-    Evidence,
-    Held,
-    Link,
-    Theme,
-)
+from heddle_knowledge.graph.records import AskPaths, AskThemes, Held
 from heddle_knowledge.workers.serving import serve
 
 _MEMORY = 4 * 1024**3
-_REMEMBERED = 4
+_OPEN_NETWORKS = 4
 _SHOWN_NAMES = 12
-_SHOWN_WITHIN = 4
+_SHOWN_SUBGROUPS = 4
 _SHOWN_EVIDENCE = 3
 _CENTRAL = 20
 _WORD = re.compile(r"\w{3,}")
@@ -40,19 +33,19 @@ class Open:
     foreign: int
     missing: int
 
-    def counted(self) -> records.Network:
-        """Return how much there is."""
-        return records.Network(
-            len(self.network.names),
-            self.network.link_count,
-            len(self.documents) - self.foreign,
-            self.foreign,
-            self.missing,
+    def summary(self) -> pb.GraphSummary:
+        """Return how much the graphs hold."""
+        return pb.GraphSummary(
+            entity_count=len(self.network.names),
+            link_count=self.network.link_count,
+            document_count=len(self.documents) - self.foreign,
+            foreign_document_count=self.foreign,
+            missing_document_count=self.missing,
         )
 
-    def evidence(self, places: Sequence[Place]) -> list[Evidence]:
-        """Return passages, without those that have gone meanwhile."""
-        found = []
+    def evidence(self, places: Sequence[Place]) -> list[pb.Evidence]:
+        """Return passages, without deleted ones; collections are named by their record's id."""
+        evidence = []
         for number, part, ordinal in places[:_SHOWN_EVIDENCE]:
             passages = rows(
                 self.held[number].path,
@@ -60,9 +53,20 @@ class Open:
                 part,
                 ordinal,
             )
-            collection, document = self.held[number].collection, self.documents[number, part]
-            found += [Evidence(collection, document, ordinal, *row) for row in passages]
-        return found
+            evidence += [
+                pb.Evidence(
+                    collection=self.held[number].collection,
+                    passage=pb.Passage(
+                        text=text,
+                        document=self.documents[number, part],
+                        headings=[heading] if heading else [],
+                        page=page or 0,
+                        ordinal=ordinal,
+                    ),
+                )
+                for text, page, heading in passages
+            ]
+        return evidence
 
 
 def main() -> None:
@@ -71,11 +75,11 @@ def main() -> None:
     serve(lambda request: _answer(request, known), AskThemes | AskPaths, memory_bytes=_MEMORY)
 
 
-def _answer(request: AskThemes | AskPaths, known: dict[object, Open]) -> Answer:
+def _answer(request: AskThemes | AskPaths, known: dict[object, Open]) -> bytes:
     opened = _opened(request.held, known)
     if isinstance(request, AskThemes):
-        return _themes(opened, request)
-    return _paths(opened, request)
+        return _themes(opened, request).SerializeToString()
+    return _paths(opened, request).SerializeToString()
 
 
 def _opened(held: Sequence[Held], known: dict[object, Open]) -> Open:
@@ -84,7 +88,7 @@ def _opened(held: Sequence[Held], known: dict[object, Open]) -> Open:
     key = tuple((each.path, frozenset(ids)) for each, (ids, _) in zip(held, parts, strict=True))
     missing = sum(len(each.parts) - len(ids) for each, (ids, _) in zip(held, parts, strict=True))
     if key not in known:
-        while len(known) >= _REMEMBERED:
+        while len(known) >= _OPEN_NETWORKS:
             known.pop(next(iter(known)))
         documents = {
             (number, part): document
@@ -117,13 +121,13 @@ def _mentions(number: int, path: str, parts: set[int]) -> Iterator[tuple[Place, 
             yield (number, part, ordinal), key, surface
 
 
-def _themes(opened: Open, request: AskThemes) -> Answer:
+def _themes(opened: Open, request: AskThemes) -> pb.ListGraphThemesResponse:
     communities = opened.network.communities()
     words = set(_WORD.findall(request.query.casefold()))
     if words:  # a stable sort: without a match the order stays
         communities = sorted(communities, key=lambda each: -_matches(opened.network, each, words))
     themes = [_theme(opened, each) for each in communities[: request.most]]
-    return Answer(opened.counted(), themes=themes)
+    return pb.ListGraphThemesResponse(summary=opened.summary(), themes=themes)
 
 
 def _matches(network: Network, community: Community, words: set[str]) -> int:
@@ -132,7 +136,7 @@ def _matches(network: Network, community: Community, words: set[str]) -> int:
     )
 
 
-def _theme(opened: Open, community: Community) -> Theme:
+def _theme(opened: Open, community: Community) -> pb.GraphTheme:
     network = opened.network
     passages: Counter[Place] = Counter()
     for key in community.members:
@@ -142,37 +146,40 @@ def _theme(opened: Open, community: Community) -> Theme:
     telling = sorted(
         together, key=lambda place: (-len(central.intersection(network.passages[place])), place)
     )
-    return Theme(
-        [network.names[key] for key in community.members[:_SHOWN_NAMES]],
-        len(community.members),
-        len(together),
-        [[network.names[key] for key in each[:3]] for each in community.within[:_SHOWN_WITHIN]],
-        opened.evidence(telling),
+    subgroups = community.within[:_SHOWN_SUBGROUPS]
+    return pb.GraphTheme(
+        entities=[network.names[key] for key in community.members[:_SHOWN_NAMES]],
+        entity_count=len(community.members),
+        subgroups=[
+            pb.EntityGroup(entities=[network.names[key] for key in each[:3]]) for each in subgroups
+        ],
+        passage_count=len(together),
+        evidence=opened.evidence(telling),
     )
 
 
-def _paths(opened: Open, request: AskPaths) -> Answer:
+def _paths(opened: Open, request: AskPaths) -> pb.FindGraphPathsResponse:
     network = opened.network
-    asked = (request.start, request.end)
-    keys = [network.find(name) for name in asked]
-    unknown = [name for name, key in zip(asked, keys, strict=True) if not key]
-    if unknown:
-        similar = [network.similar(name) for name in unknown]
-        return Answer(opened.counted(), unknown=unknown, similar=similar)
-    start, end = keys
-    if start == end:
-        return Answer(opened.counted())
-    paths = network.paths(start, end, request.most)
-    return Answer(opened.counted(), paths=[_links(opened, path) for path in paths])
+    response = pb.FindGraphPathsResponse(summary=opened.summary())
+    start, end = network.find(request.start), network.find(request.end)
+    for name, key in ((request.start, start), (request.end, end)):
+        if not key:
+            response.unknown.add(entity=name, similar=network.similar(name))
+    if start and end and start != end:
+        for path in network.paths(start, end, request.most):
+            response.paths.add(links=[_link(opened, *pair) for pair in pairwise(path)])
+    return response
 
 
-def _links(opened: Open, path: Sequence[str]) -> list[Link]:
-    links = []
-    for first, second in pairwise(path):
-        places = opened.network.together(first, second)
-        names = opened.network.names
-        links.append(Link(names[first], names[second], len(places), opened.evidence(places)))
-    return links
+def _link(opened: Open, start: str, end: str) -> pb.GraphLink:
+    network = opened.network
+    places = network.together(start, end)
+    return pb.GraphLink(
+        start=network.names[start],
+        end=network.names[end],
+        passage_count=len(places),
+        evidence=opened.evidence(places),
+    )
 
 
 if __name__ == "__main__":

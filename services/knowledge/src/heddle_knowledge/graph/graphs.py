@@ -10,7 +10,6 @@ from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.errors import InvalidInputError, StorageError
 from heddle_knowledge.graph import parts
 from heddle_knowledge.graph.records import (
-    Answer,
     AskPaths,
     AskThemes,
     Extract,
@@ -54,7 +53,7 @@ class Graphs:
         missing = any(importlib.util.find_spec(module) is None for module in _NEEDED)
         if missing or self._folder is None:
             raise InvalidInputError(
-                "This service draws no graphs. Install heddle-tools-service[graph] and give it a "
+                "This service draws no graphs. Install heddle-knowledge[graph] and give it a "
                 "folder, or make the collection without graph."
             )
 
@@ -77,15 +76,15 @@ class Graphs:
 
         await asyncio.to_thread(remove)
 
-    async def ask(self, question: AskThemes | AskPaths) -> Answer:
-        """Return what graphs say.
+    async def ask(self, question: AskThemes | AskPaths) -> bytes:
+        """Return the encoded response that `question` names.
 
         Raises:
             StorageError: They cannot be read, or are too large to answer in a minute.
         """
         return await self._network.call(
             question,
-            Answer,
+            bytes,
             failed=StorageError(
                 "The graph gave no answer. Try again, or ask about fewer collections."
             ),

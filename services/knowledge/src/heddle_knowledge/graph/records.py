@@ -1,4 +1,4 @@
-"""What the graph's processes and the service tell each other."""
+"""What the service sends to the processes of the graph, and the names that it gets back."""
 
 import msgspec
 
@@ -43,7 +43,7 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class AskThemes(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the communities of names."""
+    """Asks for communities of names; the reply is a `ListGraphThemesResponse`."""
 
     held: list[Held]
     most: int
@@ -51,69 +51,9 @@ class AskThemes(msgspec.Struct, frozen=True, tag=True):
 
 
 class AskPaths(msgspec.Struct, frozen=True, tag=True):
-    """Asks how two names hang together."""
+    """Asks how two names are connected; the reply is a `FindGraphPathsResponse`."""
 
     held: list[Held]
     start: str
     end: str
     most: int
-
-
-class Evidence(msgspec.Struct, frozen=True):
-    """A passage of a document."""
-
-    collection: str
-    """Its id."""
-    document: str
-    ordinal: int
-    text: str
-    page: int | None
-    heading: str
-
-
-class Theme(msgspec.Struct, frozen=True):
-    """A community of names that stand together."""
-
-    names: list[str]
-    """The most central first."""
-    size: int
-    """Names in all."""
-    passages: int
-    """Passages in which at least two of them stand."""
-    within: list[list[str]]
-    """The most central names of the communities inside of it, the largest first."""
-    evidence: list[Evidence]
-
-
-class Link(msgspec.Struct, frozen=True):
-    """Two names that stand together."""
-
-    start: str
-    end: str
-    passages: int
-    evidence: list[Evidence]
-
-
-class Network(msgspec.Struct, frozen=True):
-    """How much of a graph there is."""
-
-    names: int
-    links: int
-    documents: int
-    """In the graph."""
-    foreign: int
-    """Not in English, so not in it."""
-    missing: int
-    """Not in it for another reason: ingested elsewhere, or before graphs were drawn."""
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """What the graph says."""
-
-    network: Network
-    themes: list[Theme] = []
-    paths: list[list[Link]] = []
-    unknown: list[str] = []
-    """Of the names asked about, those that it does not have."""
-    similar: list[list[str]] = []
-    """For each of these, names that it has."""

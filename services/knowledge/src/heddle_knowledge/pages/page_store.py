@@ -226,7 +226,7 @@ class PageStore:
         except (sqlite3.Error, OSError) as error:
             raise StorageError(
                 "The pages of a collection could not be read or written. Check the store's "
-                "directory: free space, permissions, and the log of the tools service."
+                "directory: free space, permissions, and the log of the knowledge service."
             ) from error
 
 

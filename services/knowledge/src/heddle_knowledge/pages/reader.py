@@ -93,7 +93,7 @@ class PageReader:
             WordsReply,
             failed=EmbeddingError(
                 "The process that reads pages failed twice. Check the memory that is free, and "
-                "the log of the tools service."
+                "the log of the knowledge service."
             ),
         )
         return [np.frombuffer(it, dtype=np.float16).reshape(-1, DIMENSION) for it in reply.vectors]

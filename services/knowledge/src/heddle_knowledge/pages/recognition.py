@@ -171,7 +171,7 @@ def _model(package: str, name: str, sha256: str, wheel: str) -> Path:
     return path
 
 
-INSTALL = "Install the extra `pages` of heddle-tools-service."
+INSTALL = "Install heddle-knowledge[pages]."
 
 
 def installed() -> bool:

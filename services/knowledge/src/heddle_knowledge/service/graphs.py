@@ -1,6 +1,6 @@
 """Calls about the graphs of collections."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
@@ -9,7 +9,7 @@ from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.access import Reader
 from heddle_knowledge.errors import KnowledgeError
-from heddle_knowledge.graph.records import AskPaths, AskThemes, Evidence, Network, Theme
+from heddle_knowledge.graph.records import AskPaths, AskThemes
 from heddle_knowledge.service.calls import Calls, check_collections, collection_error
 from heddle_knowledge.service.failures import known_failures
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # loads the engine
 _DEFAULT_THEMES = 5
 _DEFAULT_PATHS = 3
 _MAX_RESULTS = 100
-Describe = Callable[[Evidence], Awaitable[pb.Evidence]]
 
 
 class GraphCalls(Calls):
@@ -40,12 +39,11 @@ class GraphCalls(Calls):
         with known_failures():
             store = await self._store()
             names, graphs = await _graphs(store, reader, request.collections, response.errors)
-            if not graphs:
-                return response
-            answer = await store.graphs.ask(AskThemes(graphs, count, request.query))
-        describe = _Descriptions(store, names).evidence
-        response.summary.CopyFrom(_summary(answer.network))
-        response.themes.extend([await _theme(theme, describe) for theme in answer.themes])
+            if graphs:
+                question = AskThemes(graphs, count, request.query)
+                response.MergeFromString(await store.graphs.ask(question))
+        for theme in response.themes:
+            await _describe(store, names, theme.evidence)
         return response
 
     async def FindGraphPaths(
@@ -59,57 +57,31 @@ class GraphCalls(Calls):
         with known_failures():
             store = await self._store()
             names, graphs = await _graphs(store, reader, request.collections, response.errors)
-            if not graphs:
-                return response
-            answer = await store.graphs.ask(AskPaths(graphs, request.start, request.end, count))
-        describe = _Descriptions(store, names).evidence
-        response.summary.CopyFrom(_summary(answer.network))
-        for path in answer.paths:
-            links = [
-                pb.GraphLink(
-                    start=link.start,
-                    end=link.end,
-                    passage_count=link.passages,
-                    evidence=[await describe(each) for each in link.evidence],
-                )
-                for link in path
-            ]
-            response.paths.add(links=links)
-        for entity, similar in zip(answer.unknown, answer.similar, strict=True):
-            response.unknown.add(entity=entity, similar=similar)
+            if graphs:
+                question = AskPaths(graphs, request.start, request.end, count)
+                response.MergeFromString(await store.graphs.ask(question))
+        for path in response.paths:
+            for link in path.links:
+                await _describe(store, names, link.evidence)
         return response
 
 
-class _Descriptions:
-    """Adds the titles of documents to passages of the graph."""
+async def _describe(
+    store: "KnowledgeStore", names: dict[str, str], evidence: Iterable[pb.Evidence]
+) -> None:
+    """Add the titles and addresses of documents, and the names of the collections."""
+    for each in evidence:
+        document = await _document(store, each.collection, each.passage.document)
+        each.passage.title = document.title if document else each.passage.document
+        each.passage.uri = document.uri if document else ""
+        each.collection = names[each.collection]
 
-    def __init__(self, store: "KnowledgeStore", names: dict[str, str]) -> None:
-        self._store = store
-        self._names = names
-        self._documents: dict[tuple[str, str], Document | None] = {}
 
-    async def evidence(self, evidence: Evidence) -> pb.Evidence:
-        """Return a passage as callers see it."""
-        key = (evidence.collection, evidence.document)
-        if key not in self._documents:
-            self._documents[key] = await self._document(*key)
-        document = self._documents[key]
-        passage = pb.Passage(
-            text=evidence.text,
-            document=evidence.document,
-            title=document.title if document else evidence.document,
-            uri=document.uri if document else "",
-            headings=[evidence.heading] if evidence.heading else [],
-            page=evidence.page or 0,
-            ordinal=evidence.ordinal,
-        )
-        return pb.Evidence(collection=self._names[evidence.collection], passage=passage)
-
-    async def _document(self, collection: str, name: str) -> "Document | None":
-        try:
-            return await self._store.documents.get(collection, name)
-        except KnowledgeError:  # deleted since the graph was read
-            return None
+async def _document(store: "KnowledgeStore", collection: str, name: str) -> "Document | None":
+    try:
+        return await store.documents.get(collection, name)
+    except KnowledgeError:  # deleted since the graph was read
+        return None
 
 
 async def _graphs(
@@ -130,26 +102,6 @@ async def _graphs(
         except KnowledgeError as error:
             errors.append(collection_error(reference, error))
     return names, graphs
-
-
-async def _theme(theme: Theme, describe: Describe) -> pb.GraphTheme:
-    return pb.GraphTheme(
-        entities=theme.names,
-        entity_count=theme.size,
-        subgroups=[pb.EntityGroup(entities=names) for names in theme.within],
-        passage_count=theme.passages,
-        evidence=[await describe(each) for each in theme.evidence],
-    )
-
-
-def _summary(network: Network) -> pb.GraphSummary:
-    return pb.GraphSummary(
-        entity_count=network.names,
-        link_count=network.links,
-        document_count=network.documents,
-        foreign_document_count=network.foreign,
-        missing_document_count=network.missing,
-    )
 
 
 def _count(count: int, default: int, field: str) -> int:

@@ -1,7 +1,7 @@
 """The graphs of a store: what they say of the names in documents."""
 
 from heddle_knowledge.errors import InvalidInputError
-from heddle_knowledge.graph.records import Answer, AskPaths, AskThemes, Held, Part
+from heddle_knowledge.graph.records import AskPaths, AskThemes, Held, Part
 from heddle_knowledge.store.context import MOST_RESULTS, StoreContext
 from heddle_knowledge.store.documents import Documents
 
@@ -37,8 +37,8 @@ class CollectionGraphs:
             after = page[-1].name
         return Held(found.id, str(graph.file), parts)
 
-    async def ask(self, question: AskThemes | AskPaths) -> Answer:
-        """Return what the graphs of collections say.
+    async def ask(self, question: AskThemes | AskPaths) -> bytes:
+        """Return the encoded response that `question` names.
 
         Raises:
             StorageError: They cannot be read, or are too large to answer in a minute.

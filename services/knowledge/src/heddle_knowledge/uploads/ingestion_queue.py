@@ -31,7 +31,7 @@ AT_ONCE = 8
 """Files that are read at a time: those that are ready together share a commit."""
 _AT_A_TIME = 32
 """Files of a batch whose locks are held at the same time."""
-_BROKEN = "It could not be read. The cause is in the log of the tools service."
+_BROKEN = "It could not be read. The cause is in the log of the knowledge service."
 
 
 class IngestionQueue:
