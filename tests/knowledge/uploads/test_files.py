@@ -85,7 +85,7 @@ async def test_a_file_that_cannot_be_is_refused(
 
 
 async def test_who_keeps_too_much_is_told_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "MOST_BYTES", 20)
+    monkeypatch.setattr(folder, "MAX_BYTES", 20)
     await desk.upload("ana", text="0123456789")
     with pytest.raises(ResourceExhaustedError, match="Delete files"):
         await desk.upload("ana", text="0123456789.")

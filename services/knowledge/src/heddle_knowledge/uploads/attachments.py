@@ -1,33 +1,59 @@
-"""Which files are in which collections, and how far they are: one small file for each."""
+"""The files and batches of each collection and their state: one small file for each."""
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from heddle_runtime.durable_files import sync, write
 from heddle_runtime.errors import NotFoundError
 
-from heddle_knowledge.uploads.records import Attachment, is_id
+from heddle_knowledge.uploads.records import BATCH, Attachment, Batch, is_id
 
 _decode = msgspec.json.Decoder(Attachment).decode
+_decode_batch = msgspec.json.Decoder(Batch).decode
 
 
 class Attachments:
     """Reads and writes the folder. Blocks: call it from a thread."""
 
     def __init__(self, root: Path) -> None:
-        """Take the folder, which is made when something is kept."""
+        """Take the folder, which is created when something is stored."""
         self._root = root / "attached"
 
     def prepare(self, collection: str) -> None:
-        """Make room for the files of a collection."""
+        """Create the folder of a collection."""
         (self._root / collection).mkdir(parents=True, exist_ok=True)
 
     def keep(self, attachment: Attachment) -> None:
-        """Keep what is known of a file in a collection, for which `prepare` has made room."""
-        folder = self._root / attachment.collection
-        write(folder / f"{attachment.file_id}.json", msgspec.json.encode(attachment))
+        """Store a file of a collection, whose folder `prepare` has created."""
+        self._write(attachment.collection, attachment.file_id, attachment)
+
+    def keep_batch(self, batch: Batch) -> None:
+        """Store a batch of a collection.
+
+        Raises:
+            NotFoundError: The collection was deleted meanwhile.
+        """
+        try:
+            self._write(batch.collection, batch.id, batch)
+        except FileNotFoundError:
+            raise NotFoundError("The collection was just deleted. Create it again.") from None
+
+    def batch(self, collection: str, identifier: str) -> Batch:
+        """Return a batch of a collection.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        if is_id(identifier, BATCH):
+            with suppress(FileNotFoundError):
+                return _decode_batch(self._path(collection, identifier).read_bytes())
+        raise NotFoundError(
+            f"The collection has no batch of files {identifier[:80]!r}. Make one, or list the "
+            "files of the collection."
+        )
 
     def get(self, collection: str, identifier: str) -> Attachment:
         """Return a file of a collection.
@@ -47,14 +73,17 @@ class Attachments:
         if not is_id(identifier):
             return None
         try:
-            return _decode((self._root / collection / f"{identifier}.json").read_bytes())
+            return _decode(self._path(collection, identifier).read_bytes())
         except FileNotFoundError:
             return None
 
     def of(self, collection: str) -> list[Attachment]:
-        """Return the files of a collection, the oldest first."""
-        attachments = list(self._read(self._root / collection))
-        return sorted(attachments, key=lambda it: (it.created_at, it.file_id))
+        """Return the files of a collection."""
+        return list(self._read(self._root / collection))
+
+    def of_batch(self, batch: Batch) -> list[Attachment]:
+        """Return the files of a batch that are still in the collection."""
+        return list(filter(None, (self.find(batch.collection, each) for each in batch.files)))
 
     def anywhere(self, identifier: str) -> bool:
         """Say whether a file is in any collection."""
@@ -68,10 +97,9 @@ class Attachments:
 
     def forget(self, collection: str, identifier: str) -> None:
         """Forget a file of a collection."""
-        folder = self._root / collection
-        (folder / f"{identifier}.json").unlink(missing_ok=True)
+        self._path(collection, identifier).unlink(missing_ok=True)
         self.lock(collection, identifier).unlink(missing_ok=True)
-        sync(folder)
+        sync(self._root / collection)
 
     def forget_all(self, collection: str) -> None:
         """Forget the files of a collection that is no more."""
@@ -80,6 +108,12 @@ class Attachments:
     def lock(self, collection: str, identifier: str) -> Path:
         """Return the file whose lock is held while a file of a collection is worked on."""
         return self._root / collection / f"{identifier}.lock"
+
+    def _path(self, collection: str, identifier: str) -> Path:
+        return self._root / collection / f"{identifier}.json"
+
+    def _write(self, collection: str, identifier: str, value: Attachment | Batch) -> None:
+        write(self._path(collection, identifier), msgspec.json.encode(value))
 
     def _read(self, folder: Path) -> Iterator[Attachment]:
         for path in folder.glob("file-*.json"):

@@ -1,100 +1,120 @@
-"""What the calls about files have in common."""
+"""What the RPCs about files have in common."""
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
+from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.call_metadata import caller
+from heddle_runtime.paging import page
 
-from heddle_knowledge.access import Person, caller_of, changeable, meant
-from heddle_knowledge.records import Collection
+from heddle_knowledge.access import caller_of
+from heddle_knowledge.service.calls import Calls
 from heddle_knowledge.uploads.folder import person_key
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.records import Attachment, Attributes, Upload
 
 if TYPE_CHECKING:  # loads the engine
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping
 
+    from heddle_knowledge.records import Collection
     from heddle_knowledge.store import KnowledgeStore
 
-DEFAULT_PAGE = 100
-MOST = 1_000
-"""Entries that a page of a list may have."""
+_DEFAULT_PAGE_SIZE = 100
+_MAX_PAGE_SIZE = 1_000
+FileT = TypeVar("FileT", Upload, Attachment)
+ListRequest = pb.ListFilesRequest | pb.ListAttachedFilesRequest | pb.ListFileBatchFilesRequest
 
 
-class Calls:
+class FileCalls(Calls):
     """A part of the service."""
 
     def __init__(
         self, store: "Callable[[], Awaitable[KnowledgeStore]]", ingestion_queue: IngestionQueue
     ) -> None:
-        self._store = store
+        super().__init__(store)
         self._ingestion_queue = ingestion_queue
         self._uploads = ingestion_queue.uploads
         self._attachments = ingestion_queue.attachments
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def _collection(self, reference: str, *, changing: bool = False) -> Collection:
-        known = (await (await self._store()).collections.all()).values()
-        return (changeable if changing else meant)(known, _caller(), reference)
+    async def _upload(self, identifier: str) -> Upload:
+        """Return a file of the caller's.
 
-    def _naming(self, collection: Collection) -> asyncio.Lock:
-        """Return what is held until files of a collection have names; those of others go on."""
+        Raises:
+            NotFoundError: There is none.
+        """
+        return await asyncio.to_thread(self._uploads.get, person(), identifier)
+
+    def _naming(self, collection: "Collection") -> asyncio.Lock:
+        """Return the lock for naming documents of a collection."""
         return self._locks.setdefault(collection.id, asyncio.Lock())
 
-    async def _documents(self, collection: Collection, uploads: "Sequence[Upload]") -> list[str]:
-        """Return names for the documents of files that no other document of the collection has.
+    async def _new_attachments(
+        self, collection: "Collection", attributes: "Mapping[str, Attributes]"
+    ) -> list[Attachment]:
+        """Return files of the caller's as they are at the start of their ingestion.
 
-        Files that are attached keep theirs. The lock for naming must be held.
+        A file that is attached already keeps the name of its document; the document of a new file
+        gets a name that no other document has. The lock for naming must be held.
+
+        Args:
+            collection: Where the files go.
+            attributes: The attributes of each file, by its identifier.
+
+        Raises:
+            NotFoundError: The caller has no such file.
         """
+        owner = person()
+        uploads = await asyncio.to_thread(
+            lambda: [self._uploads.get(owner, each) for each in attributes]
+        )
         attached = await asyncio.to_thread(self._attachments.of, collection.id)
-        own = {each.file_id: each.document for each in attached}
-        filenames = [each.filename for each in uploads if each.id not in own]
+        names = {each.file_id: each.document for each in attached}
+        filenames = [each.filename for each in uploads if each.file_id not in names]
         documents = (await self._store()).documents
         taken = await documents.present(collection.id, filenames)
-        taken.update(own.values())
-        names = []
-        for upload in uploads:
-            name = own.get(upload.id) or upload.filename
-            if upload.id not in own and name in taken:
-                name = f"{upload.id}/{name}"
+        taken.update(names.values())
+        attachments = []
+        for created_at, upload in enumerate(uploads, now()):
+            name = names.get(upload.file_id) or upload.filename
+            if upload.file_id not in names and name in taken:
+                name = f"{upload.file_id}/{name}"
             taken.add(name)
-            names.append(name)
-        return names
+            attachment = Attachment(
+                file_id=upload.file_id,
+                collection=collection.id,
+                document=name,
+                person=owner,
+                filename=upload.filename,
+                media_type=upload.media_type,
+                size=upload.size,
+                attributes=attributes[upload.file_id],
+                created_at=created_at,
+            )
+            attachments.append(attachment)
+        return attachments
 
 
-def attachment_of(
-    upload: Upload, collection: Collection, document: str, noted: Attributes, created_at: int
-) -> Attachment:
-    """Return a file of the caller's as it begins its way into a collection."""
-    return Attachment(
-        upload.id,
-        collection.id,
-        document,
-        person(),
-        upload.filename,
-        upload.media_type,
-        upload.size,
-        noted,
-        created_at,
+def page_of(files: Iterable[FileT], request: ListRequest) -> tuple[list[FileT], str]:
+    """Return one page of files, the oldest first, and the token of the next page."""
+    return page(
+        files,
+        lambda each: f"{each.created_at:020}/{each.file_id}",
+        request.page_size,
+        request.page_token,
+        default=_DEFAULT_PAGE_SIZE,
+        maximum=_MAX_PAGE_SIZE,
     )
 
 
 def person() -> str:
-    """Return what stands for the caller on the disk."""
-    return person_key(_caller())
+    """Return the key of the caller in the folder of files."""
+    return person_key(caller_of(caller().identity))
 
 
 def now() -> int:
     """Return microseconds since 1970."""
     return time.time_ns() // 1_000
-
-
-def place(created_at: int, identifier: str) -> str:
-    """Return a file's place in lists, as a text that sorts like it."""
-    return f"{created_at:020}/{identifier}"
-
-
-def _caller() -> Person:
-    return caller_of(caller().identity)

@@ -12,13 +12,13 @@ from heddle_runtime.struct_codec import from_struct
 from heddle_knowledge.names import is_printable
 
 PURPOSES = ("assistants", "user_data")
-LARGEST = 30 * 1024**2
-MOST_BATCHED = 2_000
+MAX_BYTES = 30 * 1024**2
+MAX_BATCHED_FILES = 2_000
 """Files of a batch."""
-_LONGEST_NAME = 255
-_MOST_ATTRIBUTES = 16
-_LONGEST_KEY = 64
-_LONGEST_TEXT = 512
+_MAX_NAME_CHARACTERS = 255
+_MAX_ATTRIBUTES = 16
+_MAX_KEY_CHARACTERS = 64
+_MAX_TEXT_CHARACTERS = 512
 _RESERVED = "file_id"
 
 
@@ -29,13 +29,13 @@ def filename(request: pb.CreateFileRequest) -> str:
         InvalidRequestError: The name, the purpose or the content cannot be.
     """
     name = PurePosixPath(request.filename.replace("\\", "/")).name
-    if not 1 <= len(name) <= _LONGEST_NAME or not name.strip() or not is_printable(name):
-        what = f"must have 1 to {_LONGEST_NAME} characters, none of them a control character"
+    if not 1 <= len(name) <= _MAX_NAME_CHARACTERS or not name.strip() or not is_printable(name):
+        what = f"must have 1 to {_MAX_NAME_CHARACTERS} characters, none of them a control character"
         raise _wrong("filename", what)
     if request.purpose not in PURPOSES:
         raise _wrong("purpose", f"must be {' or '.join(map(repr, PURPOSES))}")
-    if len(request.data) > LARGEST:
-        raise _wrong("data", f"must have at most {LARGEST >> 20} MiB")
+    if len(request.data) > MAX_BYTES:
+        raise _wrong("data", f"must have at most {MAX_BYTES >> 20} MiB")
     return name
 
 
@@ -45,8 +45,8 @@ def batched(request: pb.CreateFileBatchRequest) -> dict[str, dict[str, Any]]:
     Raises:
         InvalidRequestError: They cannot be, a file is named twice, or they are too many or none.
     """
-    if not 1 <= len(request.files) <= MOST_BATCHED:
-        raise _wrong("files", f"must have 1 to {MOST_BATCHED:,} items")
+    if not 1 <= len(request.files) <= MAX_BATCHED_FILES:
+        raise _wrong("files", f"must have 1 to {MAX_BATCHED_FILES:,} items")
     values: dict[str, dict[str, Any]] = {}
     for index, each in enumerate(request.files):
         if each.file_id in values:
@@ -65,18 +65,18 @@ def attributes(struct: Struct, place: str = "attributes") -> dict[str, Any]:
         values = from_struct(struct)
     except (SerializeToJsonError, ValueError):
         raise _wrong(place, "must hold neither NaN nor infinite numbers") from None
-    if len(values) > _MOST_ATTRIBUTES:
-        raise _wrong(place, f"must have at most {_MOST_ATTRIBUTES} entries")
+    if len(values) > _MAX_ATTRIBUTES:
+        raise _wrong(place, f"must have at most {_MAX_ATTRIBUTES} entries")
     for key, value in values.items():
         path = f"{place}.{key[:80]}"
         if key == _RESERVED:
             raise _wrong(path, "is set by the service; choose another key")
-        if not 1 <= len(key) <= _LONGEST_KEY:
-            raise _wrong(path, f"must have a key of 1 to {_LONGEST_KEY} characters")
+        if not 1 <= len(key) <= _MAX_KEY_CHARACTERS:
+            raise _wrong(path, f"must have a key of 1 to {_MAX_KEY_CHARACTERS} characters")
         if not isinstance(value, str | int | float | bool):
             raise _wrong(path, "must be a text, a number or a truth value")
-        if isinstance(value, str) and len(value) > _LONGEST_TEXT:
-            raise _wrong(path, f"must have at most {_LONGEST_TEXT} characters")
+        if isinstance(value, str) and len(value) > _MAX_TEXT_CHARACTERS:
+            raise _wrong(path, f"must have at most {_MAX_TEXT_CHARACTERS} characters")
     return values
 
 

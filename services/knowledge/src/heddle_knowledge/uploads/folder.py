@@ -12,10 +12,10 @@ from heddle_runtime.errors import NotFoundError, ResourceExhaustedError
 from heddle_knowledge.access import Person
 from heddle_knowledge.uploads.records import Upload, is_id
 
-MOST_FILES = 5_000
-MOST_BYTES = 5 * 1024**3
-_LONGEST_WRITING = 3_600.0
-"""Seconds after which nobody is taken to write a file any more."""
+MAX_FILES = 5_000
+MAX_BYTES = 5 * 1024**3
+_WRITE_SECONDS = 3_600.0
+"""An unfinished file is left over from a crash if it is older."""
 _decode = msgspec.json.Decoder(Upload).decode
 
 
@@ -38,17 +38,17 @@ class Uploads:
             ResourceExhaustedError: The person has too many, or too much.
         """
         present = self.all(person)
-        if len(present) >= MOST_FILES or sum(it.size for it in present) + upload.size > MOST_BYTES:
+        if len(present) >= MAX_FILES or sum(it.size for it in present) + upload.size > MAX_BYTES:
             raise ResourceExhaustedError(
-                f"A person may keep {MOST_FILES:,} files and {MOST_BYTES >> 20:,} MiB in all. "
+                f"A person may keep {MAX_FILES:,} files and {MAX_BYTES >> 20:,} MiB in all. "
                 "Delete files that are in their collections already."
             )
-        unfinished = self._root / person / f".{upload.id}"
+        unfinished = self._root / person / f".{upload.file_id}"
         unfinished.mkdir(parents=True)
         try:
             write(unfinished / "content", data)
             write(unfinished / "file.json", msgspec.json.encode(upload))
-            unfinished.rename(self._root / person / upload.id)
+            unfinished.rename(self._root / person / upload.file_id)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
@@ -77,14 +77,14 @@ class Uploads:
             raise no_file(identifier) from None
 
     def all(self, person: str) -> list[Upload]:
-        """Return the files of a person, the oldest first."""
+        """Return the files of a person."""
         uploads = []
         for path in (self._root / person).glob("file-*/file.json"):
             try:
                 uploads.append(_decode(path.read_bytes()))
             except FileNotFoundError:  # deleted meanwhile
                 continue
-        return sorted(uploads, key=lambda it: (it.created_at, it.id))
+        return uploads
 
     def delete(self, person: str, identifier: str) -> None:
         """Delete a file of a person's.
@@ -108,7 +108,7 @@ class Uploads:
                 age = time.time() - path.stat().st_mtime
             except FileNotFoundError:  # another process was at it
                 continue
-            if age > _LONGEST_WRITING:
+            if age > _WRITE_SECONDS:
                 shutil.rmtree(path, ignore_errors=True)
 
     def _place(self, person: str, identifier: str) -> Path:

@@ -15,7 +15,6 @@ from heddle_knowledge.errors import (
 )
 from heddle_knowledge.locks import exclusive
 from heddle_knowledge.uploads.attachments import Attachments
-from heddle_knowledge.uploads.batches import Batches
 from heddle_knowledge.uploads.folder import Uploads
 from heddle_knowledge.uploads.records import Attachment, Batch, State
 
@@ -41,7 +40,6 @@ class IngestionQueue:
         """Take the folder that keeps files and attachments, and the way to the store."""
         self.uploads = Uploads(root)
         self.attachments = Attachments(root)
-        self.batches = Batches(root)
         self._store = store
         self._gate = asyncio.Semaphore(AT_ONCE)
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
@@ -82,12 +80,7 @@ class IngestionQueue:
         """
         for some in _slices(attachments):
             await asyncio.gather(*map(self.attach, some))
-        await asyncio.to_thread(self.batches.keep, batch)
-
-    def of_batch(self, batch: Batch) -> list[Attachment]:
-        """Return the files of a batch that are still in the collection. Blocks."""
-        existing = (self.attachments.find(batch.collection, each) for each in batch.files)
-        return [each for each in existing if each is not None]
+        await asyncio.to_thread(self.attachments.keep_batch, batch)
 
     async def cancel(self, batch: Batch) -> Batch:
         """Give up the files of a batch that are on their way; return it as it is then.
@@ -96,17 +89,19 @@ class IngestionQueue:
             NotFoundError: The collection was deleted meanwhile.
             KnowledgeError: It cannot be told whether a file is in.
         """
-        files = await asyncio.to_thread(self.of_batch, batch)
+        files = await asyncio.to_thread(self.attachments.of_batch, batch)
         waiting = [each for each in files if each.state == "in_progress"]
         if not waiting:
             return batch
         cancelled = msgspec.structs.replace(batch, cancelled=True)
-        await asyncio.to_thread(self.batches.keep, cancelled)
+        await asyncio.to_thread(self.attachments.keep_batch, cancelled)
         for some in _slices(waiting):
             await asyncio.gather(*map(self._give_up, some))
         return cancelled
 
-    async def relabel(self, collection: str, identifier: str, noted: "Attributes") -> Attachment:
+    async def relabel(
+        self, collection: str, identifier: str, attributes: "Attributes"
+    ) -> Attachment:
         """Replace what is noted about a file of a collection, and in its document; return it.
 
         Raises:
@@ -118,7 +113,7 @@ class IngestionQueue:
         async with exclusive(self.attachments.lock(collection, identifier)):
             # Again: whoever held the lock before may have taken it out, or begun it anew.
             existing = await asyncio.to_thread(self._settled, collection, identifier)
-            changed = msgspec.structs.replace(existing, attributes=noted)
+            changed = msgspec.structs.replace(existing, attributes=attributes)
             if existing.state == "completed":
                 await self._ingest(changed)
             await asyncio.to_thread(self.attachments.keep, changed)

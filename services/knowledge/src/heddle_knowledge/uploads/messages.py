@@ -20,7 +20,7 @@ _STATES: dict[State, pb.AttachmentStatus.ValueType] = {
 def file_message(upload: Upload) -> pb.File:
     """Return an uploaded file as its owner sees it."""
     return pb.File(
-        id=upload.id,
+        id=upload.file_id,
         filename=upload.filename,
         purpose=upload.purpose,
         media_type=upload.media_type,

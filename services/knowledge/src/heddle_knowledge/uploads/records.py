@@ -1,4 +1,4 @@
-"""What is kept of an uploaded file, and of one on its way into a collection."""
+"""What the service stores of an uploaded file, of an attached one, and of a batch."""
 
 import re
 import uuid
@@ -9,14 +9,15 @@ import msgspec
 State = Literal["in_progress", "completed", "failed", "cancelled"]
 Attributes = dict[str, Any]
 """Texts, numbers and truth values."""
-_ID = re.compile(r"file-[0-9a-f]{32}")
-_BATCH_ID = re.compile(r"vsfb_[0-9a-f]{32}")
+FILE, BATCH = "file-", "vsfb_"
+"""What the identifiers of files and of batches begin with."""
+_HEXADECIMAL = re.compile(r"[0-9a-f]{32}")
 
 
 class Upload(msgspec.Struct, frozen=True):
     """A file as it was uploaded."""
 
-    id: str
+    file_id: str
     filename: str
     purpose: str
     media_type: str
@@ -25,7 +26,7 @@ class Upload(msgspec.Struct, frozen=True):
     """Microseconds since 1970."""
 
 
-class Attachment(msgspec.Struct, frozen=True):
+class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     """A file in a collection."""
 
     file_id: str
@@ -34,7 +35,7 @@ class Attachment(msgspec.Struct, frozen=True):
     document: str
     """The name of its document there."""
     person: str
-    """Whose file it is, as of `folder.person_key`."""
+    """The owner of the file, as `folder.person_key` returns it."""
     filename: str
     media_type: str
     size: int
@@ -66,21 +67,11 @@ class Batch(msgspec.Struct, frozen=True):
     cancelled: bool = False
 
 
-def new_id() -> str:
-    """Return an identifier that no other file has."""
-    return f"file-{uuid.uuid4().hex}"
+def new_id(prefix: str = FILE) -> str:
+    """Return an identifier that nothing else has."""
+    return f"{prefix}{uuid.uuid4().hex}"
 
 
-def is_id(text: str) -> bool:
-    """Say whether a text has the form of a file's identifier, and may be part of a path."""
-    return _ID.fullmatch(text) is not None
-
-
-def new_batch_id() -> str:
-    """Return an identifier that no other batch has."""
-    return f"vsfb_{uuid.uuid4().hex}"
-
-
-def is_batch_id(text: str) -> bool:
-    """Say whether a text has the form of a batch's identifier, and may be part of a path."""
-    return _BATCH_ID.fullmatch(text) is not None
+def is_id(text: str, prefix: str = FILE) -> bool:
+    """Return whether a text is an identifier with a prefix, which may be part of a path."""
+    return text.startswith(prefix) and _HEXADECIMAL.fullmatch(text[len(prefix) :]) is not None

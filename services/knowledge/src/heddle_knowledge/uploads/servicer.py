@@ -4,20 +4,12 @@ import asyncio
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc as pb_grpc
-from heddle_runtime.paging import page_size, read_token, write_token
 from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.service.failures import known_failures
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.batch_calls import FileBatchCalls
-from heddle_knowledge.uploads.calls import (
-    DEFAULT_PAGE,
-    MOST,
-    attachment_of,
-    now,
-    person,
-    place,
-)
+from heddle_knowledge.uploads.calls import now, page_of, person
 from heddle_knowledge.uploads.messages import attached_message, file_message
 from heddle_knowledge.uploads.records import Upload, new_id
 
@@ -42,28 +34,20 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
 
     async def GetFile(self, request: pb.GetFileRequest, context: Context) -> pb.GetFileResponse:
         """Get a file of the caller's."""
-        upload = await asyncio.to_thread(self._uploads.get, person(), request.id)
-        return pb.GetFileResponse(file=file_message(upload))
+        return pb.GetFileResponse(file=file_message(await self._upload(request.id)))
 
     async def ListFiles(
         self, request: pb.ListFilesRequest, context: Context
     ) -> pb.ListFilesResponse:
         """List one page of the caller's files."""
-        size = page_size(request.page_size, DEFAULT_PAGE, MOST)
-        every = await asyncio.to_thread(self._uploads.all, person())
-        after = read_token(request.page_token)
-        matches = [it for it in every if place(it.created_at, it.id) > after][: size + 1]
-        last = matches[size - 1] if len(matches) > size else None
-        token = write_token(place(last.created_at, last.id)) if last else ""
-        return pb.ListFilesResponse(
-            files=[file_message(it) for it in matches[:size]], next_page_token=token
-        )
+        page, token = page_of(await asyncio.to_thread(self._uploads.all, person()), request)
+        return pb.ListFilesResponse(files=map(file_message, page), next_page_token=token)
 
     async def GetFileContent(
         self, request: pb.GetFileContentRequest, context: Context
     ) -> pb.GetFileContentResponse:
-        """Get what a file of the caller's holds."""
-        upload = await asyncio.to_thread(self._uploads.get, person(), request.id)
+        """Get the content of a file of the caller's."""
+        upload = await self._upload(request.id)
         data = await asyncio.to_thread(self._uploads.content, person(), request.id)
         return pb.GetFileContentResponse(file=file_message(upload), data=data)
 
@@ -72,7 +56,7 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
     ) -> pb.DeleteFileResponse:
         """Delete a file of the caller's."""
         if request.unless_attached:
-            await asyncio.to_thread(self._uploads.get, person(), request.id)
+            await self._upload(request.id)
             if await asyncio.to_thread(self._attachments.anywhere, request.id):
                 return pb.DeleteFileResponse()
         await asyncio.to_thread(self._uploads.delete, person(), request.id)
@@ -82,13 +66,11 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         self, request: pb.AttachFileRequest, context: Context
     ) -> pb.AttachFileResponse:
         """Begin to bring a file into a collection."""
-        noted = checks.attributes(request.attributes)
+        attributes = {request.file_id: checks.attributes(request.attributes)}
         with known_failures():
-            collection = await self._collection(request.collection, changing=True)
-            upload = await asyncio.to_thread(self._uploads.get, person(), request.file_id)
+            _, collection = await self._changeable(request.collection)
             async with self._naming(collection):
-                (document,) = await self._documents(collection, [upload])
-                attachment = attachment_of(upload, collection, document, noted, now())
+                (attachment,) = await self._new_attachments(collection, attributes)
                 await self._ingestion_queue.attach(attachment)
             return pb.AttachFileResponse(file=attached_message(attachment))
 
@@ -97,46 +79,38 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
     ) -> pb.GetAttachedFileResponse:
         """Get a file of a collection."""
         with known_failures():
-            collection = await self._collection(request.collection)
-            attachment = await asyncio.to_thread(
-                self._attachments.get, collection.id, request.file_id
-            )
-            return pb.GetAttachedFileResponse(file=attached_message(attachment))
+            _, collection = await self._readable(request.collection)
+            file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
+            return pb.GetAttachedFileResponse(file=attached_message(file))
 
     async def ListAttachedFiles(
         self, request: pb.ListAttachedFilesRequest, context: Context
     ) -> pb.ListAttachedFilesResponse:
         """List one page of the files of a collection."""
-        size = page_size(request.page_size, DEFAULT_PAGE, MOST)
         with known_failures():
-            collection = await self._collection(request.collection)
-            every = await asyncio.to_thread(self._attachments.of, collection.id)
-            after = read_token(request.page_token)
-            matches = [it for it in every if place(it.created_at, it.file_id) > after][: size + 1]
-            last = matches[size - 1] if len(matches) > size else None
-            token = write_token(place(last.created_at, last.file_id)) if last else ""
-            return pb.ListAttachedFilesResponse(
-                files=[attached_message(it) for it in matches[:size]], next_page_token=token
-            )
+            _, collection = await self._readable(request.collection)
+            files = await asyncio.to_thread(self._attachments.of, collection.id)
+        page, token = page_of(files, request)
+        return pb.ListAttachedFilesResponse(
+            files=map(attached_message, page), next_page_token=token
+        )
 
     async def UpdateAttachedFile(
         self, request: pb.UpdateAttachedFileRequest, context: Context
     ) -> pb.UpdateAttachedFileResponse:
-        """Replace what is noted about a file of a collection."""
-        noted = checks.attributes(request.attributes)
+        """Replace the attributes of a file of a collection."""
+        attributes = checks.attributes(request.attributes)
         with known_failures():
-            collection = await self._collection(request.collection, changing=True)
-            changed = await self._ingestion_queue.relabel(collection.id, request.file_id, noted)
-            return pb.UpdateAttachedFileResponse(file=attached_message(changed))
+            _, collection = await self._changeable(request.collection)
+            file = await self._ingestion_queue.relabel(collection.id, request.file_id, attributes)
+            return pb.UpdateAttachedFileResponse(file=attached_message(file))
 
     async def DetachFile(
         self, request: pb.DetachFileRequest, context: Context
     ) -> pb.DetachFileResponse:
         """Take a file out of a collection."""
         with known_failures():
-            collection = await self._collection(request.collection, changing=True)
-            attachment = await asyncio.to_thread(
-                self._attachments.get, collection.id, request.file_id
-            )
-            await self._ingestion_queue.detach(attachment)
+            _, collection = await self._changeable(request.collection)
+            file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
+            await self._ingestion_queue.detach(file)
             return pb.DetachFileResponse()
