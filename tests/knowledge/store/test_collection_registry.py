@@ -1,11 +1,9 @@
-"""What the list of collections keeps, and that of a store which an older version made."""
+"""What the list of collections keeps."""
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-import lancedb
 import pytest
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.embedders.embedding import MINILM
@@ -44,33 +42,3 @@ async def test_a_name_is_taken_in_its_organisation_alone(tmp_path: Path) -> None
         with pytest.raises(CollectionExistsError):
             await store.collections.create("looms", organization="uni")
         assert (await store.collections.get("looms")).id == ours.id
-
-
-async def test_a_store_from_before_there_were_owners_is_the_operators(tmp_path: Path) -> None:
-    async with open_store(tmp_path, HashingEmbedder()) as store:
-        old = await store.collections.create("looms")
-        [_ async for _ in store.documents.ingest("looms", "shed.md", b"A shed is a gap.")]
-    await forget_details(tmp_path)
-    async with open_store(tmp_path, HashingEmbedder()) as store:
-        assert await store.collections.get("looms") == old
-        [found] = await store.passages.search("looms", "shed", top_k=1)
-        assert found.text == "A shed is a gap."
-        await store.collections.create("heddles", organization="uni")
-
-
-async def test_two_processes_may_bring_an_older_store_up_to_date(tmp_path: Path) -> None:
-    async with open_store(tmp_path, HashingEmbedder()) as store:
-        await store.collections.create("looms")
-    await forget_details(tmp_path)
-
-    async def opened() -> str:
-        async with open_store(tmp_path, HashingEmbedder()) as store:
-            return (await store.collections.get("looms")).name
-
-    assert list(await asyncio.gather(opened(), opened())) == ["looms"] * 2
-
-
-async def forget_details(folder: Path) -> None:
-    """Make the list what it was in stores of the first version."""
-    table = await (await lancedb.connect_async(str(folder))).open_table("collections")
-    await table.drop_columns(["details"])

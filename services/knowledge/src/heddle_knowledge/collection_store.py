@@ -76,7 +76,6 @@ class CollectionStore:
                 del self._tables[gone]  # deleted by another process
             try:
                 opened = await self._engine.open(name, layout)
-                await tables.complete(opened, collection.id)
             except self._engine.failures as error:
                 raise CollectionNotFoundError(
                     f"The collection {collection.name!r} was just deleted. Create it again first."

@@ -22,7 +22,6 @@ from heddle_knowledge.engines.conditions import (
     Compare,
     Condition,
     In,
-    Missing,
     both,
     labels,
 )
@@ -51,19 +50,6 @@ class Version:
 
     document: Document
     fingerprint: str
-
-
-async def complete(table: Table, collection: str) -> None:
-    """Fill in what conditions need in the rows of a collection that are older than its columns."""
-    older = All((Missing(LABELS), Compare("ordinal", "=", 0)))
-    heads = await table.rows(["document", "metadata", "ingested_at"], older)
-    for head in heads.to_pylist():
-        filled = {
-            LABELS: labels(json.loads(head["metadata"])),
-            "document_id": document_id(collection, head["document"]),
-            "document_time": head["ingested_at"],
-        }
-        await table.update(filled, Compare("document", "=", head["document"]))
 
 
 def indexed_text(chunk: Chunk) -> str:

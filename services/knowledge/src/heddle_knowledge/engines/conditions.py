@@ -39,13 +39,6 @@ class In:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """A column has no value: the row is older than the column."""
-
-    column: str
-
-
-@dataclass(frozen=True, slots=True)
 class Tag:
     """The metadata has one of these values under a key; there is at least one."""
 
@@ -91,7 +84,7 @@ class Some:
     conditions: "tuple[Condition, ...]"
 
 
-Condition = Compare | In | Missing | Tag | Ordered | Not | All | Some
+Condition = Compare | In | Tag | Ordered | Not | All | Some
 EVERYTHING = All(())
 
 

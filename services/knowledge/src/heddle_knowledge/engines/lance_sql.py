@@ -8,7 +8,6 @@ from heddle_knowledge.engines.conditions import (
     Compare,
     Condition,
     In,
-    Missing,
     Not,
     Ordered,
     Scalar,
@@ -29,8 +28,6 @@ def where_sql(condition: Condition) -> str:  # noqa: PLR0911 - one for each kind
             return f"{column} {how} {_literal(value)}"
         case In(column, values):
             return f"{column} IN ({', '.join(map(_literal, values))})"
-        case Missing(column):
-            return f"{column} IS NULL"
         case Tag(key, values):
             wanted = [f"array_has({LABELS}, {quoted(label(key, value))})" for value in values]
             return _joined(wanted, "OR")

@@ -9,7 +9,6 @@ from heddle_knowledge.engines.conditions import (
     Compare,
     Condition,
     In,
-    Missing,
     Not,
     Ordered,
     Some,
@@ -41,8 +40,6 @@ def where_sql(condition: Condition, parameters: Parameters) -> str:  # noqa: PLR
         case In(column, values):
             kind = "text" if isinstance(values[0], str) else "bigint"
             return f"{column} = ANY({parameters.add(list(values))}::{kind}[])"
-        case Missing(column):
-            return f"{column} IS NULL"
         case Tag(key, values):
             wanted = [label(key, value) for value in values]
             return f"coalesce({LABELS} && {parameters.add(wanted)}::text[], false)"

@@ -67,7 +67,9 @@ class Collections:
         self._context.pages.check(more.get("page_handling", "pictures"))
         embedder = self._context.offered(embedding_model)
         more["language"] = language_of(language)
-        made = new_collection(name, title, backend, settings, embedder.info(), **more)
+        made = new_collection(
+            name, backend, embedder.info(), title=title, settings=settings, **more
+        )
         made.chunking.check()
         if made.late_interaction and not isinstance(embedder, WordEmbedder):
             raise InvalidInputError(
