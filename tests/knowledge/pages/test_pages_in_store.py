@@ -134,13 +134,13 @@ async def test_a_scan_is_read_and_found_by_page_and_by_passage(store: KnowledgeS
     stages, _ = await put(store, looms, scan("Weaving manual\nThe heddle lifts", "Felt is pressed"))
     assert "recognising" in stages
 
-    found = await store.pages.search(looms.id, "pressed felt", top_k=2)
+    found = [page for _, page in await store.pages.search(looms.id, "pressed felt", top_k=2)]
     (passage, *_) = await store.passages.search(looms.id, "heddle", top_k=1)
 
-    assert [page.ranked.page for page in found] == [2, 1]
-    assert found[0].ranked.relevance > found[1].ranked.relevance
-    assert -1 <= found[1].ranked.score < found[0].ranked.score <= 1
-    assert "Felt is pressed" in found[0].ranked.text
+    assert [page.stored.page for page in found] == [2, 1]
+    assert found[0].relevance > found[1].relevance
+    assert -1 <= found[1].score < found[0].score <= 1
+    assert "Felt is pressed" in found[0].stored.text
     assert (passage.page, passage.has_picture) == (1, True)
     assert store.pages.model == PageModelInfo("minilm-l6-ocr-maxsim", 384, REVISION, visual=False)
     assert await store.pages.search(looms.id, "  ", top_k=2) == []

@@ -8,7 +8,6 @@ from typing import Literal
 
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.languages import ENGLISH
-from heddle_knowledge.pages.shapes import RankedPage
 
 EMBEDDED = "embedded"
 """The backend of the collections whose documents are kept here."""
@@ -179,14 +178,6 @@ class Passage:
     document_time: datetime | None = None
     sha256: str = ""
     has_picture: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class MatchedPage:
-    """A page that a search found: of which document, and how it was ranked."""
-
-    document: Document
-    ranked: RankedPage
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from heddle_runtime.durable_files import sync
 from numpy.typing import NDArray
 
-from heddle_knowledge.pages.shapes import DrawnPage, Figure, Picture
+from heddle_knowledge.pages.shapes import DrawnPage, Figure, Picture, StoredPage
 
 _WAIT_SECONDS = 30.0
-_AT_ONCE = 500  # SQLite's own limit of parameters is higher
-_MOST_WORDS = 64
+_MAX_WORDS = 64
 _WORD = re.compile(r"\w+")
 # `summary` stands before what is large, so that reading all of them touches little else.
 _TABLES = """
@@ -45,18 +45,6 @@ CREATE TRIGGER IF NOT EXISTS page_goes AFTER DELETE ON pages BEGIN
   INSERT INTO texts (texts, rowid, text) VALUES ('delete', old.id, old.text);
 END;
 """
-
-
-@dataclass(frozen=True, slots=True)
-class StoredPage:
-    """A page with what ranks it."""
-
-    id: int
-    sha256: str
-    page: int
-    text: str
-    figures: tuple[Figure, ...]
-    words: NDArray[np.float16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,74 +120,52 @@ class PageDatabase:
             return bool(changed.rowcount)
 
     def is_whole(self, sha256: str, maker: str) -> bool:
-        """Say whether all pages of a document are there, made by this maker."""
-        with self._reading() as database:
-            fetched = (
-                database
-                and database.execute(
-                    "SELECT 1 FROM documents WHERE sha256 = ? AND maker = ? AND whole",
-                    (sha256, maker),
-                ).fetchone()
-            )
-        return bool(fetched)
+        """Return whether all pages of a document are stored, made by this maker."""
+        query = "SELECT 1 FROM documents WHERE sha256 = ? AND maker = ? AND whole"
+        return bool(self._rows(query, sha256, maker))
 
     def pictured(self, documents: Collection[str]) -> frozenset[tuple[str, int]]:
         """Return which pages of some documents have a picture."""
-        fetched = self._among(
-            "SELECT sha256, page FROM pages WHERE picture_sha256 != '' AND sha256", documents
+        query = (
+            "SELECT sha256, page FROM pages "
+            "WHERE picture_sha256 != '' AND sha256 IN (SELECT value FROM json_each(?))"
         )
-        return frozenset(fetched)
+        return frozenset(self._rows(query, json.dumps(list(documents))))
 
     def count_pictures(self) -> int:
         """Return how many pages have a picture."""
-        with self._reading() as database:
-            fetched = (
-                database
-                and database.execute(
-                    "SELECT count(*) FROM pages WHERE picture_sha256 != ''"
-                ).fetchone()
-            )
-        return int(fetched[0]) if fetched else 0
+        rows = self._rows("SELECT count(*) FROM pages WHERE picture_sha256 != ''")
+        return sum(count for (count,) in rows)
 
     def scanned(self, sha256: str) -> Mapping[int, str]:
         """Return the texts of the pages of a document that were read off their pictures."""
-        query = "SELECT page, text FROM pages WHERE scanned AND sha256"
-        return dict(self._among(query, [sha256]))
+        return dict(self._rows("SELECT page, text FROM pages WHERE scanned AND sha256 = ?", sha256))
 
     def picture(self, sha256: str, page: int) -> Picture | None:
         """Return the picture of a page, if there is one."""
-        with self._reading() as database:
-            fetched = (
-                database
-                and database.execute(
-                    "SELECT picture, picture_sha256 FROM pages "
-                    "WHERE sha256 = ? AND page = ? AND picture_sha256 != ''",
-                    (sha256, page),
-                ).fetchone()
-            )
-        return Picture(*fetched) if fetched else None
+        query = (
+            "SELECT picture, picture_sha256 FROM pages "
+            "WHERE sha256 = ? AND page = ? AND picture_sha256 != ''"
+        )
+        return next((Picture(*row) for row in self._rows(query, sha256, page)), None)
 
     def page(self, sha256: str, page: int) -> DrawnPage | None:
-        """Return what is known of a page, without its picture."""
-        with self._reading() as database:
-            fetched = (
-                database
-                and database.execute(
-                    "SELECT text, figures FROM pages WHERE sha256 = ? AND page = ?", (sha256, page)
-                ).fetchone()
-            )
-        return DrawnPage(page, text=fetched[0], figures=_figures(fetched[1])) if fetched else None
+        """Return what is stored of a page, without its picture."""
+        query = "SELECT text, figures FROM pages WHERE sha256 = ? AND page = ?"
+        pages = (
+            DrawnPage(page, text=text, figures=_figures(figures))
+            for text, figures in self._rows(query, sha256, page)
+        )
+        return next(pages, None)
 
     def makers(self) -> set[str]:
-        """Return what made the pages that there are."""
-        with self._reading() as database:
-            if database is None:
-                return set()
-            return {it for (it,) in database.execute("SELECT DISTINCT maker FROM documents")}
+        """Return what made the stored pages."""
+        return {maker for (maker,) in self._rows("SELECT DISTINCT maker FROM documents")}
 
     def ids_of(self, documents: Collection[str]) -> list[int]:
         """Return the ids of the pages of documents."""
-        return [id_ for (id_,) in self._among("SELECT id FROM pages WHERE sha256", documents)]
+        query = "SELECT id FROM pages WHERE sha256 IN (SELECT value FROM json_each(?))"
+        return [id_ for (id_,) in self._rows(query, json.dumps(list(documents)))]
 
     def matching(
         self, query: str, most: int, only: Collection[str] | None = None
@@ -214,59 +180,47 @@ class PageDatabase:
         words = dict.fromkeys(_WORD.findall(query.lower()))
         if not words:
             return {}
-        match_query = " OR ".join(f'"{word}"' for word in list(words)[:_MOST_WORDS])
-        listed = None if only is None else json.dumps(list(only))
-        with self._reading() as database:
-            if database is None:
-                return {}
-            fetched = database.execute(
-                "SELECT rowid, -rank FROM texts WHERE texts MATCH ? AND (? IS NULL OR rowid IN "
-                "(SELECT id FROM pages WHERE sha256 IN (SELECT value FROM json_each(?)))) "
-                "ORDER BY rank LIMIT ?",
-                (match_query, listed, listed, most),
-            ).fetchall()
-        return dict(fetched)
+        match_query = " OR ".join(f'"{word}"' for word in list(words)[:_MAX_WORDS])
+        documents = None if only is None else json.dumps(list(only))
+        query = (
+            "SELECT rowid, -rank FROM texts WHERE texts MATCH ? AND (? IS NULL OR rowid IN "
+            "(SELECT id FROM pages WHERE sha256 IN (SELECT value FROM json_each(?)))) "
+            "ORDER BY rank LIMIT ?"
+        )
+        return dict(self._rows(query, match_query, documents, documents, most))
 
     def summaries(self) -> Summaries:
         """Return the mean vectors of all pages, from memory unless pages came or went."""
-        with self._reading() as database:
-            if database is None:
-                return Summaries(np.empty(0, np.int64), np.empty((0, 0), np.float32))
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            if self._summaries is None or self._summaries[0] != version:
-                rows = database.execute(
-                    "SELECT id, summary FROM pages WHERE summary != x'' ORDER BY id"
-                ).fetchall()
-                vectors = np.array([np.frombuffer(it, np.float16) for _, it in rows], np.float32)
-                ids = np.array([id_ for id_, _ in rows], np.int64)
-                self._summaries = version, Summaries(ids, vectors.reshape(len(rows), -1))
-            return self._summaries[1]
+        # Read before the pages: of pages that come in between, the next call learns by it.
+        version = sum(version for (version,) in self._rows("PRAGMA user_version"))
+        if self._summaries is None or self._summaries[0] != version:
+            rows = self._rows("SELECT id, summary FROM pages WHERE summary != x'' ORDER BY id")
+            vectors = np.array([np.frombuffer(it, np.float16) for _, it in rows], np.float32)
+            ids = np.array([id_ for id_, _ in rows], np.int64)
+            self._summaries = version, Summaries(ids, vectors.reshape(len(rows), -1))
+        return self._summaries[1]
 
     def read(self, ids: Collection[int], dim: int) -> list[StoredPage]:
         """Return pages by their ids, of those that are still there."""
-        fetched = self._among(
-            "SELECT id, sha256, page, text, figures, words FROM pages WHERE id", ids
+        query = (
+            "SELECT id, sha256, page, text, figures, words FROM pages "
+            "WHERE id IN (SELECT value FROM json_each(?))"
         )
         return [
             StoredPage(
-                id=row[0],
-                sha256=row[1],
-                page=row[2],
-                text=row[3],
-                figures=_figures(row[4]),
-                words=np.frombuffer(row[5], np.float16).reshape(-1, dim),
+                id=id_,
+                sha256=sha256,
+                page=page,
+                text=text,
+                figures=_figures(figures),
+                words=np.frombuffer(words, np.float16).reshape(-1, dim),
             )
-            for row in fetched
+            for id_, sha256, page, text, figures, words in self._rows(query, json.dumps(list(ids)))
         ]
 
     def documents(self) -> list[str]:
         """Return the documents that there are pages of, or were to be."""
-        with self._reading() as database:
-            return (
-                [it for (it,) in database.execute("SELECT sha256 FROM documents")]
-                if database
-                else []
-            )
+        return [sha256 for (sha256,) in self._rows("SELECT sha256 FROM documents")]
 
     def forget(self, documents: Sequence[str]) -> None:
         """Drop the pages of documents."""
@@ -279,31 +233,16 @@ class PageDatabase:
         for ending in ("", "-wal", "-shm"):
             self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
 
-    def _among(self, query: str, values: Collection[str] | Collection[int]) -> list[tuple]:  # type: ignore[type-arg] # rows of many shapes
-        """Run a query whose last word is a column that is among some values."""
-        listed = list(dict.fromkeys(values))
-        fetched = []
-        with self._reading() as database:
-            if database is None:
-                return []
-            for start in range(0, len(listed), _AT_ONCE):
-                part = listed[start : start + _AT_ONCE]
-                marks = ", ".join("?" * len(part))
-                fetched += database.execute(f"{query} IN ({marks})", part).fetchall()
-        return fetched
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection | None]:
-        """Yield a connection, or nothing if no page has come yet."""
+    def _rows(self, query: str, *parameters: str | int | None) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; none if no page has come yet."""
         try:
-            opened = _connect(f"{self._path.as_uri()}?mode=rw")
+            connection = _connect(f"{self._path.as_uri()}?mode=rw")
         except sqlite3.OperationalError:
             if self._path.exists():
                 raise
-            yield None
-            return
-        with closing(opened) as database:
-            yield database
+            return []
+        with closing(connection) as database:
+            return database.execute(query, parameters).fetchall()
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -2,10 +2,10 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -20,16 +20,16 @@ from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.pages.ranking import rank
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.pages.recognition import INSTALL, installed
-from heddle_knowledge.pages.shapes import REVISION, DrawnPage, Picture, RankedPage
+from heddle_knowledge.pages.shapes import REVISION, RankedPage
 from heddle_knowledge.records import Collection as Record
 from heddle_knowledge.records import IngestProgress
 
-MOST_PAGES = 5_000
+MAX_PAGES = 5_000
 """Pages of one document that are drawn; a PDF with more is refused when its text is taken."""
-_DRAWN_AT_ONCE = 8
+_PAGES_PER_REQUEST = 8
 _ENDING = ".pages"
 ResultT = TypeVar("ResultT")
-GivenT = ParamSpec("GivenT")
+ParametersT = ParamSpec("ParametersT")
 
 
 class PageStore:
@@ -81,14 +81,14 @@ class PageStore:
         maker = self._maker(collection)
         if await self._in_thread(page_database.is_whole, sha256, maker):
             return
-        count = min(await self._reader.count(data), MOST_PAGES + 1)
-        if not count or count > MOST_PAGES:
+        count = min(await self._reader.count(data), MAX_PAGES + 1)
+        if not count or count > MAX_PAGES:
             return
         missing = await self._in_thread(page_database.expect, sha256, maker, count)
         if collection.page_handling == "text":
             missing = []
         search = collection.page_handling == "search"
-        size = 1 if search else _DRAWN_AT_ONCE
+        size = 1 if search else _PAGES_PER_REQUEST
         for start in range(0, len(missing), size):
             done = count - len(missing) + start
             yield IngestProgress("recognising" if search else "drawing", done, count)
@@ -103,27 +103,20 @@ class PageStore:
         if not await self._in_thread(page_database.finish, sha256):
             raise StorageError("The pages were put away while they came in. Ingest it again.")
 
-    async def scanned(self, collection: Record, sha256: str) -> Mapping[int, str]:
-        """Return the texts of pages that have none of their own, by their numbers from 1."""
-        return await self._in_thread(self._page_database(collection.id).scanned, sha256)
+    async def read(
+        self,
+        collection: Record,
+        method: Callable[Concatenate[PageDatabase, ParametersT], ResultT],
+        *arguments: ParametersT.args,
+        **named: ParametersT.kwargs,
+    ) -> ResultT:
+        """Return what a method of `PageDatabase` returns for the pages of a collection.
 
-    async def pictured(
-        self, collection: Record, documents: Collection[str]
-    ) -> frozenset[tuple[str, int]]:
-        """Return which pages of documents have pictures: SHA-256 and number."""
-        return await self._in_thread(self._page_database(collection.id).pictured, documents)
-
-    async def count_pictures(self, collection: Record) -> int:
-        """Return how many pages have a picture, those included that are about to be swept."""
-        return await self._in_thread(self._page_database(collection.id).count_pictures)
-
-    async def picture(self, collection: Record, sha256: str, page: int) -> Picture | None:
-        """Return the picture of a page, counted from 1, if there is one."""
-        return await self._in_thread(self._page_database(collection.id).picture, sha256, page)
-
-    async def page(self, collection: Record, sha256: str, page: int) -> DrawnPage | None:
-        """Return what is known of a page, counted from 1, without its picture."""
-        return await self._in_thread(self._page_database(collection.id).page, sha256, page)
+        Raises:
+            StorageError: They cannot be read.
+        """
+        page_database = self._page_database(collection.id)
+        return await self._in_thread(method, page_database, *arguments, **named)
 
     async def search(
         self, collection: Record, query: str, only: Collection[str] | None = None
@@ -219,10 +212,13 @@ class PageStore:
         return " ".join(by)
 
     async def _in_thread(
-        self, work: Callable[GivenT, ResultT], *given: GivenT.args, **named: GivenT.kwargs
+        self,
+        work: Callable[ParametersT, ResultT],
+        *arguments: ParametersT.args,
+        **named: ParametersT.kwargs,
     ) -> ResultT:
         try:
-            return await asyncio.to_thread(work, *given, **named)
+            return await asyncio.to_thread(work, *arguments, **named)
         except (sqlite3.Error, OSError) as error:
             raise StorageError(
                 "The pages of a collection could not be read or written. Check the store's "

@@ -59,17 +59,7 @@ def rank(
     best = sorted(
         range(len(pages)), key=lambda at: (-relevance[at], pages[at].sha256, pages[at].page)
     )
-    return [
-        RankedPage(
-            pages[at].sha256,
-            pages[at].page,
-            float(scores[at]),
-            float(relevance[at]),
-            pages[at].text,
-            pages[at].figures,
-        )
-        for at in best
-    ]
+    return [RankedPage(pages[at], float(scores[at]), float(relevance[at])) for at in best]
 
 
 def _nearest(

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 REVISION = 1
 """Raise it when the same page would be drawn or read otherwise, so that it is made anew."""
 LONGEST_TEXT = 16_000
@@ -50,24 +53,39 @@ class DrawnPage:
 
 
 @dataclass(frozen=True, slots=True)
-class RankedPage:
-    """A page that a search found, by the content that it is of.
+class StoredPage:
+    """A page with what ranks it.
 
     Attributes:
+        id: Its row.
         sha256: Of the document's bytes, in hexadecimal.
         page: Counted from 1.
-        score: The mean over the question's words of the best similarity with a word of the page.
-        relevance: What the pages of one search are ordered by, 0 to 1 unless the model sees.
         text: The text of the page, that in its figures included.
         figures: In reading order.
+        words: The vectors of its words, shape [any, dim].
     """
 
+    id: int
     sha256: str
     page: int
-    score: float
-    relevance: float
     text: str
     figures: tuple[Figure, ...]
+    words: NDArray[np.float16]
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPage:
+    """A page that a search returns, by the content that it is of.
+
+    Attributes:
+        stored: The page.
+        score: The mean over the question's words of the best similarity with a word of the page.
+        relevance: What the pages of one search are ordered by, 0 to 1 unless the model sees.
+    """
+
+    stored: StoredPage
+    score: float
+    relevance: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,11 @@
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
 from heddle_knowledge.names import document_id
-from heddle_knowledge.pages.shapes import DrawnPage, Figure
+from heddle_knowledge.pages.shapes import DrawnPage, Figure, StoredPage
 from heddle_knowledge.records import (
     Collection,
     CollectionSize,
     Document,
-    MatchedPage,
     Passage,
     Statistics,
 )
@@ -44,34 +43,23 @@ def collection_message(collection: Collection, size: CollectionSize | None) -> p
     return message
 
 
-def page_message(collection: Collection, match: MatchedPage) -> pb.PageMatch:
-    """Return a page that was found as callers see it."""
-    document, ranked = match.document, match.ranked
-    return pb.PageMatch(
-        document=document.name,
-        document_id=document_id(collection.id, document.name),
-        title=document.title,
-        uri=document.uri,
-        page=ranked.page,
-        score=ranked.score,
-        relevance=ranked.relevance,
-        text=ranked.text,
-        figures=map(_figure, ranked.figures),
-        collection_id=collection.public_id,
-        collection_name=collection.name,
-    )
-
-
-def stored_page_message(
-    collection: Collection, document: Document, page: DrawnPage
+def page_message(
+    collection: Collection,
+    document: Document,
+    page: DrawnPage | StoredPage,
+    *,
+    score: float = 0.0,
+    relevance: float = 0.0,
 ) -> pb.PageMatch:
-    """Return a page as callers see it, without scores."""
+    """Return a page of a document as callers see it."""
     return pb.PageMatch(
         document=document.name,
         document_id=document_id(collection.id, document.name),
         title=document.title,
         uri=document.uri,
         page=page.page,
+        score=score,
+        relevance=relevance,
         text=page.text,
         figures=map(_figure, page.figures),
         collection_id=collection.public_id,

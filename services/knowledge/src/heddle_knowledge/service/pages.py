@@ -11,12 +11,12 @@ from heddle_runtime.server_interceptor import Context
 from heddle_knowledge.access import Reader
 from heddle_knowledge.errors import CollectionNotFoundError, KnowledgeError, no_collection
 from heddle_knowledge.models.interpreters import Interpreter, PageText
-from heddle_knowledge.records import EMBEDDED, MatchedPage
+from heddle_knowledge.records import EMBEDDED
 from heddle_knowledge.service.calls import Calls, check_collections, collection_error
 from heddle_knowledge.service.failures import known_failures
 from heddle_knowledge.service.filtering import filter_condition
 from heddle_knowledge.service.limits import check_page_search
-from heddle_knowledge.service.messages import page_message, stored_page_message
+from heddle_knowledge.service.messages import page_message
 
 if TYPE_CHECKING:  # loads the engine
     from collections.abc import Iterable, Sequence
@@ -75,7 +75,7 @@ class PageCalls(Calls):
             store = await self._store()
             collection = await _within(store, reader, request.collection, request.within)
             document, page = await _stored_page(store, collection, request.document, request.page)
-            return pb.GetPageResponse(page=stored_page_message(collection, document, page))
+            return pb.GetPageResponse(page=page_message(collection, document, page))
 
     async def InterpretPage(
         self, request: pb.InterpretPageRequest, context: Context
@@ -87,7 +87,7 @@ class PageCalls(Calls):
             collection = await _within(store, reader, request.collection, ())
             document, page = await _stored_page(store, collection, request.document, request.page)
             picture = await store.pages.picture(collection.id, document.name, request.page)
-            message = stored_page_message(collection, document, page)
+            message = page_message(collection, document, page)
             text = PageText(document.title, request.page, page.text, figure_texts(message))
             prompt = request.prompt[:_MAX_PROMPT_CHARACTERS]
             seen = await self._interpreter.interpret(text, picture.data, prompt)
@@ -121,9 +121,7 @@ class PageCalls(Calls):
         try:
             async with asyncio.timeout(self._search_seconds):
                 collection = reader.resolve((await store.collections.all()).values(), reference)
-                pages: list[MatchedPage] = await store.pages.search(
-                    collection.id, query, top_k=top_k, where=where
-                )
+                matches = await store.pages.search(collection.id, query, top_k=top_k, where=where)
         except TimeoutError:
             return collection_error(reference, DeadlineError("it took too long."))
         except (KnowledgeError, HeddleError) as refusal:
@@ -132,7 +130,10 @@ class PageCalls(Calls):
             # The cause is for the log alone; the other collections are still answered.
             log.exception("pages not searched", collection=reference)
             return collection_error(reference, HeddleError("they are broken."))
-        return [page_message(collection, page) for page in pages]
+        return [
+            page_message(collection, document, it.stored, score=it.score, relevance=it.relevance)
+            for document, it in matches
+        ]
 
 
 def figure_texts(page: pb.PageMatch) -> list[str]:

@@ -14,6 +14,7 @@ from heddle_knowledge.ingestion.commits import Commits
 from heddle_knowledge.ingestion.embedding_batches import Batches
 from heddle_knowledge.ingestion.lookups import Lookups
 from heddle_knowledge.names import check_document_name, is_document_id
+from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.records import Collection, Document, Ingested, IngestProgress
 from heddle_knowledge.store.context import StoreContext, check_count
 from heddle_knowledge.tables import (
@@ -90,7 +91,9 @@ class Documents:
                 drawing = self._context.pages.bring(handle.collection, data, sha256)
                 async for progress in await held.enter_async_context(aclosing(drawing)):
                     yield progress
-                scanned = await self._context.pages.scanned(handle.collection, sha256)
+                scanned = await self._context.pages.read(
+                    handle.collection, PageDatabase.scanned, sha256
+                )
             events = ingestion.ingest(
                 handle,
                 source,

@@ -3,8 +3,9 @@
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.pages.models import PageModelInfo
-from heddle_knowledge.pages.shapes import DrawnPage, Picture
-from heddle_knowledge.records import MatchedPage
+from heddle_knowledge.pages.page_database import PageDatabase
+from heddle_knowledge.pages.shapes import DrawnPage, Picture, RankedPage
+from heddle_knowledge.records import Document
 from heddle_knowledge.store.context import StoreContext, check_count
 from heddle_knowledge.store.documents import Documents
 from heddle_knowledge.tables import all_contents, documents_of
@@ -25,7 +26,7 @@ class Pages:
 
     async def search(
         self, collection: str, query: str, *, top_k: int, where: Condition = EVERYTHING
-    ) -> list[MatchedPage]:
+    ) -> list[tuple[Document, RankedPage]]:
         """Find pages for a question, by late interaction over all that stands on them.
 
         Args:
@@ -35,7 +36,7 @@ class Pages:
             where: Of which documents.
 
         Returns:
-            Pages of documents as they are now, the best first; none for a blank query.
+            Documents as they are now, each with its page, the best first; none for a blank query.
 
         Raises:
             CollectionNotFoundError: There is no such collection.
@@ -53,14 +54,15 @@ class Pages:
                 only = await all_contents(handle.table, where)
         ranked = await self._context.pages.search(handle.collection, query, only)
         async with handle.using():
-            current = await documents_of(handle.table, {page.sha256 for page in ranked}, where)
-        found = [
-            MatchedPage(document, page)
+            contents = {page.stored.sha256 for page in ranked}
+            current = await documents_of(handle.table, contents, where)
+        matches = [
+            (document, page)
             for page in ranked
             for document in current
-            if document.sha256 == page.sha256
+            if document.sha256 == page.stored.sha256
         ]
-        return found[:top_k]
+        return matches[:top_k]
 
     async def picture(self, collection: str, name: str, page: int) -> Picture:
         """Return the picture of a page of a document, counted from 1.
@@ -72,10 +74,12 @@ class Pages:
         """
         document = await self._documents.get(collection, name)
         handle = await self._context.open(collection)
-        found = await self._context.pages.picture(handle.collection, document.sha256, page)
-        if found is None:
+        picture = await self._context.pages.read(
+            handle.collection, PageDatabase.picture, document.sha256, page
+        )
+        if picture is None:
             raise _no_page(name, page)
-        return found
+        return picture
 
     async def get(self, collection: str, name: str, page: int) -> DrawnPage:
         """Return what was read on a page of a document, counted from 1, without its picture.
@@ -83,14 +87,16 @@ class Pages:
         Raises:
             CollectionNotFoundError: There is no such collection.
             ForeignBackendError: Another backend holds it.
-            DocumentNotFoundError: There is no such document, or nothing is kept of the page.
+            DocumentNotFoundError: There is no such document, or the page is not stored.
         """
         document = await self._documents.get(collection, name)
         handle = await self._context.open(collection)
-        found = await self._context.pages.page(handle.collection, document.sha256, page)
-        if found is None:
+        stored = await self._context.pages.read(
+            handle.collection, PageDatabase.page, document.sha256, page
+        )
+        if stored is None:
             raise _no_page(name, page)
-        return found
+        return stored
 
     async def count_pictures(self, collection: str) -> int:
         """Return how many pages of an embedded collection have a picture.
@@ -99,9 +105,8 @@ class Pages:
             CollectionNotFoundError: There is no such collection.
             ForeignBackendError: Another backend holds it.
         """
-        return await self._context.pages.count_pictures(
-            (await self._context.open(collection)).collection
-        )
+        handle = await self._context.open(collection)
+        return await self._context.pages.read(handle.collection, PageDatabase.count_pictures)
 
 
 def _no_page(name: str, page: int) -> DocumentNotFoundError:

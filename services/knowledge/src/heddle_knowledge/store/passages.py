@@ -6,6 +6,7 @@ from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.embedders.embedding import WordEmbedder
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import InvalidInputError, RerankingError
+from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.passages import list_passages
 from heddle_knowledge.records import (
     Collection,
@@ -125,7 +126,7 @@ class Passages:
         contents = {passage.sha256 for passage in found if passage.page}
         if not contents:
             return found
-        drawn = await self._context.pages.pictured(handle.collection, contents)
+        drawn = await self._context.pages.read(handle.collection, PageDatabase.pictured, contents)
         return [
             replace(each, has_picture=(each.sha256, each.page) in drawn) if each.page else each
             for each in found
