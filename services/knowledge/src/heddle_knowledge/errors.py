@@ -13,6 +13,10 @@ class InvalidInputError(KnowledgeError):
     """An argument breaks a rule: a name, a page size, a search mode. Raised before any work."""
 
 
+class RefusedQueryError(InvalidInputError):
+    """A query over documents is not run, or failed. The message helps to write a better one."""
+
+
 class CollectionNotFoundError(KnowledgeError):
     """There is no collection of this name, or it was deleted during the call."""
 

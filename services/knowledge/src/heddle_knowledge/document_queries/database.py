@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import apsw
 
-from heddle_knowledge.document_queries.errors import RefusedQueryError
 from heddle_knowledge.document_queries.records import Fact, Rows, Table, Value
 from heddle_knowledge.document_queries.schema import FIXED, number_of
+from heddle_knowledge.errors import RefusedQueryError
 
 _STEPS = 100
 """Instructions of SQLite between two looks at the clock."""

@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from heddle_knowledge.document_queries.errors import RefusedQueryError
+from heddle_knowledge.errors import RefusedQueryError
 
 _LONGEST = 4_000
 _MOST_NODES = 400

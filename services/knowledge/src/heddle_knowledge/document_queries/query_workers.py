@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import TypeVar
 
-from heddle_knowledge.document_queries.errors import RefusedQueryError
 from heddle_knowledge.document_queries.records import Describe, Fact, Rows, Select, Table
+from heddle_knowledge.errors import RefusedQueryError
 from heddle_knowledge.workers.worker import WorkerProcess
 
 ReplyT = TypeVar("ReplyT")

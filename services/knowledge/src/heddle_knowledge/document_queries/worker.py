@@ -5,10 +5,10 @@ import logging
 import apsw
 
 from heddle_knowledge.document_queries.database import opened, select
-from heddle_knowledge.document_queries.errors import RefusedQueryError
 from heddle_knowledge.document_queries.guard import guarded
 from heddle_knowledge.document_queries.records import Describe, Rows, Select, Table
 from heddle_knowledge.document_queries.schema import tables_of
+from heddle_knowledge.errors import RefusedQueryError
 from heddle_knowledge.workers.serving import serve
 
 _MEMORY = 1024**3

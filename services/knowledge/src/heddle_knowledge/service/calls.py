@@ -1,11 +1,20 @@
-"""What the calls of the contract share: the collections that callers mean, and their rights."""
+"""What RPCs share: the collections that callers mean, their rights, and checks of requests."""
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
 
+import structlog
+from google.protobuf.message import Message
 from google.rpc import status_pb2
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.call_metadata import caller
-from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, to_status
+from heddle_runtime.errors import (
+    DeadlineError,
+    HeddleError,
+    InvalidRequestError,
+    Violation,
+    to_status,
+)
 from heddle_runtime.grants import GrantVerifier
 
 from heddle_knowledge.access import Reader, caller_of, changeable, meant, reader_of
@@ -13,16 +22,20 @@ from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.service.failures import refusal_of
 
 if TYPE_CHECKING:  # the store loads the engine
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
     from heddle_knowledge.records import Collection
     from heddle_knowledge.store import KnowledgeStore
 
+log = structlog.get_logger(__name__)
 MAX_COLLECTIONS = 64
+ResultT = TypeVar("ResultT")
 
 
 class Calls:
     """A part of the contract."""
+
+    _search_seconds = 10.0
 
     def __init__(
         self, store: "Callable[[], Awaitable[KnowledgeStore]]", grants: GrantVerifier | None = None
@@ -43,6 +56,25 @@ class Calls:
             UnauthenticatedError: It carries a grant that is not valid.
         """
         return reader_of(caller().identity, self._grants.current())
+
+    async def _attempt(
+        self, reference: str, work: "Callable[[str], Awaitable[ResultT]]"
+    ) -> "ResultT | status_pb2.Status":
+        """Return the result of work on one collection of several, or the error that it ends with.
+
+        The work ends with an error after the time that the search of a collection may take.
+        """
+        try:
+            async with asyncio.timeout(self._search_seconds):
+                return await work(reference)
+        except TimeoutError:
+            return to_status(DeadlineError("it took too long"))
+        except (KnowledgeError, HeddleError) as error:
+            return error_status(error)
+        except Exception:
+            # The log gets the cause; the other collections are still answered.
+            log.exception("collection not searched", collection=reference)
+            return to_status(HeddleError("it is broken"))
 
     async def _readable(self, reference: str) -> "tuple[KnowledgeStore, Collection]":
         """Return the store, and the collection that the caller means and may read.
@@ -66,6 +98,29 @@ class Calls:
         return store, changeable(known.values(), caller_of(caller().identity), reference)
 
 
+def refuse(violations: "Iterable[Violation]", message: str) -> None:
+    """Refuse a request if there are violations.
+
+    Raises:
+        InvalidRequestError: There are; it carries them all.
+    """
+    if found := list(violations):
+        raise InvalidRequestError(message, found)
+
+
+def check_range(request: Message, field: str, low: float, high: float) -> "Iterator[Violation]":
+    """Yield a violation if a number of a request is not within a range."""
+    if not low <= getattr(request, field) <= high:
+        yield Violation(field, f"must be between {low:,} and {high:,}")
+
+
+def check_enums(message: Message, prefix: str = "") -> "Iterator[Violation]":
+    """Yield a violation for each enum of a message that the contract does not have."""
+    for field, value in message.ListFields():
+        if field.enum_type and value not in field.enum_type.values_by_number:
+            yield Violation(f"{prefix}{field.name}", "must be one of this contract")
+
+
 def check_collections(references: "Sequence[str]") -> None:
     """Refuse a request that names no collection, or too many.
 
@@ -82,6 +137,6 @@ def error_status(error: KnowledgeError | HeddleError) -> status_pb2.Status:
     return to_status(refusal_of(error) if isinstance(error, KnowledgeError) else error)
 
 
-def collection_error(reference: str, error: KnowledgeError | HeddleError) -> pb.CollectionError:
+def collection_error(reference: str, error: KnowledgeError) -> pb.CollectionError:
     """Return the error of one collection of several, with its name."""
     return pb.CollectionError(collection=reference, error=error_status(error))

@@ -4,27 +4,25 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import structlog
+from google.rpc.status_pb2 import Status
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.errors import DeadlineError, HeddleError
 from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.access import Owner, Reader
-from heddle_knowledge.errors import BackendError, CollectionNotFoundError, KnowledgeError
+from heddle_knowledge.errors import BackendError, CollectionNotFoundError
 from heddle_knowledge.lamb.servers import KnowledgeServers
 from heddle_knowledge.records import EMBEDDED
-from heddle_knowledge.service.calls import Calls, check_collections, error_status
+from heddle_knowledge.service.calls import Calls, check_collections, refuse
 from heddle_knowledge.service.filtering import search_condition
-from heddle_knowledge.service.limits import LAMB, check_search
+from heddle_knowledge.service.limits import LAMB, search_violations
 from heddle_knowledge.service.messages import passage_message
-from heddle_knowledge.service.requests import MODES, search_options
+from heddle_knowledge.service.requests import choice, search_options
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.engines.conditions import Condition
     from heddle_knowledge.records import Collection
     from heddle_knowledge.store import KnowledgeStore
 
-log = structlog.get_logger(__name__)
 _DEFAULT_TOP_K = 5
 _MAX_QUERY_CHARACTERS = 8_000
 _CONCURRENT_SEARCHES = 8
@@ -36,47 +34,30 @@ class CollectionSearchCalls(Calls):
     """The part of the contract about searches of several collections."""
 
     _servers: KnowledgeServers
-    _search_seconds: float
 
     async def SearchCollections(
         self, request: pb.SearchCollectionsRequest, context: Context
     ) -> pb.SearchCollectionsResponse:
-        """Search all collections at once. One that fails costs the others nothing."""
+        """Search all collections at once; each has a result or an error of its own."""
         check_collections(request.collections)
-        check_search(request)
+        refuse(search_violations(request), "The search cannot be made.")
         where = search_condition(request)
         reader = self._reader()
         limit = asyncio.Semaphore(_CONCURRENT_SEARCHES)
 
         async def search(reference: str) -> pb.CollectionPassages:
+            return await self._search(request, where, reader, reference)
+
+        async def result_of(reference: str) -> pb.CollectionPassages:
             async with limit:
-                return await self._result(request, where, reader, reference)
-
-        results = await asyncio.gather(*map(search, request.collections))
-        return pb.SearchCollectionsResponse(results=results)
-
-    async def _result(
-        self,
-        request: pb.SearchCollectionsRequest,
-        where: "Condition",
-        reader: Reader,
-        reference: str,
-    ) -> pb.CollectionPassages:
-        try:
-            async with asyncio.timeout(self._search_seconds):
-                result = await self._search(request, where, reader, reference)
-        except TimeoutError:
-            error = error_status(DeadlineError("it took too long"))
-        except (KnowledgeError, HeddleError) as refusal:
-            error = error_status(refusal)
-        except Exception:
-            # The cause is for the log alone; the other collections are still answered.
-            log.exception("collection not searched", collection=reference)
-            error = error_status(HeddleError("it is broken"))
-        else:
+                result = await self._attempt(reference, search)
+            if isinstance(result, Status):
+                return pb.CollectionPassages(collection=reference, error=result)
             result.collection = reference
             return result
-        return pb.CollectionPassages(collection=reference, error=error)
+
+        results = await asyncio.gather(*map(result_of, request.collections))
+        return pb.SearchCollectionsResponse(results=results)
 
     async def _search(
         self,
@@ -133,7 +114,7 @@ async def _search_store(
         request.query[:_MAX_QUERY_CHARACTERS],
         top_k=request.top_k or _DEFAULT_TOP_K,
         threshold=request.threshold,
-        mode=MODES[request.mode],
+        mode=choice(pb.SearchMode.DESCRIPTOR, request.mode, "hybrid"),
         where=where,
         options=search_options(request),
     )

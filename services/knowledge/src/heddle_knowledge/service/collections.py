@@ -13,11 +13,11 @@ from heddle_runtime.server_interceptor import Context
 from heddle_knowledge.access import caller_of, check_sharing, may_read
 from heddle_knowledge.errors import CollectionNotFoundError
 from heddle_knowledge.records import EMBEDDED, Collection
-from heddle_knowledge.service.calls import Calls
+from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.failures import known_failures
-from heddle_knowledge.service.limits import check_collection, check_update
+from heddle_knowledge.service.limits import collection_violations, update_violations
 from heddle_knowledge.service.messages import collection_message, statistics_message
-from heddle_knowledge.service.requests import SHARINGS, changes, treatment
+from heddle_knowledge.service.requests import changes, sharing_of, treatment
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
@@ -35,8 +35,8 @@ class CollectionCalls(Calls):
     ) -> pb.CreateCollectionResponse:
         """Make a collection of the caller's, or register one of a knowledge-base server."""
         requested, person = request.collection, caller_of(caller().identity)
-        check_collection(requested)
-        check_sharing(person, SHARINGS[requested.sharing])
+        refuse(collection_violations(requested), "The collection cannot be made.")
+        check_sharing(person, sharing_of(requested.sharing))
         with known_failures():
             store = await self._store()
             created = await store.collections.create(
@@ -83,12 +83,12 @@ class CollectionCalls(Calls):
         self, request: pb.UpdateCollectionRequest, context: Context
     ) -> pb.UpdateCollectionResponse:
         """Change what a collection is called, who may read it, or what is noted about it."""
-        check_update(request)
+        refuse(update_violations(request), "The collection cannot be changed so.")
         person = caller_of(caller().identity)
         with known_failures():
             store, collection = await self._changeable(request.name)
             if request.sharing:
-                check_sharing(person, SHARINGS[request.sharing])
+                check_sharing(person, sharing_of(request.sharing))
             changed = replace(collection, **changes(request))
             await store.collections.change(changed)
             return pb.UpdateCollectionResponse(collection=await _counted(store, changed))

@@ -1,18 +1,21 @@
 """Calls that query what is known about documents."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.document_queries.collecting import MAX_DOCUMENTS, collect
-from heddle_knowledge.document_queries.errors import RefusedQueryError
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.document_queries.records import Fact, Table, Value
 from heddle_knowledge.errors import KnowledgeError
-from heddle_knowledge.service.calls import Calls, check_collections, collection_error
+from heddle_knowledge.service.calls import (
+    Calls,
+    check_collections,
+    check_range,
+    collection_error,
+    refuse,
+)
 from heddle_knowledge.service.failures import known_failures
 
 _DEFAULT_ROWS = 50
@@ -29,7 +32,7 @@ class DocumentQueryCalls(Calls):
     ) -> pb.DescribeDocumentsResponse:
         """Describe the tables that queries can read."""
         facts, errors = await self._collect(request.collections)
-        with _known_refusals():
+        with known_failures():
             tables = await self._queries.describe(facts)
         return pb.DescribeDocumentsResponse(
             document_count=len(facts), tables=map(_table, tables), errors=errors
@@ -39,11 +42,9 @@ class DocumentQueryCalls(Calls):
         self, request: pb.QueryDocumentsRequest, context: Context
     ) -> pb.QueryDocumentsResponse:
         """Run one SELECT statement."""
-        if not 0 <= request.max_rows <= _MAX_ROWS:
-            violation = Violation("max_rows", f"must be between 0 and {_MAX_ROWS:,}")
-            raise InvalidRequestError("The query cannot be run.", [violation])
+        refuse(check_range(request, "max_rows", 0, _MAX_ROWS), "The query cannot be run.")
         facts, errors = await self._collect(request.collections)
-        with _known_refusals():
+        with known_failures():
             result = await self._queries.select(
                 facts, request.sql, request.max_rows or _DEFAULT_ROWS
             )
@@ -73,15 +74,6 @@ class DocumentQueryCalls(Calls):
                 except KnowledgeError as error:
                     errors.append(collection_error(reference, error))
         return facts, errors
-
-
-@contextmanager
-def _known_refusals() -> Iterator[None]:
-    """Raise refused queries as invalid requests. Their messages help to write a better query."""
-    try:
-        yield
-    except RefusedQueryError as error:
-        raise InvalidRequestError(str(error)) from error
 
 
 def _table(table: Table) -> pb.Table:

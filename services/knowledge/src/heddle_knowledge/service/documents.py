@@ -10,9 +10,9 @@ from heddle_runtime.paging import page_size, read_token, write_token
 from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.records import IngestProgress
-from heddle_knowledge.service.calls import Calls
+from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.failures import known_failures
-from heddle_knowledge.service.limits import check_ingestion
+from heddle_knowledge.service.limits import ingestion_violations
 from heddle_knowledge.service.messages import document_message, passage_message
 from heddle_knowledge.service.requests import document_time
 
@@ -27,7 +27,7 @@ class DocumentCalls(Calls):
         self, request: pb.IngestDocumentRequest, context: Context
     ) -> AsyncGenerator[pb.IngestDocumentResponse]:
         """Stream how far the ingestion is, then the document as it is kept."""
-        check_ingestion(request)
+        refuse(ingestion_violations(request), "The document cannot be ingested.")
         with known_failures():
             store, collection = await self._changeable(request.collection)
             events = store.documents.ingest(

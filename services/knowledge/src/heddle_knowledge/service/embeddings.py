@@ -1,19 +1,20 @@
 """Calls that turn texts into vectors."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, NotSetUpError, Violation
 from heddle_runtime.server_interceptor import Context
 
-from heddle_knowledge.service.calls import Calls
+from heddle_knowledge.service.calls import Calls, check_enums, refuse
 from heddle_knowledge.service.failures import known_failures
 
 if TYPE_CHECKING:  # loads numpy
     from heddle_knowledge.embedders.embedding import Embedder
 
 _MAX_TEXTS = 256
+_MESSAGE = "The texts cannot be embedded."
 _MAX_TEXT_CHARACTERS = 32_000
 Embedders = Callable[[], "Awaitable[Sequence[Embedder]]"]
 
@@ -32,7 +33,7 @@ class EmbeddingCalls(Calls):
         self, request: pb.EmbedTextsRequest, context: Context
     ) -> pb.EmbedTextsResponse:
         """Embed texts with a model of the service."""
-        _check(request)
+        refuse(_violations(request), _MESSAGE)
         embedders = {embedder.info().model: embedder for embedder in await self._embedders()}
         model = request.model or next(iter(embedders), "")
         if not model:
@@ -40,7 +41,7 @@ class EmbeddingCalls(Calls):
         if model not in embedders:
             names = ", ".join(map(repr, embedders))
             violation = Violation("model", f"must be one of {names}")
-            raise InvalidRequestError("The texts cannot be embedded.", [violation])
+            raise InvalidRequestError(_MESSAGE, [violation])
         passages = request.kind == pb.EMBEDDING_KIND_PASSAGE
         with known_failures():
             vectors = await embedders[model].embed(
@@ -51,14 +52,9 @@ class EmbeddingCalls(Calls):
         )
 
 
-def _check(request: pb.EmbedTextsRequest) -> None:
-    violations = []
+def _violations(request: pb.EmbedTextsRequest) -> Iterator[Violation]:
     if not 1 <= len(request.texts) <= _MAX_TEXTS:
-        violations.append(Violation("texts", f"must be 1 to {_MAX_TEXTS}"))
+        yield Violation("texts", f"must be 1 to {_MAX_TEXTS}")
     elif max(map(len, request.texts)) > _MAX_TEXT_CHARACTERS:
-        rule = f"must each have at most {_MAX_TEXT_CHARACTERS:,} characters"
-        violations.append(Violation("texts", rule))
-    if request.kind not in pb.EmbeddingKind.values():
-        violations.append(Violation("kind", "must be one of this contract"))
-    if violations:
-        raise InvalidRequestError("The texts cannot be embedded.", violations)
+        yield Violation("texts", f"must each have at most {_MAX_TEXT_CHARACTERS:,} characters")
+    yield from check_enums(request)

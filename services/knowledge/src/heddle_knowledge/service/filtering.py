@@ -21,6 +21,7 @@ from heddle_knowledge.engines.conditions import (
     Tag,
     both,
 )
+from heddle_knowledge.service.calls import refuse
 
 _COLUMNS = frozenset({"document", "document_id", "title", "media_type", "uri"})
 """Keys that name an attribute of the document itself, not of its metadata."""
@@ -69,8 +70,7 @@ def filter_condition(request: pb.SearchCollectionsRequest | pb.SearchPagesReques
     violations = list(_violations(request.filter, "filter", 1))
     if not violations and (count := _count(request.filter)) > _MAX_FILTERS:
         violations = [Violation("filter", f"must have at most {_MAX_FILTERS} filters, not {count}")]
-    if violations:
-        raise InvalidRequestError(_MESSAGE, violations)
+    refuse(violations, _MESSAGE)
     return _condition(request.filter)
 
 

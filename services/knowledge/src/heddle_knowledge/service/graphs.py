@@ -4,13 +4,18 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.access import Reader
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.graph.records import AskPaths, AskThemes
-from heddle_knowledge.service.calls import Calls, check_collections, collection_error
+from heddle_knowledge.service.calls import (
+    Calls,
+    check_collections,
+    check_range,
+    collection_error,
+    refuse,
+)
 from heddle_knowledge.service.failures import known_failures
 
 if TYPE_CHECKING:  # loads the engine
@@ -33,7 +38,8 @@ class GraphCalls(Calls):
     ) -> pb.ListGraphThemesResponse:
         """List the themes that documents mention most."""
         check_collections(request.collections)
-        count = _count(request.max_themes, _DEFAULT_THEMES, "max_themes")
+        refuse(check_range(request, "max_themes", 0, _MAX_RESULTS), "The graph cannot be read so.")
+        count = request.max_themes or _DEFAULT_THEMES
         reader = self._reader()
         response = pb.ListGraphThemesResponse()
         with known_failures():
@@ -51,7 +57,8 @@ class GraphCalls(Calls):
     ) -> pb.FindGraphPathsResponse:
         """Find short paths between two entities."""
         check_collections(request.collections)
-        count = _count(request.max_paths, _DEFAULT_PATHS, "max_paths")
+        refuse(check_range(request, "max_paths", 0, _MAX_RESULTS), "The graph cannot be read so.")
+        count = request.max_paths or _DEFAULT_PATHS
         reader = self._reader()
         response = pb.FindGraphPathsResponse()
         with known_failures():
@@ -102,10 +109,3 @@ async def _graphs(
         except KnowledgeError as error:
             errors.append(collection_error(reference, error))
     return names, graphs
-
-
-def _count(count: int, default: int, field: str) -> int:
-    if not 0 <= count <= _MAX_RESULTS:
-        violation = Violation(field, f"must be between 0 and {_MAX_RESULTS}")
-        raise InvalidRequestError("The graph cannot be read so.", [violation])
-    return count or default

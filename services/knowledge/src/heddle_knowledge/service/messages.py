@@ -11,10 +11,6 @@ from heddle_knowledge.records import (
     Passage,
     Statistics,
 )
-from heddle_knowledge.service.requests import PAGES, SHARINGS
-
-_SHARING_NUMBERS = {name: number for number, name in SHARINGS.items()}
-_PAGE_HANDLING_NUMBERS = {name: number for number, name in PAGES.items()}
 
 
 def collection_message(collection: Collection, size: CollectionSize | None) -> pb.Collection:
@@ -29,8 +25,8 @@ def collection_message(collection: Collection, size: CollectionSize | None) -> p
         id=collection.public_id,
         organization=collection.organization,
         owner=collection.owner,
-        sharing=_SHARING_NUMBERS[collection.sharing],
-        page_handling=_PAGE_HANDLING_NUMBERS[collection.page_handling],
+        sharing=pb.Sharing.Value(f"SHARING_{collection.sharing.upper()}"),
+        page_handling=pb.PageHandling.Value(f"PAGE_HANDLING_{collection.page_handling.upper()}"),
         late_interaction=collection.late_interaction,
         graph=collection.graph,
         metadata=collection.metadata,

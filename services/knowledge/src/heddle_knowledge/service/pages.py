@@ -3,31 +3,29 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-import structlog
+from google.rpc.status_pb2 import Status
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.errors import DeadlineError, HeddleError, NotFoundError
+from heddle_runtime.errors import NotFoundError
 from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.access import Reader
-from heddle_knowledge.errors import CollectionNotFoundError, KnowledgeError, no_collection
+from heddle_knowledge.errors import CollectionNotFoundError, no_collection
 from heddle_knowledge.models.interpreters import Interpreter, PageText
 from heddle_knowledge.records import EMBEDDED
-from heddle_knowledge.service.calls import Calls, check_collections, collection_error
+from heddle_knowledge.service.calls import Calls, check_collections, check_range, refuse
 from heddle_knowledge.service.failures import known_failures
 from heddle_knowledge.service.filtering import filter_condition
-from heddle_knowledge.service.limits import check_page_search
 from heddle_knowledge.service.messages import page_message
 
 if TYPE_CHECKING:  # loads the engine
     from collections.abc import Iterable, Sequence
 
-    from heddle_knowledge.engines.conditions import Condition
     from heddle_knowledge.pages.shapes import DrawnPage
     from heddle_knowledge.records import Collection, Document
     from heddle_knowledge.store import KnowledgeStore
 
-log = structlog.get_logger(__name__)
 _DEFAULT_TOP_K = 3
+_MAX_PAGES = 50
 _MAX_QUERY_CHARACTERS = 8_000
 _MAX_PROMPT_CHARACTERS = 16_000
 
@@ -36,14 +34,13 @@ class PageCalls(Calls):
     """The part of the contract about pages."""
 
     _interpreter: Interpreter
-    _search_seconds: float
 
     async def SearchPages(
         self, request: pb.SearchPagesRequest, context: Context
     ) -> pb.SearchPagesResponse:
-        """Search the pages of all collections at once. One that fails costs the others nothing."""
+        """Search the pages of all collections at once; those that fail have errors of their own."""
         check_collections(request.collections)
-        check_page_search(request)
+        refuse(check_range(request, "top_k", 0, _MAX_PAGES), "The search cannot be made.")
         where = filter_condition(request)
         reader = self._reader()
         with known_failures():
@@ -51,15 +48,23 @@ class PageCalls(Calls):
         top_k = request.top_k or _DEFAULT_TOP_K
         query = request.query[:_MAX_QUERY_CHARACTERS]
 
-        async def search(reference: str) -> list[pb.PageMatch] | pb.CollectionError:
-            return await self._search_pages(store, reader, reference, query, top_k, where)
+        async def search(reference: str) -> list[pb.PageMatch]:
+            collection = reader.resolve((await store.collections.all()).values(), reference)
+            matches = await store.pages.search(collection.id, query, top_k=top_k, where=where)
+            return [
+                page_message(
+                    collection, document, it.stored, score=it.score, relevance=it.relevance
+                )
+                for document, it in matches
+            ]
 
-        results = await asyncio.gather(*map(search, dict.fromkeys(request.collections)))
+        references = dict.fromkeys(request.collections)
+        results = await asyncio.gather(*(self._attempt(it, search) for it in references))
         response = pb.SearchPagesResponse()
         pages: list[pb.PageMatch] = []
-        for result in results:
-            if isinstance(result, pb.CollectionError):
-                response.errors.append(result)
+        for reference, result in zip(references, results, strict=True):
+            if isinstance(result, Status):
+                response.errors.add(collection=reference, error=result)
             else:
                 pages += result
         response.pages.extend(sorted(pages, key=lambda page: -page.relevance)[:top_k])
@@ -108,32 +113,6 @@ class PageCalls(Calls):
             return pb.GetPagePictureResponse(
                 data=picture.data, media_type=picture.MEDIA_TYPE, sha256=picture.sha256
             )
-
-    async def _search_pages(
-        self,
-        store: "KnowledgeStore",
-        reader: Reader,
-        reference: str,
-        query: str,
-        top_k: int,
-        where: "Condition",
-    ) -> list[pb.PageMatch] | pb.CollectionError:
-        try:
-            async with asyncio.timeout(self._search_seconds):
-                collection = reader.resolve((await store.collections.all()).values(), reference)
-                matches = await store.pages.search(collection.id, query, top_k=top_k, where=where)
-        except TimeoutError:
-            return collection_error(reference, DeadlineError("it took too long."))
-        except (KnowledgeError, HeddleError) as refusal:
-            return collection_error(reference, refusal)
-        except Exception:
-            # The cause is for the log alone; the other collections are still answered.
-            log.exception("pages not searched", collection=reference)
-            return collection_error(reference, HeddleError("they are broken."))
-        return [
-            page_message(collection, document, it.stored, score=it.score, relevance=it.relevance)
-            for document, it in matches
-        ]
 
 
 def figure_texts(page: pb.PageMatch) -> list[str]:

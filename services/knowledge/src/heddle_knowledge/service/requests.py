@@ -4,50 +4,33 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
+from google.protobuf.descriptor import EnumDescriptor
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.languages import language_of
-from heddle_knowledge.records import (
-    Mode,
-    PageHandling,
-    Reranking,
-    SearchOptions,
-    Sharing,
-)
+from heddle_knowledge.records import SearchOptions, Sharing
 
-MODES: dict[pb.SearchMode.ValueType, Mode] = {
-    pb.SEARCH_MODE_UNSPECIFIED: "hybrid",
-    pb.SEARCH_MODE_HYBRID: "hybrid",
-    pb.SEARCH_MODE_VECTOR: "vector",
-    pb.SEARCH_MODE_TEXT: "text",
-}
-_RERANKINGS: dict[pb.Reranking.ValueType, Reranking] = {
-    pb.RERANKING_UNSPECIFIED: "none",
-    pb.RERANKING_NONE: "none",
-    pb.RERANKING_LATE_INTERACTION: "late_interaction",
-    pb.RERANKING_MODEL: "model",
-}
-SHARINGS: dict[pb.Sharing.ValueType, Sharing] = {
-    pb.SHARING_UNSPECIFIED: "private",
-    pb.SHARING_PRIVATE: "private",
-    pb.SHARING_ORGANIZATION: "organization",
-    pb.SHARING_EVERYONE: "everyone",
-}
-PAGES: dict[pb.PageHandling.ValueType, PageHandling] = {
-    pb.PAGE_HANDLING_UNSPECIFIED: "pictures",
-    pb.PAGE_HANDLING_TEXT: "text",
-    pb.PAGE_HANDLING_PICTURES: "pictures",
-    pb.PAGE_HANDLING_SEARCH: "search",
-}
+
+def choice(enum: EnumDescriptor, value: int, default: str) -> Any:  # noqa: ANN401 - a literal of `records`
+    """Return a value of an enum by its name in the engine, `default` if it is not specified."""
+    names = enum.values_by_number
+    prefix = names[0].name.removesuffix("UNSPECIFIED")
+    return names[value].name.removeprefix(prefix).lower() if value else default
+
+
+def sharing_of(value: int) -> Sharing:
+    """Return who may read a collection; by default nobody."""
+    sharing: Sharing = choice(pb.Sharing.DESCRIPTOR, value, "private")
+    return sharing
 
 
 def treatment(request: pb.Collection) -> dict[str, Any]:
     """Return the fields of a record that say how the documents of a new collection are treated."""
     return {
-        "sharing": SHARINGS[request.sharing],
+        "sharing": sharing_of(request.sharing),
         "chunking": chunking_of(request.chunking),
-        "page_handling": PAGES[request.page_handling],
+        "page_handling": choice(pb.PageHandling.DESCRIPTOR, request.page_handling, "pictures"),
         "late_interaction": request.late_interaction,
         "graph": request.graph,
         "metadata": MappingProxyType(dict(request.metadata)),
@@ -68,7 +51,7 @@ def changes(request: pb.UpdateCollectionRequest) -> dict[str, Any]:
     if request.HasField("title"):
         fields["title"] = request.title
     if request.sharing:
-        fields["sharing"] = SHARINGS[request.sharing]
+        fields["sharing"] = sharing_of(request.sharing)
     if request.HasField("metadata"):
         fields["metadata"] = MappingProxyType(dict(request.metadata.entries))
     if request.language:
@@ -86,6 +69,6 @@ def search_options(request: pb.SearchCollectionsRequest) -> SearchOptions:
     return SearchOptions(
         recency_weight=request.recency_weight,
         vector_weight=request.vector_weight if request.HasField("vector_weight") else None,
-        fusion="reciprocal_rank" if request.fusion == pb.FUSION_RECIPROCAL_RANK else "convex",
-        reranking=_RERANKINGS[request.reranking],
+        fusion=choice(pb.Fusion.DESCRIPTOR, request.fusion, "convex"),
+        reranking=choice(pb.Reranking.DESCRIPTOR, request.reranking, "none"),
     )
