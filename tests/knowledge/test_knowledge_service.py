@@ -159,6 +159,8 @@ async def test_a_collection_has_a_language_and_may_change_it(
     ("fields", "field"),
     [
         ({"recency_weight": 1.5}, "recency_weight"),
+        ({"recency_weight": float("nan")}, "recency_weight"),
+        ({"mode": 99}, "mode"),
         ({"vector_weight": -0.5}, "vector_weight"),
         ({"fusion": 99}, "fusion"),
         ({"reranking": 99}, "reranking"),

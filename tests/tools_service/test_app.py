@@ -180,7 +180,7 @@ async def test_a_store_that_is_there_already_is_opened_before_it_is_asked_for(
         await absent.get()
     async with LazyStore(Storage(tmp_path / "absent"), Models(english)) as present:
         store = await asyncio.wait_for(present.get(), 30)
-        assert await store.collections.listed() == []
+        assert not await store.collections.all()
 
 
 async def test_a_store_that_cannot_be_opened_ends_nothing_but_its_own_calls(

@@ -123,8 +123,6 @@ async def test_passages_are_listed_from_an_ordinal_on_and_of_one_version_only(
     ]
     await put(store, "a.txt", "changed")
     assert await store.passages.listed("docs", document) == []
-    with pytest.raises(InvalidInputError, match="limit"):
-        await store.passages.listed("docs", document, limit=0)
 
 
 async def test_a_document_is_of_the_time_that_came_with_it_else_of_its_own(

@@ -90,16 +90,6 @@ async def test_fusion_by_places_gives_relevance_of_places(store: KnowledgeStore)
     assert found[0].relevance == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan")])
-async def test_weights_beyond_zero_and_one_are_refused(
-    store: KnowledgeStore, weight: float
-) -> None:
-    with pytest.raises(InvalidInputError, match="recency_weight"):
-        await names(store, "x", SearchOptions(recency_weight=weight))
-    with pytest.raises(InvalidInputError, match="vector_weight"):
-        await names(store, "x", SearchOptions(vector_weight=weight))
-
-
 async def test_a_threshold_leaves_out_nothing_that_was_found_by_words(
     store: KnowledgeStore,
 ) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
-from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.records import Mode
 from heddle_knowledge.store import KnowledgeStore
 from heddle_knowledge.testing import HashingEmbedder
@@ -141,11 +140,6 @@ async def test_blank_queries_and_empty_collections_find_nothing(store: Knowledge
     assert await store.passages.search("docs", "text", top_k=3) == []
     await put(store, "a", "some text")
     assert await store.passages.search("docs", " \n", top_k=3) == []
-
-
-async def test_an_unknown_mode_is_refused(store: KnowledgeStore) -> None:
-    with pytest.raises(InvalidInputError, match="hybrid"):
-        await store.passages.search("docs", "x", top_k=3, mode="magic")  # type: ignore[arg-type]  # the point
 
 
 async def test_large_collections_get_an_approximate_index_that_misses_little(

@@ -26,8 +26,7 @@ async def test_collections_are_made_listed_by_page_and_deleted(store: KnowledgeS
         64,
     )
     names = ["4", "a.b-c_d", "b", "docs", "z" * 63]
-    assert [c.name for c in await store.collections.listed()] == names
-    assert [c.name for c in await store.collections.listed(after="a.b-c_d", limit=2)] == names[2:4]
+    assert sorted(each.name for each in (await store.collections.all()).values()) == names
     await store.collections.delete("b")
     with pytest.raises(CollectionNotFoundError, match="'b'"):
         await store.collections.get("b")
@@ -73,15 +72,10 @@ async def test_a_foreign_collection_is_a_record_only(
         await put(folder_store, "a", "text", collection="lamb")
     assert len(tables_in(tmp_path / "store")) == 1
     await folder_store.collections.delete("lamb")
-    assert [c.name for c in await folder_store.collections.listed()] == ["docs"]
+    assert [c.name for c in (await folder_store.collections.all()).values()] == ["docs"]
 
 
-async def test_limits_are_checked(store: KnowledgeStore) -> None:
-    for limit in (0, -1, 1_001):
-        with pytest.raises(InvalidInputError, match="limit"):
-            await store.documents.listed("docs", limit=limit)
-        with pytest.raises(InvalidInputError, match="top_k"):
-            await store.passages.search("docs", "x", top_k=limit)
+async def test_metadata_and_addresses_are_checked(store: KnowledgeStore) -> None:
     with pytest.raises(InvalidInputError, match="metadata"):
         await put(store, "a", "text", metadata={"k": "v" * 600_000})
     with pytest.raises(InvalidInputError, match="Unicode"):

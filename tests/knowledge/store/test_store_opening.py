@@ -93,7 +93,7 @@ async def test_upkeep_merges_fragments_in_the_background(
 
 async def test_upkeep_of_a_collection_that_is_gone_is_nothing(store: KnowledgeStore) -> None:
     await store.tidy("gone")
-    assert [each.name for each in await store.collections.listed()] == ["docs"]
+    assert [each.name for each in (await store.collections.all()).values()] == ["docs"]
 
 
 async def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ class PageDatabase:
             rows = self._rows("SELECT id, summary FROM pages WHERE summary != x'' ORDER BY id")
             vectors = np.array([np.frombuffer(it, np.float16) for _, it in rows], np.float32)
             ids = np.array([id_ for id_, _ in rows], np.int64)
-            self._summaries = version, Summaries(ids, vectors.reshape(len(rows), -1))
+            self._summaries = version, Summaries(ids, vectors)
         return self._summaries[1]
 
     def read(self, ids: Collection[int], dim: int) -> list[StoredPage]:

@@ -9,15 +9,7 @@ from numpy.typing import NDArray
 
 from heddle_knowledge.embedders.embedding import DIMENSION
 from heddle_knowledge.errors import EmbeddingError, StorageError
-from heddle_knowledge.pages.requests import (
-    CountReply,
-    CountRequest,
-    PagesReply,
-    PagesRequest,
-    Request,
-    WordsReply,
-    WordsRequest,
-)
+from heddle_knowledge.pages.requests import CountRequest, PagesRequest, WordsRequest
 from heddle_knowledge.pages.shapes import DrawnPage
 from heddle_knowledge.workers.worker import WorkerFailedError, WorkerProcess
 
@@ -59,7 +51,7 @@ class PageReader:
             StorageError: The store is being closed.
         """
         try:
-            return (await _call_reader(self._drawing, CountRequest(data), CountReply)).count
+            return await _call_reader(self._drawing, CountRequest(data), int)
         except WorkerFailedError:
             return 0  # whoever takes its text will say what is wrong with it
 
@@ -87,16 +79,16 @@ class PageReader:
             EmbeddingError: A model file is not the expected one, or the process keeps dying.
             StorageError: The store is being closed.
         """
-        reply = await _call_reader(
+        vectors = await _call_reader(
             self._reading,
             WordsRequest(list(texts)),
-            WordsReply,
+            list[bytes],
             failed=EmbeddingError(
                 "The process that reads pages failed twice. Check the memory that is free, and "
                 "the log of the knowledge service."
             ),
         )
-        return [np.frombuffer(it, dtype=np.float16).reshape(-1, DIMENSION) for it in reply.vectors]
+        return [np.frombuffer(it, dtype=np.float16).reshape(-1, DIMENSION) for it in vectors]
 
     async def aclose(self) -> None:
         """End the processes."""
@@ -107,18 +99,17 @@ class PageReader:
         self, worker: WorkerProcess, data: bytes, numbers: Sequence[int]
     ) -> list[DrawnPage]:
         try:
-            reply = await _call_reader(worker, PagesRequest(data, list(numbers)), PagesReply)
+            return await _call_reader(worker, PagesRequest(data, list(numbers)), list[DrawnPage])
         except WorkerFailedError:
             if len(numbers) > 1:  # one of them did it; the others shall have their pictures
                 return [page for it in numbers for page in await self._pages(worker, data, [it])]
             log.warning("page not drawn: it makes its reader hang or crash", page=numbers[0])
             return [DrawnPage(numbers[0])]
-        return reply.pages
 
 
 async def _call_reader(
     worker: WorkerProcess,
-    request: Request,
+    request: CountRequest | PagesRequest | WordsRequest,
     reply: type[ReplyT],
     failed: EmbeddingError | None = None,
 ) -> ReplyT:

@@ -4,12 +4,8 @@ import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 
 from heddle_knowledge.pages.reading import drawn_page
 from heddle_knowledge.pages.rendering import open_pdf
-from heddle_knowledge.pages.requests import (
-    CountReply,
-    CountRequest,
-    PagesReply,
-    PagesRequest,
-)
+from heddle_knowledge.pages.requests import CountRequest, PagesRequest
+from heddle_knowledge.pages.shapes import DrawnPage
 from heddle_knowledge.workers.serving import serve
 
 _MEMORY = 2 * 1024**3
@@ -20,16 +16,12 @@ def main() -> None:
     serve(_answer, CountRequest | PagesRequest, memory_bytes=_MEMORY)
 
 
-def _answer(request: CountRequest | PagesRequest) -> CountReply | PagesReply:
-    if isinstance(request, CountRequest):
-        return CountReply(_count(request.data))
-    with open_pdf(request.data) as document:
-        return PagesReply([drawn_page(document, number) for number in request.numbers])
-
-
-def _count(data: bytes) -> int:
+def _answer(request: CountRequest | PagesRequest) -> int | list[DrawnPage]:
+    if isinstance(request, PagesRequest):
+        with open_pdf(request.data) as document:
+            return [drawn_page(document, number) for number in request.numbers]
     try:
-        with open_pdf(data) as document:
+        with open_pdf(request.data) as document:
             return len(document)
     except pypdfium2.PdfiumError:
         return 0

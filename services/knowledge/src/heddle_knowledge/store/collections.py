@@ -13,7 +13,7 @@ from heddle_knowledge.languages import language_of
 from heddle_knowledge.names import check_collection_name
 from heddle_knowledge.records import EMBEDDED, Collection, CollectionSize, Statistics
 from heddle_knowledge.statistics import counted
-from heddle_knowledge.store.context import StoreContext, check_count
+from heddle_knowledge.store.context import StoreContext
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -93,17 +93,6 @@ class Collections:
     async def all(self) -> Mapping[str, Collection]:
         """Return the collections of everybody, by id."""
         return await self._context.collection_store.registry.all()
-
-    async def listed(self, after: str = "", limit: int = 100) -> list[Collection]:
-        """Return the operator's collections whose names sort after a name, in that order.
-
-        Raises:
-            InvalidInputError: The limit is not 1 to 1,000.
-        """
-        check_count("limit", limit)
-        every = (await self._context.collection_store.registry.all()).values()
-        wanted = [it for it in every if not it.organization and it.name > after]
-        return sorted(wanted, key=lambda it: it.name)[:limit]
 
     async def change(self, changed: Collection) -> None:
         """Keep a collection's title, sharing, metadata and language as they are now.

@@ -17,9 +17,6 @@ from heddle_knowledge.reading.parsing import Parser
 from heddle_knowledge.records import EMBEDDED
 from heddle_knowledge.searching.reranking import Reranker
 
-MOST_RESULTS = 1_000
-"""Entries that one page of a list, or one search, may have."""
-
 
 @dataclass(frozen=True, slots=True)
 class StoreContext:
@@ -90,13 +87,3 @@ class StoreContext:
                 "the former, or delete the collection and ingest its documents again."
             )
         return handle, embedder
-
-
-def check_count(what: str, count: int) -> None:
-    """Refuse a count that is not 1 to 1,000.
-
-    Raises:
-        InvalidInputError: Names it and says the range.
-    """
-    if not 1 <= count <= MOST_RESULTS:
-        raise InvalidInputError(f"{what} must be 1 to {MOST_RESULTS:,}, not {count}.")

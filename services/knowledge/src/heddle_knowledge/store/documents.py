@@ -16,7 +16,7 @@ from heddle_knowledge.ingestion.lookups import Lookups
 from heddle_knowledge.names import check_document_name, is_document_id
 from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.records import Collection, Document, Ingested, IngestProgress
-from heddle_knowledge.store.context import StoreContext, check_count
+from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.tables import (
     find_document,
     find_documents,
@@ -158,9 +158,8 @@ class Documents:
         Raises:
             CollectionNotFoundError: There is no such collection.
             ForeignBackendError: Another backend holds it.
-            InvalidInputError: The limit is not 1 to 1,000, or `after` cannot be a name.
+            InvalidInputError: `after` cannot be a name.
         """
-        check_count("limit", limit)
         if after:
             check_document_name(after)
         handle = await self._context.open(collection)

@@ -2,8 +2,10 @@
 
 from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.graph.records import AskPaths, AskThemes, Held, Part
-from heddle_knowledge.store.context import MOST_RESULTS, StoreContext
+from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
+
+_PAGE_SIZE = 1_000
 
 
 class CollectionGraphs:
@@ -32,7 +34,7 @@ class CollectionGraphs:
             )
         parts: list[Part] = []
         after = ""
-        while page := await self._documents.listed(found.id, after, MOST_RESULTS):
+        while page := await self._documents.listed(found.id, after, _PAGE_SIZE):
             parts += [Part(document.name, document.sha256) for document in page]
             after = page[-1].name
         return Held(found.id, str(graph.file), parts)

@@ -6,7 +6,7 @@ from heddle_knowledge.pages.models import PageModelInfo
 from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.pages.shapes import DrawnPage, Picture, RankedPage
 from heddle_knowledge.records import Document
-from heddle_knowledge.store.context import StoreContext, check_count
+from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
 from heddle_knowledge.tables import all_contents, documents_of
 
@@ -32,7 +32,7 @@ class Pages:
         Args:
             collection: Where to look; one whose page handling is `search`.
             query: The question; its first 254 tokens count.
-            top_k: At most so many pages, 1 to 100.
+            top_k: At most so many pages, 100 at most.
             where: Of which documents.
 
         Returns:
@@ -45,7 +45,6 @@ class Pages:
             EmbedderMismatchError: Another model read its pages.
             EmbeddingError: The model is not available.
         """
-        check_count("top_k", top_k)
         handle = await self._context.open(collection)
         query = query.encode(errors="replace").decode()
         only = None

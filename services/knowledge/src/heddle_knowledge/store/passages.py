@@ -5,7 +5,7 @@ from dataclasses import replace
 from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.embedders.embedding import WordEmbedder
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
-from heddle_knowledge.errors import InvalidInputError, RerankingError
+from heddle_knowledge.errors import RerankingError
 from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.passages import list_passages
 from heddle_knowledge.records import (
@@ -16,7 +16,7 @@ from heddle_knowledge.records import (
     SearchOptions,
 )
 from heddle_knowledge.searching.search import Question, find
-from heddle_knowledge.store.context import StoreContext, check_count
+from heddle_knowledge.store.context import StoreContext
 
 _AS_USUAL = SearchOptions()
 
@@ -44,7 +44,7 @@ class Passages:
         Args:
             collection: Where to look.
             query: The question; as many of its tokens count for the meaning as the model reads.
-            top_k: At most so many passages, 1 to 1,000.
+            top_k: At most so many passages.
             threshold: Leave out passages whose `score`, the cosine similarity, is lower. 0 leaves
                 out none, so that a match by words alone is not lost unasked, and in the mode
                 `text` no number does.
@@ -59,17 +59,10 @@ class Passages:
             CollectionNotFoundError: There is no such collection.
             ForeignBackendError: Another backend holds it.
             EmbedderMismatchError: Another embedder filled it.
-            InvalidInputError: `top_k`, `mode` or a weight is not one of those allowed.
             RerankingError: The collection keeps no vectors of words, or there is no reranking
                 model, and the options ask for it.
             EmbeddingError: The embedder or the reranking model failed.
         """
-        check_count("top_k", top_k)
-        if mode not in {"hybrid", "vector", "text"}:
-            raise InvalidInputError(
-                f"There is no search mode {mode!r}. Use 'hybrid', 'vector' or 'text'."
-            )
-        _check_weights(options)
         handle, embedder = await self._context.searchable(collection)
         self._check_reranking(handle.collection, options)
         query = query.encode(errors="replace").decode().strip()
@@ -93,14 +86,12 @@ class Passages:
             collection: Where it is.
             document: As `Documents.get` returned it; of another version there are none.
             first: The ordinal of the first passage.
-            limit: At most so many, 1 to 1,000.
+            limit: At most so many.
 
         Raises:
             CollectionNotFoundError: There is no such collection.
             ForeignBackendError: Another backend holds it.
-            InvalidInputError: The limit is another.
         """
-        check_count("limit", limit)
         handle = await self._context.open(collection)
         async with handle.using():
             return await list_passages(handle.table, document, first, limit)
@@ -131,10 +122,3 @@ class Passages:
             replace(each, has_picture=(each.sha256, each.page) in drawn) if each.page else each
             for each in found
         ]
-
-
-def _check_weights(options: SearchOptions) -> None:
-    for name in ("recency_weight", "vector_weight"):
-        weight = getattr(options, name)
-        if weight is not None and not 0 <= weight <= 1:
-            raise InvalidInputError(f"{name} must be 0 to 1, not {weight}.")
