@@ -12,12 +12,12 @@ from assistants.serving import ADA, Caller
 from assistants.stored import TEXT, everything, keep_many
 from heddle_assistants.database.engine import Database
 from heddle_runtime.errors import ConflictError
-from runtime.examples import repetitions
+from runtime.examples import mostly_on, repetitions
 
 ROWS = repetitions(600)
 READERS = 50
 """On each replica."""
-READS = 60
+READS = repetitions(60)
 """Of each reader."""
 QUOTA_EDITS = repetitions(600)
 EDITS = repetitions(300)
@@ -53,6 +53,7 @@ async def edit_description(caller: Caller, edits: list[tuple[int, int]]) -> None
             break
 
 
+@mostly_on("dialect", "postgresql", "sqlite")
 @pytest.mark.timeout(300)
 async def test_each_row_is_migrated_once_and_no_edit_is_lost(
     database_url: str, database: Database, tmp_path: Path

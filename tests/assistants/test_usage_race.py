@@ -23,9 +23,10 @@ from heddle_assistants.database.schema import organizations
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.server import bind
 from orchestrator.harness import ASSISTANTS, USAGE, Harness, ask, done, orchestrating, serving
+from runtime.examples import mostly_on, repetitions
 from sqlalchemy import update
 
-RUNS = 120
+RUNS = repetitions(120)
 """Of each orchestrator, for each assistant."""
 NUMBERS = ("1", "2", "3")
 TOKENS = Usage(prompt_tokens=7, cached_tokens=2, completion_tokens=3)
@@ -91,6 +92,7 @@ async def read(caller: Caller, over: asyncio.Event) -> int:
     return reads
 
 
+@mostly_on("dialect", "postgresql", "sqlite")
 @pytest.mark.timeout(240)
 async def test_sums_are_exact_whoever_records_and_whatever_is_lost(
     database_url: str, database: Database, tmp_path: Path

@@ -182,6 +182,7 @@ def migrated(kept: Kept) -> int:
     return new
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
 def test_an_interrupt_keeps_what_was_done_and_says_how_to_go_on(
     many: Kept, heddle: Run, monkeypatch: pytest.MonkeyPatch

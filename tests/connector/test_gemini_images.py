@@ -394,6 +394,7 @@ async def test_an_answer_without_an_end_is_cut_at_its_limit(
     assert sent_bytes < 64 * 1024 * 1024
 
 
+@pytest.mark.exhaustive
 async def test_a_picture_of_many_megabytes_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     large = PNG + bytes(11 * 1024 * 1024)
     async with banana(answering(content(gemini.picture(large))), monkeypatch) as (stub, _):

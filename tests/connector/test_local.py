@@ -65,6 +65,7 @@ async def test_a_cancelled_answer_stops_the_engine(moment: str) -> None:
     assert (ended.user - begun.user) < 0.15  # working would use all of a core
 
 
+@pytest.mark.exhaustive
 async def test_more_answers_than_slots_wait_their_turn() -> None:
     async with service() as stub:
         found = await asyncio.gather(*(events(stub, ask(), 60) for _ in range(5)))

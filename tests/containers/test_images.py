@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from containers.files import SERVICES
 from containers.image import BUILD, PATIENCE, Image, build, started
+from runtime.examples import sampled
 
 pytestmark = pytest.mark.timeout(BUILD + 2 * PATIENCE)
 
@@ -39,7 +40,7 @@ def disk() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("name", sampled(SERVICES, 2))
 def test_an_image_installs_starts_is_healthy_and_stops(
     name: str, disk: Path, tmp_path: Path
 ) -> None:

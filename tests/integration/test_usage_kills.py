@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from integration.browser import browser
 from integration.processes import processes
 from patience import until
@@ -35,6 +36,7 @@ async def recorded(client: httpx.AsyncClient, requests: int) -> Any:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.exhaustive
 async def test_what_was_recorded_stays_and_what_waits_comes_later(tmp_path: Path) -> None:
     async with (
         processes(tmp_path, HEDDLE_ORCHESTRATOR_ASSISTANT_CACHE_SECONDS="60") as heddle,

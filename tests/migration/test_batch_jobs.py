@@ -21,6 +21,7 @@ from heddle_runtime.errors import (
     from_status,
 )
 from heddle_runtime.identity import ANONYMOUS, Identity
+from runtime.examples import mostly_on
 from sqlalchemy import func, select
 
 TEXTS = [
@@ -223,6 +224,7 @@ async def test_nothing_to_look_at_is_told(service: Service) -> None:
     assert count(response.progress) == (0, 0, 0, 0)
 
 
+@mostly_on("dialect", "sqlite", "postgresql")
 async def test_two_sweeps_and_edits_at_once_migrate_each_row_once(
     service: Service, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -40,6 +40,12 @@ def sampled(cases: Iterable[Any], count: int) -> list[Any]:
     return [value if index in chosen else _exhaustive(value) for index, value in enumerate(values)]
 
 
+def mostly_on(fixture: str, environment: str, *others: str) -> pytest.MarkDecorator:
+    """Return a mark that runs a long test in one environment, and in `others` with test-all."""
+    environments = [environment, *map(_exhaustive, others)]
+    return pytest.mark.parametrize(fixture, environments, indirect=True)
+
+
 def _exhaustive(value: Any) -> Any:
     mark = pytest.mark.exhaustive
     if hasattr(value, "marks"):  # a pytest.param

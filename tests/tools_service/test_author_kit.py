@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TOOL = '''"""Finds words of a lexicon, and asks a server for their meaning."""
 
 import httpx
@@ -114,6 +116,7 @@ def test_a_tool_is_tested_in_a_folder_outside_of_the_repository(tmp_path: Path) 
     assert "9 passed" in run.stdout
 
 
+@pytest.mark.exhaustive
 def test_a_request_for_an_unknown_type_names_tool_parameter_and_remedy(tmp_path: Path) -> None:
     broken = TOOL.replace("passages: Passages)", "passages: Passages, loom: ToolConfig)")
     (tmp_path / "lexicon.py").write_text(broken)

@@ -7,9 +7,11 @@ from assistants.database.rows import add_assistant
 from assistants.database.traffic import ROWS
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants
+from runtime.examples import mostly_on
 from sqlalchemy import func, select, update
 
 
+@mostly_on("dialect", "sqlite", "postgresql")
 async def test_two_replicas_lose_no_write_and_never_find_it_locked(
     filled: Database, database_url: str
 ) -> None:

@@ -11,6 +11,7 @@ from heddle_assistants.database.engine import Database, open_database
 from heddle_assistants.database.failures import UnusableDatabaseError
 from heddle_assistants.database.schema import metadata
 from heddle_assistants.database.upgrading import upgrade
+from runtime.examples import mostly_on
 from sqlalchemy import Connection, inspect, text
 
 
@@ -72,6 +73,7 @@ async def test_no_detail_differs_from_tables_made_directly(database: Database) -
         assert by_revisions == await connection.run_sync(structure)
 
 
+@mostly_on("dialect", "postgresql", "sqlite")
 async def test_processes_that_start_at_once_upgrade_once(empty_database_url: str) -> None:
     await outputs([await ready("upgrade_once.py", empty_database_url) for _ in range(3)])
     async with open_database(empty_database_url) as database, database.reading() as connection:

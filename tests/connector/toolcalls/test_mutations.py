@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from heddle_connector.toolcalls import ToolCallReading, read_tool_calls
 
 from connector.toolcalls.formats import FUNCTIONS, WRITINGS
@@ -35,6 +36,7 @@ def mutated(message: str, chance: random.Random) -> str:
     return message
 
 
+@pytest.mark.exhaustive
 def test_no_mutation_raises_hangs_or_hangs_on_its_cuts() -> None:
     chance = random.Random(1)  # noqa: S311 - the same mutations each time
     for number in range(MUTATIONS):

@@ -28,6 +28,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"HEDDLE_CONNECTOR_OPENAI_{name}", "replaced")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("category", sampled(CATEGORIES, 1))
 async def test_conversations_end_as_where_the_leaderboard_runs_them(

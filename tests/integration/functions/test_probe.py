@@ -12,6 +12,7 @@ from integration.functions.conversationalist import Voice, answering, native, wr
 from integration.functions.toolbox import PLUGIN
 from integration.functions.upstream import scripted
 from integration.whole import whole, write_assistant
+from runtime.examples import sampled
 
 SCENARIOS = 9
 READ = (
@@ -46,7 +47,7 @@ async def probed(url: str, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "tools"), CASES, ids=lambda it: "beside others" if it == ITS_OWN else it
+    ("name", "tools"), sampled(CASES, 6), ids=lambda it: "beside others" if it == ITS_OWN else it
 )
 async def test_all_checks_pass(
     name: str, tools: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

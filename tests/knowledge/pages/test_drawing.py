@@ -55,6 +55,7 @@ def test_a_page_that_is_not_there_has_no_picture() -> None:
         assert drawn_page(document, 2).picture == b""
 
 
+@pytest.mark.exhaustive
 def test_a_picture_that_is_too_large_is_halved() -> None:
     noise = Image.effect_noise((4_000, 4_000), 255).convert("RGB")
     data = encoded(noise)

@@ -120,6 +120,7 @@ async def test_what_a_crash_left_is_swept(store: KnowledgeStore, tmp_path: Path)
     assert (await store.pages.picture(looms.id, "a.pdf", 1)).data
 
 
+@pytest.mark.exhaustive
 async def test_pages_of_a_document_that_is_coming_in_are_not_swept(store: KnowledgeStore) -> None:
     looms = await store.collections.create("looms")
     events = store.documents.ingest(looms.id, "a.pdf", GUIDE)
@@ -146,6 +147,7 @@ async def test_a_scan_is_read_and_found_by_page_and_by_passage(store: KnowledgeS
     assert await store.pages.search(looms.id, "  ", top_k=2) == []
 
 
+@pytest.mark.exhaustive
 async def test_pages_of_a_deleted_document_are_not_found_before_they_are_swept(
     tmp_path: Path,
 ) -> None:

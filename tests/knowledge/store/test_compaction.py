@@ -36,6 +36,7 @@ async def documents(store: KnowledgeStore) -> set[str]:
     return {passage.document for passage in found}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(400)  # three processes of the lowest priority, on a machine that may be busy
 async def test_a_death_of_the_upkeep_loses_nothing_and_the_next_one_is_done(tmp_path: Path) -> None:
     async with open_store(tmp_path, HashingEmbedder(), ann_rows=100, quiet_seconds=1e6) as store:

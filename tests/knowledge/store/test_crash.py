@@ -97,6 +97,7 @@ async def test_kills_at_random_moments_lose_nothing_acknowledged(tmp_path: Path)
     assert shared, "no commit of several documents was put to the test"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(400)  # many processes start, on a machine that may be busy
 async def test_a_reader_sees_whole_versions_live_until_the_writer_is_killed(
     tmp_path: Path,

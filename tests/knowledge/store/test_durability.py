@@ -77,6 +77,7 @@ def test_the_first_time_counts_what_the_system_may_still_hold_back(
     assert old not in flushed
 
 
+@pytest.mark.exhaustive
 async def test_what_is_acknowledged_rests_on_nothing_that_a_power_cut_takes(
     tmp_path: Path, flushed: dict[Path, State]
 ) -> None:

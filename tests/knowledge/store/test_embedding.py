@@ -37,6 +37,7 @@ async def test_vectors_are_normalised_and_near_for_what_is_near(embedder: MiniLm
     assert np.argmax(passages @ query) == 1
 
 
+@pytest.mark.exhaustive
 async def test_thread_and_worker_agree_whatever_the_batch(embedder: MiniLmEmbedder) -> None:
     texts = [f"{CAT} {n} " * (n + 1) for n in range(20)]
     there = await embedder.embed(texts, "passage")

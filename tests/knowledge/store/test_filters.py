@@ -12,6 +12,7 @@ from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.store import KnowledgeStore
 from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
+from runtime.examples import mostly_on
 
 DOCUMENTS: Mapping[str, Mapping[str, str]] = {
     "one.md": {"year": "9", "course": "Weaving", "note": 'it\'s 100% \\ _odd_ "x"'},
@@ -138,6 +139,7 @@ async def test_a_range_of_times_is_open_at_its_end(store: KnowledgeStore) -> Non
     assert "one.md" in await found(store, None, time_from=timestamp)
 
 
+@mostly_on("place", "postgresql", "folder")
 async def test_a_selective_filter_fills_the_answer_whatever_the_index(place: Place) -> None:
     async with place.store(HashingEmbedder(), ann_rows=100) as store:
         await store.collections.create("docs")

@@ -147,6 +147,7 @@ async def test_an_index_of_vectors_finds_as_many_as_are_asked_for(
     assert nearest.num_rows == limit
 
 
+@pytest.mark.exhaustive
 async def test_graphs_of_vectors_are_merged_when_they_are_of_one_size(table: LanceTable) -> None:
     seen = []
     for number in range(4):

@@ -12,6 +12,7 @@ from heddle_knowledge.languages import IN_PAIRS, NO_LANGUAGE, STEMMED, language_
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
+from runtime.examples import mostly_on
 
 
 @pytest.fixture
@@ -74,6 +75,7 @@ async def test_what_is_written_without_spaces_is_found_by_pairs_of_characters(
     assert await matching(store, question) == {text}
 
 
+@mostly_on("place", "folder", "postgresql")
 async def test_every_language_that_is_offered_can_be_searched(store: KnowledgeStore) -> None:
     for language in (*STEMMED, *IN_PAIRS, NO_LANGUAGE):
         made = await store.collections.create(f"in-{language}", language=language)
@@ -83,6 +85,7 @@ async def test_every_language_that_is_offered_can_be_searched(store: KnowledgeSt
         assert [passage.text for passage in found] == ["Debian 12"], language
 
 
+@mostly_on("place", "postgresql", "folder")
 async def test_a_collection_that_changes_its_language_is_cut_anew(store: KnowledgeStore) -> None:
     await filled(store, "", "Die Häuser am Hang")
     assert await matching(store, "Haus") == set()
@@ -97,6 +100,7 @@ async def test_a_collection_that_changes_its_language_is_cut_anew(store: Knowled
     assert await matching(store, "Haus") == {"Die Häuser am Hang", "Ein Haus am See"}
 
 
+@mostly_on("place", "postgresql", "folder")
 @pytest.mark.timeout(120)  # a process of the lowest priority, on a machine that may be busy
 async def test_the_words_are_cut_anew_without_being_asked_to(place: Place) -> None:
     async with place.store(HashingEmbedder(), quiet_seconds=0.01) as store:

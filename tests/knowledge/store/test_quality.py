@@ -54,6 +54,7 @@ async def test_questions_in_other_words_are_answered_by_meaning(store: Knowledge
     assert both > max(by_words, by_meaning) - 0.01
 
 
+@pytest.mark.exhaustive
 async def test_excerpts_are_found_by_their_words(store: KnowledgeStore) -> None:
     excerpts = [(" ".join(row["a"].split()[FIRST:LAST]), row["id"]) for row in rows()]
     by_words, by_meaning, both = [

@@ -11,6 +11,7 @@ from heddle_knowledge.records import Mode
 from heddle_knowledge.store import KnowledgeStore
 from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
+from runtime.examples import mostly_on
 
 HELP = ("phases", "dates", "hgignore", "pager", "patterns", "urls", "diffs", "evolution")
 QUESTIONS = [
@@ -45,6 +46,7 @@ async def put(store: KnowledgeStore, name: str, text: str, collection: str = "do
         pass
 
 
+@mostly_on("place", "folder", "postgresql")
 async def test_questions_find_their_page_in_real_text(place: Place, help_folder: Path) -> None:
     async with MiniLmEmbedder() as embedder, place.store(embedder) as store:
         await store.collections.create("hg")
@@ -142,6 +144,7 @@ async def test_blank_queries_and_empty_collections_find_nothing(store: Knowledge
     assert await store.passages.search("docs", " \n", top_k=3) == []
 
 
+@mostly_on("place", "postgresql", "folder")
 async def test_large_collections_get_an_approximate_index_that_misses_little(
     place: Place,
 ) -> None:

@@ -14,11 +14,12 @@ from heddle_tools_service.providers import openat
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.shapes import Edit, FileEdits, FileQuery
+from runtime.examples import repetitions
 from tools_service.swapping import swapping
 from tools_service.workspace.areas import left_over, patched, waiting, workspace_in
 
 SECRET = "the neighbour's secret"  # in every file that must not be read
-TRIES = 20_000
+TRIES = repetitions(20_000)
 DENIED = "path_denied: False"
 INSERTION = Edit("x", "", 1, 0)
 

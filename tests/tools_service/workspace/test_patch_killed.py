@@ -7,6 +7,7 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
+import pytest
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.shapes import Edit
 from tools_service.workspace.areas import left_over, patched
@@ -23,6 +24,7 @@ async def started(script: str, *arguments: str) -> Process:
     )
 
 
+@pytest.mark.exhaustive
 async def test_a_killed_patch_is_done_or_undone_in_all_of_its_files(tmp_path: Path) -> None:
     running = await started("patch_until_killed.py", str(tmp_path), str(ROUNDS))
     output, _ = await running.communicate()
