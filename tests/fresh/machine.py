@@ -24,9 +24,8 @@ SETTINGS = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pip.conf",
     "/etc/uv/uv.toml",
-    "/root/.config/pip/pip.conf",
-    "/root/.config/uv/uv.toml",
 )
+HOME_SETTINGS = (".config/pip/pip.conf", ".config/uv/uv.toml")
 VARIABLES = ("PIP_", "UV_", "SSL_CERT_", "http_proxy", "https_proxy", "no_proxy")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 # Runs as the first process of its own process and mount namespaces: when it ends, the kernel ends
@@ -77,8 +76,9 @@ def build(root: Path) -> None:
     print("Building a minimal Debian 12", flush=True)
     install = ["mmdebstrap", "--quiet", "--variant=apt", f"--include={PACKAGES}"]
     subprocess.run([*install, "bookworm", str(root)], check=True)
-    for name in SETTINGS:
-        source, target = Path(name), root / name.lstrip("/")
+    copies = {Path(name): root / name.lstrip("/") for name in SETTINGS}
+    copies |= {Path.home() / name: root / "root" / name for name in HOME_SETTINGS}
+    for source, target in copies.items():
         if source.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
