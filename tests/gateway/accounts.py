@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +132,9 @@ async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerat
     ):
         stub = pb_grpc.AccountServiceStub(service.local if transport == "local" else wire)
         counted = Counted(stub)
-        reached = replace(peers, accounts=counted)  # type: ignore[arg-type] # it has every method
+        peers.accounts = counted  # type: ignore[assignment] # it has every method
         async with (
-            serving(app(complete, reached), complete) as address,
+            serving(app(complete, peers), complete) as address,
             browser(f"http://{address}") as client,
         ):
             bench = Bench(client, neighbours, counted)

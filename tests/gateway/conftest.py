@@ -12,6 +12,7 @@ from gateway.library import Library, library
 from gateway.neighbours import Neighbours, Orchestrator, serving_neighbours
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
+from heddle_gateway.services import ServiceClients
 from integration.browser import browser
 
 KEY = "lamb_test_key_0123456789"
@@ -24,6 +25,7 @@ class Bench:
     address: str
     client: httpx.AsyncClient
     neighbours: Neighbours
+    services: ServiceClients
 
     @property
     def url(self) -> str:
@@ -61,7 +63,7 @@ async def gateway(
         serving(app(complete, peers), complete) as address,
         browser(f"http://{address}", KEY) as client,
     ):
-        yield Bench(address, client, neighbours)
+        yield Bench(address, client, neighbours, peers)
 
 
 @pytest.fixture(params=["rpc", "local"])

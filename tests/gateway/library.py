@@ -150,7 +150,7 @@ async def library(
         real = await exits.enter_async_context(running(both_services(kept), kept))
         to_others = await exits.enter_async_context(channel(scripted.address))
         to_real = await exits.enter_async_context(channel(real.address, *SERVICES["assistants"]))
-        peers = ServiceClients.over(to_others, to_others, to_others, to_others, to_real, to_real)
+        peers = ServiceClients(to_others, to_others, to_others, to_others, to_real, to_real)
         address = await exits.enter_async_context(serving(app(own, peers), own))
         database = await exits.enter_async_context(open_database(url))
         await upgrade(database)

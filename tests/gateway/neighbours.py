@@ -300,8 +300,8 @@ async def serving_neighbours(
     )
     async with running(app(), settings) as service:
         if transport == "local":
-            yield ServiceClients.over(*[service.local] * len(SERVICES))
+            yield ServiceClients(*[service.local] * len(SERVICES))
             return
         contracts = [contracts[0] for contracts in SERVICES.values()]
         async with channel(service.address, *contracts) as connection:
-            yield ServiceClients.over(*[connection] * len(SERVICES))
+            yield ServiceClients(*[connection] * len(SERVICES))

@@ -53,7 +53,7 @@ async def shelves(folder: Path, **settings: Any) -> AsyncIterator[Shelves]:
         store = await exits.enter_async_context(open_store(folder / "store", HashingEmbedder()))
         services = knowledge_and_files(store, folder / "uploads")
         behind = (await exits.enter_async_context(running(services, theirs))).local
-        peers = ServiceClients.over(*[behind] * 6)
+        peers = ServiceClients(*[behind] * 6)
         url = f"http://{await exits.enter_async_context(serving(app(own, peers), own))}"
         people: dict[str, httpx.AsyncClient] = {}
         clients: dict[str, AsyncOpenAI] = {}

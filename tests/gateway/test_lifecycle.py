@@ -103,6 +103,18 @@ async def test_services_that_are_not_there_are_told_apart_and_waited_for() -> No
         assert nowhere not in refused.text
 
 
+async def test_a_gateway_without_the_migration_service_is_degraded_and_serves_chats() -> None:
+    async with gateway("local") as bench:
+        bench.services.checks["migration"] = _unavailable
+        health = await bench.client.get("/health")
+        assert (health.status_code, health.json()["status"]) == (200, "degraded")
+        assert health.json()["services"]["migration"] is False
+
+
+async def _unavailable() -> bool:
+    return False
+
+
 async def test_the_command_serves_and_stops_on_a_signal() -> None:
     port = free_port()
     environment = {

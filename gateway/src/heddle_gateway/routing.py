@@ -31,6 +31,7 @@ from heddle_gateway.http.models import validate
 from heddle_gateway.http.multipart import read_form
 from heddle_gateway.http.operations import Access, Operation
 from heddle_gateway.http.raw import RawRequest
+from heddle_gateway.services import ServiceClients
 from heddle_gateway.state import State
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Awaitable[Any]])
@@ -51,6 +52,11 @@ class Call:
     """Headers of the response."""
     json: Place = field(default_factory=lambda: Place.of(b"{}"))
     """The JSON body, whose members can be read byte for byte."""
+
+    @property
+    def services(self) -> ServiceClients:
+        """The clients of the services."""
+        return self.state.services
 
     def expected_etag(self) -> str:
         """Return the version that a change is meant for; empty for any version.

@@ -1,9 +1,8 @@
 """Clients of the services behind the gateway."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
@@ -21,25 +20,18 @@ from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import ResourceExhaustedError, from_rpc
+from heddle_runtime.in_process import InProcessChannel
+from heddle_runtime.limits import MAX_PAGE_SIZE
 
 from heddle_gateway.settings import GatewaySettings
 
-if TYPE_CHECKING:  # grpc's generated stubs have their asynchronous form only in the type files
-    from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
-    from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
-    from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
-    from heddle.knowledge.v1.files_pb2_grpc import FileServiceAsyncStub
-    from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
-    from heddle.migration.v1.record_pb2_grpc import RecordServiceAsyncStub
-    from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceAsyncStub
-    from heddle.rubric.v1.rubric_pb2_grpc import RubricServiceAsyncStub
-    from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
-    from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
-
-Check = Callable[[], Awaitable[bool]]
 ResponseT = TypeVar("ResponseT")
 MAX_PAGES = 100
-CHECK_TIMEOUT = 2.0
+CALL_SECONDS = 60.0
+"""The deadline of a call; uploads and searches need the most time."""
+LIST_SECONDS = 8.0
+"""Open WebUI waits ten seconds for a list of models."""
+CHECK_SECONDS = 2.0
 SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
     "orchestrator": (orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"],),
     "tools": (tool_pb2.DESCRIPTOR.services_by_name["ToolService"],),
@@ -59,70 +51,54 @@ SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
 """The contracts at each address."""
 
 
-@dataclass(frozen=True, slots=True)
 class ServiceClients:
     """Clients of the services that the gateway calls."""
 
-    orchestrator: "OrchestratorServiceAsyncStub"
-    tools: "ToolServiceAsyncStub"
-    knowledge: "KnowledgeServiceAsyncStub"
-    files: "FileServiceAsyncStub"
-    connectors: "ConnectorServiceAsyncStub"
-    assistants: "AssistantServiceAsyncStub"
-    records: "RecordServiceAsyncStub"
-    accounts: "AccountServiceAsyncStub"
-    rubrics: "RubricServiceAsyncStub"
-    usage: "UsageServiceAsyncStub"
-    checks: Mapping[str, Check] = field(default_factory=dict)
-    """By service name, the check whether it is available."""
-
-    @classmethod
-    def over(
-        cls,
-        orchestrator: Any,  # noqa: ANN401 - a channel to another process or within this one
-        tools: Any,  # noqa: ANN401 - as above
-        knowledge: Any,  # noqa: ANN401 - as above
-        connector: Any,  # noqa: ANN401 - as above
-        assistants: Any,  # noqa: ANN401 - as above
-        migration: Any,  # noqa: ANN401 - as above
-    ) -> "ServiceClients":
-        """Return the clients for these channels, of `grpc.aio` or `InProcessChannel`."""
-        connections = (orchestrator, tools, knowledge, connector, assistants, migration)
-        channels = dict(zip(SERVICES, connections, strict=True))
-        return cls(
-            orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator),
-            tool_pb2_grpc.ToolServiceStub(tools),
-            knowledge_pb2_grpc.KnowledgeServiceStub(knowledge),
-            files_pb2_grpc.FileServiceStub(knowledge),
-            connector_pb2_grpc.ConnectorServiceStub(connector),
-            assistant_pb2_grpc.AssistantServiceStub(assistants),
-            record_pb2_grpc.RecordServiceStub(migration),
-            account_pb2_grpc.AccountServiceStub(assistants),
-            rubric_pb2_grpc.RubricServiceStub(assistants),
-            usage_pb2_grpc.UsageServiceStub(assistants),
-            {
-                name: _check(each) if isinstance(each, grpc.aio.Channel) else _available
-                for name, each in channels.items()
-            },
+    def __init__(
+        self,
+        orchestrator: grpc.aio.Channel,
+        tools: grpc.aio.Channel,
+        knowledge: grpc.aio.Channel,
+        connector: grpc.aio.Channel,
+        assistants: grpc.aio.Channel,
+        migration: grpc.aio.Channel,
+    ) -> None:
+        """Create the clients for channels to other processes or within this one."""
+        self.orchestrator = orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator)
+        self.tools = tool_pb2_grpc.ToolServiceStub(tools)
+        self.knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(knowledge)
+        self.files = files_pb2_grpc.FileServiceStub(knowledge)
+        self.connectors = connector_pb2_grpc.ConnectorServiceStub(connector)
+        self.assistants = assistant_pb2_grpc.AssistantServiceStub(assistants)
+        self.records = record_pb2_grpc.RecordServiceStub(migration)
+        self.accounts = account_pb2_grpc.AccountServiceStub(assistants)
+        self.rubrics = rubric_pb2_grpc.RubricServiceStub(assistants)
+        self.usage = usage_pb2_grpc.UsageServiceStub(assistants)
+        channels: tuple[Any, ...] = (
+            orchestrator,
+            tools,
+            knowledge,
+            connector,
+            assistants,
+            migration,
         )
+        self.checks = {
+            name: _available if isinstance(each, InProcessChannel) else _check(each)
+            for name, each in zip(SERVICES, channels, strict=True)
+        }
+        """By service name, the check whether it is available."""
 
 
 @asynccontextmanager
 async def connect(settings: GatewaySettings) -> AsyncGenerator[ServiceClients]:
     """Yield the clients for the addresses of `settings`."""
-    addresses = (
-        settings.orchestrator_address,
-        settings.tools_address,
-        settings.knowledge_address,
-        settings.connector_address,
-        settings.assistants_address,
-        settings.migration_address,
-    )
     async with AsyncExitStack() as open_channels:
-        yield ServiceClients.over(
+        yield ServiceClients(
             *[
-                await open_channels.enter_async_context(channel(address, *services))
-                for address, services in zip(addresses, SERVICES.values(), strict=True)
+                await open_channels.enter_async_context(
+                    channel(getattr(settings, f"{name}_address"), *services)
+                )
+                for name, services in SERVICES.items()
             ]
         )
 
@@ -130,7 +106,7 @@ async def connect(settings: GatewaySettings) -> AsyncGenerator[ServiceClients]:
 async def call(
     method: Callable[..., Awaitable[ResponseT]],
     request: Message,
-    timeout: float,  # noqa: ASYNC109 - the deadline of the call
+    timeout: float = CALL_SECONDS,  # noqa: ASYNC109 - the deadline of the call
 ) -> ResponseT:
     """Return the response of a service to a request on behalf of the caller.
 
@@ -143,25 +119,26 @@ async def call(
         raise from_rpc(error) from error
 
 
-async def pages(
+async def items(
     method: Callable[..., Awaitable[Any]],
     request: Any,  # noqa: ANN401 - the request of any List call
-    timeout: float,  # noqa: ASYNC109 - the deadline of the calls
-) -> AsyncGenerator[Any]:
-    """Yield all pages of a `List…` call.
+    name: str,
+    timeout: float = CALL_SECONDS,  # noqa: ASYNC109 - the deadline of each call
+) -> list[Any]:
+    """Return the items of all pages of a `List…` call, which are in the field `name`.
 
     Raises:
         HeddleError: A call failed, or the list has too many pages.
     """
+    collected: list[Any] = []
+    token = ""
     for _ in range(MAX_PAGES):
-        page = await call(method, request, timeout)
-        yield page
-        if not page.next_page_token:
-            return
-        next_request = type(request)()
-        next_request.CopyFrom(request)
-        next_request.page_token = page.next_page_token
-        request = next_request
+        page_request = type(request)(page_size=MAX_PAGE_SIZE, page_token=token)
+        page_request.MergeFrom(request)
+        page = await call(method, page_request, timeout)
+        collected += getattr(page, name)
+        if not (token := page.next_page_token):
+            return collected
     raise ResourceExhaustedError("The list has too many pages.")
 
 
@@ -170,7 +147,7 @@ async def _available() -> bool:
     return True
 
 
-def _check(connection: grpc.aio.Channel) -> Check:
+def _check(connection: grpc.aio.Channel) -> Callable[[], Awaitable[bool]]:
     health: Callable[..., Awaitable[health_pb2.HealthCheckResponse]] = connection.unary_unary(
         "/grpc.health.v1.Health/Check",
         health_pb2.HealthCheckRequest.SerializeToString,
@@ -179,7 +156,7 @@ def _check(connection: grpc.aio.Channel) -> Check:
 
     async def check() -> bool:
         try:
-            response = await health(health_pb2.HealthCheckRequest(), timeout=CHECK_TIMEOUT)
+            response = await health(health_pb2.HealthCheckRequest(), timeout=CHECK_SECONDS)
         except grpc.aio.AioRpcError:
             return False
         return response.status == health_pb2.HealthCheckResponse.SERVING

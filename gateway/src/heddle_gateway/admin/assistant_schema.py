@@ -1,4 +1,4 @@
-"""The description of assistants in `/openapi.json`. `assistant_json` reads and writes them."""
+"""The description of assistants in `/openapi.json`; `heddle_conversion` reads and writes them."""
 
 from typing import Annotated, Any, Literal
 

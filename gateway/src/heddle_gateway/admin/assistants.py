@@ -1,17 +1,26 @@
-"""`/assistants`: assistants for frontends and programs."""
+"""`/assistants`: assistants for frontends and programs.
+
+`heddle_conversion.assistant_json` defines their JSON form, also for files.
+"""
 
 import re
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+import msgspec
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_conversion.assistant_json import (
+    PUBLISHED_MEMBER,
+    FieldError,
+    read_assistant,
+    write_assistant,
+)
 from pydantic import Field, RootModel
 from starlette.responses import Response
 
-from heddle_gateway.admin.assistant_json import assistant, capabilities, document
 from heddle_gateway.admin.assistant_schema import AssistantBody, AssistantFile, StoredAssistant
 from heddle_gateway.http import validation
 from heddle_gateway.http.error_responses import invalid
+from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.models import (
     Deleted,
     DocumentedAs,
@@ -25,14 +34,8 @@ from heddle_gateway.openai.models import PREFIX, Capabilities
 from heddle_gateway.routing import ETAG, LOCATION, Call, Routes
 from heddle_gateway.services import call
 
-TIMEOUT = 15.0
 SAVE = {"Content-Disposition": "The name of the file."}
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
-_SELECTIONS: Mapping[str, pb.Selection.ValueType] = {
-    "usable": pb.SELECTION_USABLE,
-    "own": pb.SELECTION_OWN,
-    "managed": pb.SELECTION_MANAGED,
-}
 routes = Routes("assistants")
 
 
@@ -73,8 +76,8 @@ class AssistantQuery(Model):
 
     page_size: PageSize
     page_token: PageToken
-    selection: Literal["usable", "own", "managed"] | None = Field(
-        default=None,
+    selection: Literal["usable", "own", "managed"] = Field(
+        default="usable",
         description="The published assistants that the caller may use (the default), the caller's "
         "own, or all that the caller may change.",
     )
@@ -111,11 +114,13 @@ async def list_assistants(api: Call, query: AssistantQuery) -> AssistantPage:
     request = pb.ListAssistantsRequest(
         page_size=query.page_size,
         page_token=query.page_token,
-        selection=_SELECTIONS.get(query.selection or "", pb.SELECTION_UNSPECIFIED),
+        selection=pb.Selection.Value(f"SELECTION_{query.selection.upper()}"),
         text=query.text,
     )
-    page = await call(api.state.services.assistants.ListAssistants, request, TIMEOUT)
-    summaries = [_summary(each) for each in page.assistants]
+    page = await call(api.services.assistants.ListAssistants, request)
+    summaries = [
+        AssistantSummary.of(each, created=each.create_time.seconds) for each in page.assistants
+    ]
     return AssistantPage(assistants=summaries, next_page_token=page.next_page_token)
 
 
@@ -123,9 +128,8 @@ async def list_assistants(api: Call, query: AssistantQuery) -> AssistantPage:
 async def get(api: Call, id_: AssistantId) -> dict[str, Any]:
     """Get an assistant. One in LAMB's format is migrated first."""
     request = pb.GetAssistantRequest(reference=f"{PREFIX}{id_}")
-    response = await call(api.state.services.assistants.GetAssistant, request, TIMEOUT)
-    api.set_etag(response.etag)
-    return document(response.assistant, published=response.published)
+    response = await call(api.services.assistants.GetAssistant, request)
+    return _stored(api, response.assistant, response.etag, published=response.published)
 
 
 @routes.post(
@@ -137,13 +141,12 @@ async def get(api: Call, id_: AssistantId) -> dict[str, Any]:
 )
 async def create(api: Call, body: AssistantJson) -> dict[str, Any]:
     """Create an assistant. `id` and `organization` are ignored."""
-    new = assistant(body.root, api.json)
+    new = _assistant(body.root, api.json)
     value = body.root.get("published")
     published = value is not None and validation.flag(value, api.json, "published")
     request = pb.CreateAssistantRequest(assistant=new, published=published)
-    response = await call(api.state.services.assistants.CreateAssistant, request, TIMEOUT)
-    _set_created(api, response)
-    return document(response.assistant, published=published)
+    response = await call(api.services.assistants.CreateAssistant, request)
+    return _created(api, response, published=published)
 
 
 @routes.post(
@@ -159,9 +162,8 @@ async def import_assistant(
     """Create an assistant of the caller from an export of Heddle or of LAMB."""
     del body  # the service reads the exact text
     request = pb.ImportAssistantRequest(document_json=api.json.text(), name=query.name)
-    response = await call(api.state.services.assistants.ImportAssistant, request, TIMEOUT)
-    _set_created(api, response)
-    return document(response.assistant, published=response.published)
+    response = await call(api.services.assistants.ImportAssistant, request)
+    return _created(api, response, published=response.published)
 
 
 @routes.put(
@@ -176,21 +178,20 @@ async def update(api: Call, id_: AssistantId, body: AssistantJson) -> dict[str, 
 
     `owner`, `organization`, `created` and `published` may be sent back and are not changed.
     """
-    changed = assistant(body.root, api.json)
+    changed = _assistant(body.root, api.json)
     if changed.id and changed.id != id_:
         raise invalid("id", "is not the assistant of the path")
     changed.id = id_
     request = pb.UpdateAssistantRequest(assistant=changed, etag=api.expected_etag())
-    response = await call(api.state.services.assistants.UpdateAssistant, request, TIMEOUT)
-    api.set_etag(response.etag)
-    return document(response.assistant, published=response.published)
+    response = await call(api.services.assistants.UpdateAssistant, request)
+    return _stored(api, response.assistant, response.etag, published=response.published)
 
 
 @routes.delete("/assistants/{id}", errors=(400, 404, 409), if_match=True)
 async def delete(api: Call, id_: AssistantId) -> Deleted:
     """Delete an assistant. Its name can be used again."""
     request = pb.DeleteAssistantRequest(id=id_, etag=api.expected_etag())
-    await call(api.state.services.assistants.DeleteAssistant, request, TIMEOUT)
+    await call(api.services.assistants.DeleteAssistant, request)
     return Deleted(id=id_)
 
 
@@ -198,7 +199,7 @@ async def delete(api: Call, id_: AssistantId) -> Deleted:
 async def publish(api: Call, id_: AssistantId, body: Publication) -> PublishedAssistant:
     """Set whether others of the organisation may use an assistant."""
     request = pb.PublishAssistantRequest(id=id_, published=body.published)
-    response = await call(api.state.services.assistants.PublishAssistant, request, TIMEOUT)
+    response = await call(api.services.assistants.PublishAssistant, request)
     api.set_etag(response.etag)
     return PublishedAssistant(id=id_, published=body.published)
 
@@ -207,7 +208,7 @@ async def publish(api: Call, id_: AssistantId, body: Publication) -> PublishedAs
 async def export(api: Call, id_: AssistantId) -> Response:
     """Get an assistant as a file that can be imported elsewhere."""
     request = pb.ExportAssistantRequest(id=id_)
-    response = await call(api.state.services.assistants.ExportAssistant, request, TIMEOUT)
+    response = await call(api.services.assistants.ExportAssistant, request)
     api.save_as(filename(id_))
     return Response(response.document_json, media_type="application/json")
 
@@ -217,23 +218,25 @@ def filename(identifier: str) -> str:
     return f"assistant_{_UNSAFE.sub('_', identifier)}.json"
 
 
-def _set_created(
-    api: Call, response: pb.CreateAssistantResponse | pb.ImportAssistantResponse
-) -> None:
-    api.set_etag(response.etag)
+def _assistant(body: dict[str, Any], place: Place) -> pb.Assistant:
+    """Return the assistant that a body describes, whole: what it lacks is empty."""
+    try:
+        return read_assistant(body, lambda path, _: place.at(*path).text())
+    except FieldError as error:
+        raise place.at(*error.path).invalid(error.problem) from None
+
+
+def _created(
+    api: Call,
+    response: pb.CreateAssistantResponse | pb.ImportAssistantResponse,
+    *,
+    published: bool,
+) -> dict[str, Any]:
     api.headers["location"] = f"/assistants/{response.assistant.id}"
+    return _stored(api, response.assistant, response.etag, published=published)
 
 
-def _summary(summary: pb.AssistantSummary) -> AssistantSummary:
-    return AssistantSummary(
-        id=summary.id,
-        name=summary.name,
-        title=summary.title,
-        description=summary.description,
-        capabilities=Capabilities(**capabilities(summary.capabilities)),
-        created=summary.create_time.seconds,
-        owner=summary.owner,
-        organization=summary.organization,
-        published=summary.published,
-        format_version=summary.format_version,
-    )
+def _stored(api: Call, assistant: pb.Assistant, etag: str, *, published: bool) -> dict[str, Any]:
+    api.set_etag(etag)
+    members = write_assistant(assistant, lambda text: msgspec.Raw(text.encode()))
+    return {**members, PUBLISHED_MEMBER: published}

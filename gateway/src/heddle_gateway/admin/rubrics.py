@@ -7,7 +7,6 @@ from heddle.rubric.v1 import rubric_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError
 from pydantic import ConfigDict, Field
 
-from heddle_gateway.admin.assistants import TIMEOUT
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import parse
 from heddle_gateway.http.models import (
@@ -20,6 +19,7 @@ from heddle_gateway.http.models import (
     StrictModel,
     Text,
     Timestamp,
+    identifier,
 )
 from heddle_gateway.routing import ETAG, LOCATION, Call, Routes
 from heddle_gateway.services import call
@@ -42,14 +42,7 @@ EXAMPLE: dict[str, Any] = {
         }
     ],
 }
-RubricId = Annotated[
-    str,
-    Field(
-        description="The rubric's identifier, which the tool `rubric` uses.",
-        min_length=1,
-        pattern="^[A-Za-z0-9_-]+$",
-    ),
-]
+RubricId = Annotated[str, identifier("The rubric's identifier, which the tool `rubric` uses.")]
 routes = Routes("rubrics")
 
 
@@ -156,26 +149,24 @@ async def list_rubrics(api: Call, query: RubricQuery) -> RubricPage:
     request = pb.ListRubricsRequest(
         page_size=query.page_size, page_token=query.page_token, own=query.selection == "own"
     )
-    page = await call(api.state.services.rubrics.ListRubrics, request, TIMEOUT)
-    rubrics = [RubricSummary(**_members(each)) for each in page.rubrics]
+    page = await call(api.services.rubrics.ListRubrics, request)
+    rubrics = [RubricSummary.of(each, **_times(each)) for each in page.rubrics]
     return RubricPage(rubrics=rubrics, next_page_token=page.next_page_token)
 
 
 @routes.get("/rubrics/{id}", errors=(400, 404), headers=ETAG)
 async def get(api: Call, id_: RubricId) -> StoredRubric:
     """Get a rubric."""
-    request = pb.GetRubricRequest(id=id_)
-    response = await call(api.state.services.rubrics.GetRubric, request, TIMEOUT)
-    return _stored(api, response.rubric, response.etag)
+    return _stored(api, await call(api.services.rubrics.GetRubric, pb.GetRubricRequest(id=id_)))
 
 
 @routes.post("/rubrics", status=201, headers={**ETAG, **LOCATION})
 async def create(api: Call, body: RubricBody) -> StoredRubric:
     """Create a rubric. `id` is ignored."""
     request = pb.CreateRubricRequest(rubric=_rubric(api, body))
-    response = await call(api.state.services.rubrics.CreateRubric, request, TIMEOUT)
+    response = await call(api.services.rubrics.CreateRubric, request)
     api.headers["location"] = f"/rubrics/{response.rubric.id}"
-    return _stored(api, response.rubric, response.etag)
+    return _stored(api, response)
 
 
 @routes.put("/rubrics/{id}", errors=(404, 409), headers=ETAG, if_match=True)
@@ -189,15 +180,14 @@ async def update(api: Call, id_: RubricId, body: RubricBody) -> StoredRubric:
         raise invalid("id", "is not the rubric of the path")
     rubric.id = id_
     request = pb.UpdateRubricRequest(rubric=rubric, etag=api.expected_etag())
-    response = await call(api.state.services.rubrics.UpdateRubric, request, TIMEOUT)
-    return _stored(api, response.rubric, response.etag)
+    return _stored(api, await call(api.services.rubrics.UpdateRubric, request))
 
 
 @routes.delete("/rubrics/{id}", errors=(400, 404, 409), if_match=True)
 async def delete(api: Call, id_: RubricId) -> Deleted:
     """Delete a rubric permanently."""
     request = pb.DeleteRubricRequest(id=id_, etag=api.expected_etag())
-    await call(api.state.services.rubrics.DeleteRubric, request, TIMEOUT)
+    await call(api.services.rubrics.DeleteRubric, request)
     return Deleted(id=id_)
 
 
@@ -210,22 +200,17 @@ def _rubric(api: Call, body: RubricBody) -> pb.Rubric:
     )
 
 
-def _members(rubric: pb.Rubric) -> dict[str, Any]:
-    return {
-        "id": rubric.id,
-        "owner": rubric.owner,
-        "organization": rubric.organization,
-        "public": rubric.public,
-        "title": rubric.title,
-        "description": rubric.description,
-        "created": rubric.create_time.seconds,
-        "updated": rubric.update_time.seconds,
-    }
+def _times(rubric: pb.Rubric) -> dict[str, int]:
+    return {"created": rubric.create_time.seconds, "updated": rubric.update_time.seconds}
 
 
-def _stored(api: Call, rubric: pb.Rubric, etag: str) -> StoredRubric:
-    api.set_etag(etag)
-    return StoredRubric(**_members(rubric), content=_content(rubric.content_json))
+def _stored(
+    api: Call,
+    response: pb.GetRubricResponse | pb.CreateRubricResponse | pb.UpdateRubricResponse,
+) -> StoredRubric:
+    api.set_etag(response.etag)
+    rubric = response.rubric
+    return StoredRubric.of(rubric, content=_content(rubric.content_json), **_times(rubric))
 
 
 def _content(text: str) -> msgspec.Raw | None:

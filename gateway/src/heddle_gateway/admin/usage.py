@@ -6,7 +6,6 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from pydantic import Field
 
-from heddle_gateway.admin.assistants import TIMEOUT
 from heddle_gateway.http.models import StrictModel
 from heddle_gateway.openai.chat.completions import AssistantId
 from heddle_gateway.routing import Call, Routes
@@ -66,35 +65,26 @@ async def get(api: Call, id_: AssistantId) -> Usage:
     Only those who may change the assistant can see it. Completions are counted about a second after
     they end.
     """
-    response = await call(api.state.services.usage.GetUsage, pb.GetUsageRequest(id=id_), TIMEOUT)
-    usage = response.usage
+    usage = (await call(api.services.usage.GetUsage, pb.GetUsageRequest(id=id_))).usage
     return Usage(
         assistant_id=usage.assistant_id,
-        cost_usd=_dollars(usage.cost_micros),
+        cost_usd=usage.cost_micros / _MICROS,
         quota=_quota(usage.quota) if usage.HasField("quota") else None,
         models=[_model(each) for each in usage.models],
     )
 
 
 def _model(usage: pb.ModelUsage) -> ModelUsage:
-    return ModelUsage(
-        connector=usage.model.connector,
-        model=usage.model.model,
-        **{name: getattr(usage.counts, name) for name in _COUNTS},
-        unpriced_tokens=usage.unpriced_tokens,
-        cost_usd=_dollars(usage.cost_micros),
-    )
+    counts = {name: getattr(usage.counts, name) for name in _COUNTS}
+    reference = {"connector": usage.model.connector, "model": usage.model.model}
+    return ModelUsage.of(usage, **reference, **counts, cost_usd=usage.cost_micros / _MICROS)
 
 
 def _quota(quota: assistant_pb2.Quota) -> Quota:
     return Quota(
-        limit_usd=_dollars(quota.limit_micros),
-        spent_usd=_dollars(quota.spent_micros),
+        limit_usd=quota.limit_micros / _MICROS,
+        spent_usd=quota.spent_micros / _MICROS,
         exceeded=quota.spent_micros >= quota.limit_micros,
         priced=quota.HasField("price"),
         problem=quota.problem or None,
     )
-
-
-def _dollars(micros: int) -> float:
-    return micros / _MICROS

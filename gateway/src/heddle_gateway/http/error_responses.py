@@ -1,7 +1,7 @@
 """Error responses, in the form that OpenAI's clients understand."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -65,22 +65,18 @@ class ErrorResponse:
     """Seconds after which another attempt may succeed, if known."""
     retry: bool = True
     """Whether the client may retry automatically."""
+    detail: str = ""
+    """The message for LAMB's clients."""
 
     def json(self, *, detail: bool = False) -> bytes:
         """Return OpenAI's error object, with all four keys.
 
         `detail` repeats the message where LAMB's clients read it.
         """
-        body: dict[str, Any] = {
-            "error": {
-                "message": self.message,
-                "type": self.type,
-                "param": self.param,
-                "code": self.code,
-            }
-        }
-        if detail:
-            body["detail"] = self.message
+        members = ("message", "type", "param", "code")
+        body: dict[str, Any] = {"error": {name: getattr(self, name) for name in members}}
+        if detail or self.detail:
+            body["detail"] = self.detail or self.message
         return msgspec.json.encode(body)
 
     def response(self, *, detail: bool = False, close: bool = False) -> RawResponse:
@@ -93,10 +89,6 @@ class ErrorResponse:
         if close:
             headers.append((b"connection", b"close"))
         return RawResponse(self.status, self.json(detail=detail), tuple(headers))
-
-    def final(self) -> "ErrorResponse":
-        """Return the same error for a run whose tools must not run again."""
-        return replace(self, retry=False)
 
 
 class RejectedRequestError(Exception):

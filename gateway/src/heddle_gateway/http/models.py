@@ -1,9 +1,11 @@
 """Base class and common types of the models of requests and responses."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
+from google.protobuf.message import Message
 from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.limits import MAX_PAGE_SIZE
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -29,6 +31,17 @@ class Model(BaseModel):
 
     # Most processes never need most models: they are built when they are first used.
     model_config = ConfigDict(defer_build=True, protected_namespaces=())
+
+    @classmethod
+    def of(cls, message: Message, **members: object) -> Self:
+        """Return the model of a message of a service.
+
+        The model's members have the values of the message's fields of the same names, except those
+        in `members`.
+        """
+        fields = message.DESCRIPTOR.fields_by_name
+        own = {name: getattr(message, name) for name in cls.model_fields if name in fields}
+        return cls.model_validate(own | members, from_attributes=True)
 
 
 class StrictModel(Model):
@@ -67,13 +80,33 @@ def _check_false(value: bool) -> bool:  # noqa: FBT001 - the signature of a vali
 OnlyFalse = Annotated[bool, AfterValidator(_check_false), WithJsonSchema({"const": False})]
 Text = Annotated[str, Field(pattern=r"^[^\u0000]*$", description="Text without NUL.")]
 Name = Annotated[str, Field(min_length=1)]
+Seconds = Annotated[int, Field(description="Seconds since 1970.")]
 Timestamp = Annotated[int, Field(description="Seconds since 1970, 0 if unknown.")]
 PageToken = Annotated[
     str, Field(default="", description="The `next_page_token` of the previous response.")
 ]
 PageSize = Annotated[
-    int, Field(default=0, ge=1, le=1000, description="The maximum number of items; 100 by default.")
+    int,
+    Field(
+        default=0,
+        ge=1,
+        le=MAX_PAGE_SIZE,
+        description="The maximum number of items; 100 by default.",
+    ),
 ]
+
+
+def identifier(description: str, *examples: str, pattern: str = "^[A-Za-z0-9_-]+$") -> Any:  # noqa: ANN401 - as pydantic's `Field`
+    """Return the field of an identifier in a path."""
+    options: dict[str, Any] = {"examples": list(examples)} if examples else {}
+    return Field(description=description, min_length=1, pattern=pattern, **options)
+
+
+def enum_names(enum: type[Any]) -> dict[int, Any]:
+    """Return the names of an enumeration's values, without their prefix and the unspecified one."""
+    unspecified, *values = enum.DESCRIPTOR.values
+    prefix = unspecified.name.removesuffix("UNSPECIFIED")
+    return {value.number: value.name.removeprefix(prefix).lower() for value in values}
 
 
 class Deleted(Model):

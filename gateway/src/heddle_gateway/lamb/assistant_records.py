@@ -14,7 +14,6 @@ from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity import Identity
 
 from heddle_gateway.auth.permissions import may_change
-from heddle_gateway.http import validation
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import Place, parse
 
@@ -25,16 +24,18 @@ TOP_LEVEL_METADATA = (
 REQUIRED_METADATA = TOP_LEVEL_METADATA[:4]
 """LAMB's editors always send these: without them they would save half an assistant."""
 _METADATA_NAMES = ("metadata", "api_callback")
+_SAME_NAMES = (
+    *("name", "description", "system_prompt", "prompt_template"),
+    *("pre_retrieval_endpoint", "post_retrieval_endpoint"),
+)
 _TEXTS = {
-    "name": "name",
-    "description": "description",
-    "prompt_template": "prompt_template",
+    **{name: name for name in _SAME_NAMES},
     "RAG_collections": "rag_collections",
     "RAG_endpoint": "rag_endpoint",
-    "pre_retrieval_endpoint": "pre_retrieval_endpoint",
-    "post_retrieval_endpoint": "post_retrieval_endpoint",
 }
 """LAMB's members and the contract's."""
+_EDITED = {"instructions": "system_prompt", **_TEXTS, "RAG_Top_k": "rag_top_k"}
+"""The members of an edit. `instructions` is an older name, which counts only alone."""
 _GROUP = ("group_id", "group_name", "oauth_consumer_name")
 _CREATOR_PREFIX = re.compile(r"[0-9]+_")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
@@ -42,21 +43,15 @@ _MAX_CHANGED_NAME = 50
 
 
 def to_record(members: dict[str, Any], place: Place) -> Record:
-    """Return the record of a body. Members that LAMB does not know either are ignored.
+    """Return the record of a validated body.
 
     Raises:
-        InvalidRequestError: The body is invalid.
+        InvalidRequestError: The metadata is not a JSON object.
     """
     record = Record()
-    for name, field in _TEXTS.items():
+    for name, field in _EDITED.items():
         if (value := members.get(name)) is not None:
-            setattr(record, field, validation.text(value, place, name))
-    for name in ("system_prompt", "instructions"):  # the older name counts only alone
-        if (value := members.get(name)) is not None:
-            record.system_prompt = validation.text(value, place, name)
-            break
-    if (value := members.get("RAG_Top_k")) is not None:
-        record.rag_top_k = _top_k(value, place / "RAG_Top_k")
+            setattr(record, field, value)
     if (text := _metadata_text(members, place)) is not None:
         record.metadata_json = text
     return record
@@ -130,7 +125,6 @@ def to_lamb(record: Record, identity: Identity) -> dict[str, Any]:
     # A client sends null back, which is not an edit.
     present = {field.name: value for field, value in record.ListFields()}
     members |= {name: present.get(field) for name, field in _TEXTS.items()}
-    members["system_prompt"] = present.get("system_prompt")
     members |= {name: getattr(record, name) or None for name in _GROUP}
     return members | _top_level(_members(record.metadata_json))
 
@@ -148,24 +142,19 @@ def _top_level(metadata: dict[str, Any]) -> dict[str, Any]:
 def _metadata_text(members: dict[str, Any], place: Place) -> str | None:
     """Return the text of the object under either name, None if there is none."""
     name = next((name for name in _METADATA_NAMES if members.get(name) is not None), None)
-    match members.get(name) if name else None:
-        case None:
-            return None
-        case dict():
-            return place.at(name or "").text()
-        case str(text):
-            return _checked(text, place.at(name or "")) if text.strip() else "{}"
-        case _:
-            raise place.at(name or "").invalid("must be a JSON object, or the text of one")
-
-
-def _checked(text: str, place: Place) -> str:
+    if name is None:
+        return None
+    text = members[name]
+    if isinstance(text, dict):
+        return place.at(name).text()
+    if not text.strip():
+        return "{}"
     try:
         parse(text.encode("utf-8", "surrogatepass"))
     except InvalidRequestError as error:
         reason = f"is not the text of a JSON object: {error.message.rstrip('.')}"
-        raise place.invalid(reason) from None
-    return text
+        raise place.at(name).invalid(reason) from None
+    return str(text)
 
 
 def _members(text: str) -> dict[str, Any]:
@@ -174,17 +163,6 @@ def _members(text: str) -> dict[str, Any]:
         return parse(text.encode())[0]
     except InvalidRequestError:  # LAMB stores any text
         return {}
-
-
-def _top_k(value: object, place: Place) -> str:
-    match value:
-        case bool():
-            pass
-        case int() | str():
-            return str(value)
-        case float() if value.is_integer():
-            return str(int(value))
-    raise place.invalid("must be a whole number")
 
 
 def _is_blank(value: object) -> bool:

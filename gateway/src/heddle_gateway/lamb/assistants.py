@@ -3,15 +3,15 @@
 The paths and the members are LAMB's. Errors repeat their message under `detail`.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.migration.v1 import record_pb2
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import AlreadyExistsError
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from heddle_gateway.admin.assistants import SAVE, TIMEOUT, filename
+from heddle_gateway.admin.assistants import SAVE, filename
 from heddle_gateway.http.models import Model, RootJson
 from heddle_gateway.lamb import assistant_records as records
 from heddle_gateway.openai.chat.completions import AssistantId
@@ -25,6 +25,15 @@ _PREFIX = "/creator/assistant"
 routes = Routes("creator")
 
 
+def _top_k(value: object) -> str | None:
+    """Return the text of a whole number; LAMB's clients send numbers and texts."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | str | None):
+        raise ValueError("must be a whole number")  # noqa: TRY004 - as pydantic expects
+    return None if value is None else str(value)
+
+
 class RecordEdit(Model):
     """Members that LAMB's editors send; others are ignored."""
 
@@ -33,9 +42,10 @@ class RecordEdit(Model):
     system_prompt: str | None = None
     instructions: str | None = Field(default=None, description="Another name of `system_prompt`.")
     prompt_template: str | None = None
-    RAG_Top_k: int | float | str | None = Field(
-        default=None, json_schema_extra={"anyOf": [{"type": ["integer", "string", "null"]}]}
-    )
+    RAG_Top_k: Annotated[
+        str | None,
+        BeforeValidator(_top_k, json_schema_input_type=int | str | None),
+    ] = None
     RAG_collections: str | None = Field(default=None, description="Identifiers with commas.")
     metadata: dict[str, Any] | str | None = Field(
         default=None, description="A JSON object, or the text of one."
@@ -127,14 +137,14 @@ class RecordQuery(Model):
 async def list_assistants(api: Call, query: RecordQuery) -> dict[str, Any]:
     """List the assistants that the caller may change."""
     request = record_pb2.ListRecordsRequest(page_size=query.limit, skip=query.offset)
-    method = api.state.services.records.ListRecords
-    page = await call(method, request, TIMEOUT)
+    method = api.services.records.ListRecords
+    page = await call(method, request)
     stored, total = list(page.records), page.total_size
     while page.next_page_token and len(stored) < query.limit:  # large records shorten a page
         request = record_pb2.ListRecordsRequest(
             page_size=query.limit - len(stored), page_token=page.next_page_token
         )
-        page = await call(method, request, TIMEOUT)
+        page = await call(method, request)
         stored += page.records
     identity = caller().identity
     assistants = [records.to_lamb(each, identity) for each in stored]
@@ -159,7 +169,7 @@ async def create(api: Call, body: NewRecord) -> CreatedRecord:
     record.name = records.valid_name(record.name)
     request = record_pb2.CreateRecordRequest(record=record)
     try:
-        stored = (await call(api.state.services.records.CreateRecord, request, TIMEOUT)).record
+        stored = (await call(api.services.records.CreateRecord, request)).record
     except AlreadyExistsError as error:  # LAMB's frontend looks for these words
         message = f"An assistant named '{record.name}' already exists for this owner."
         raise AlreadyExistsError(message) from error
@@ -186,7 +196,7 @@ async def update(api: Call, id_: AssistantId, body: RecordEdit) -> UpdatedRecord
         stored = (await _record(api, id_)).record
         record.name = records.edited_name(stored.name, record.name)
     request = record_pb2.UpdateRecordRequest(id=id_, record=record, etag=api.expected_etag())
-    response = await call(api.state.services.records.UpdateRecord, request, TIMEOUT)
+    response = await call(api.services.records.UpdateRecord, request)
     api.set_etag(response.etag)
     return UpdatedRecord(assistant_id=records.lamb_id(id_), published=response.record.published)
 
@@ -195,7 +205,7 @@ async def update(api: Call, id_: AssistantId, body: RecordEdit) -> UpdatedRecord
 async def delete(api: Call, id_: AssistantId) -> Message:
     """Delete an assistant."""
     request = pb.DeleteAssistantRequest(id=id_, etag=api.expected_etag())
-    await call(api.state.services.assistants.DeleteAssistant, request, TIMEOUT)
+    await call(api.services.assistants.DeleteAssistant, request)
     return Message(message="The assistant was deleted.")
 
 
@@ -203,7 +213,7 @@ async def delete(api: Call, id_: AssistantId) -> Message:
 async def export(api: Call, id_: AssistantId) -> dict[str, Any]:
     """Get an assistant as a file that can be imported elsewhere."""
     request = pb.ExportAssistantRequest(id=id_)
-    response = await call(api.state.services.assistants.ExportAssistant, request, TIMEOUT)
+    response = await call(api.services.assistants.ExportAssistant, request)
     api.save_as(filename(id_))
     return records.exported(response.document_json)
 
@@ -222,13 +232,13 @@ async def publish(api: Call, id_: AssistantId, body: PublishStatus) -> dict[str,
         group_name=stored.group_name or group,
         oauth_consumer_name=stored.name if body.publish_status else "",
     )
-    await call(api.state.services.assistants.PublishAssistant, request, TIMEOUT)
+    await call(api.services.assistants.PublishAssistant, request)
     return _view(api, await _record(api, id_))
 
 
 async def _record(api: Call, identifier: str) -> record_pb2.GetRecordResponse:
     request = record_pb2.GetRecordRequest(id=identifier)
-    return await call(api.state.services.records.GetRecord, request, TIMEOUT)
+    return await call(api.services.records.GetRecord, request)
 
 
 def _view(api: Call, response: record_pb2.GetRecordResponse) -> dict[str, Any]:

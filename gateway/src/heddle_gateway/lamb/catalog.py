@@ -1,36 +1,30 @@
 """The parts of assistants in LAMB's form: tools, connectors, models and strategies."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-import msgspec
-from heddle.assistant.v1.assistant_pb2 import MODE_AGENT, MODE_AUGMENT, MODE_FUNCTION
+from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1.chat_pb2 import FunctionDeclaration
 from heddle.connector.v1.connector_pb2 import ListConnectorsRequest, ListModelsRequest
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.errors import HeddleError, NotFoundError
+from heddle_runtime.errors import NotFoundError
 from pydantic import Field, RootModel
-from starlette.responses import Response
 
 from heddle_gateway.admin.assistant_schema import Setting
 from heddle_gateway.http import validation
-from heddle_gateway.http.error_responses import from_error
-from heddle_gateway.http.models import DocumentedAs, Model
+from heddle_gateway.http.error_responses import RejectedRequestError, from_error
+from heddle_gateway.http.models import DocumentedAs, Model, enum_names
 from heddle_gateway.http.operations import Access
 from heddle_gateway.openai.chat.completions import LAMB_PATH
 from heddle_gateway.openai.chat.run_events import members
-from heddle_gateway.openai.models import LIST_TIMEOUT
 from heddle_gateway.routing import Call, Routes
-from heddle_gateway.services import call, pages
-from heddle_gateway.state import State
+from heddle_gateway.services import LIST_SECONDS, ResponseT, call, items
 
 Mode = Literal["augment", "function", "agent"]
-_MODES: dict[int, Mode] = {
-    MODE_AUGMENT: "augment",
-    MODE_FUNCTION: "function",
-    MODE_AGENT: "agent",
-}
+_MODES = enum_names(assistant_pb2.Mode)
 LEGACY_NAMES = {
     "no_tool": "no_rag",
     "rubric": "rubric_rag",
@@ -121,35 +115,23 @@ class ToolConfigReport(Model):
 @routes.get(f"{LAMB_PATH}/tools")
 async def list_tools(api: Call) -> ToolList:
     """List the tools."""
-    tools = await _tools(api.state)
+    tools = await _tools(api)
     return ToolList(tools=tools, count=len(tools))
 
 
-@routes.get(f"{LAMB_PATH}/tools/{{name}}", errors=(404,), returns=ToolDefinition)
-async def get_tool(api: Call, name: ToolName) -> ToolDefinition | Response:
+@routes.get(f"{LAMB_PATH}/tools/{{name}}", errors=(404,))
+async def get_tool(api: Call, name: ToolName) -> ToolDefinition:
     """Get one tool."""
     request = tool_pb2.GetToolRequest(name=name)
-    try:
-        response = await call(api.state.services.tools.GetTool, request, LIST_TIMEOUT)
-    except NotFoundError as error:
-        return _missing_tool(name, error)
-    return definition(response.tool)
+    return definition((await _call(api.services.tools.GetTool, request)).tool)
 
 
-@routes.post(
-    f"{LAMB_PATH}/tools/{{name}}/validate",
-    access=Access.KEY,
-    errors=(404,),
-    returns=ToolConfigReport,
-)
-async def validate(api: Call, name: ToolName, body: ToolConfigJson) -> ToolConfigReport | Response:
+@routes.post(f"{LAMB_PATH}/tools/{{name}}/validate", access=Access.KEY, errors=(404,))
+async def validate(api: Call, name: ToolName, body: ToolConfigJson) -> ToolConfigReport:
     """Validate a tool's configuration."""
     config = validation.struct(body.root, api.json)
     request = tool_pb2.ValidateToolConfigRequest(name=name, config=config)
-    try:
-        response = await call(api.state.services.tools.ValidateToolConfig, request, LIST_TIMEOUT)
-    except NotFoundError as error:
-        return _missing_tool(name, error)
+    response = await _call(api.services.tools.ValidateToolConfig, request)
     errors = [f"{each.field}: {each.description}" for each in response.violations]
     return ToolConfigReport(valid=not errors, errors=errors)
 
@@ -157,15 +139,10 @@ async def validate(api: Call, name: ToolName, body: ToolConfigJson) -> ToolConfi
 @routes.get(f"{LAMB_PATH}/orchestrators")
 async def strategies(api: Call) -> StrategyList:
     """List the strategies, by which assistants run tools."""
-    request = orchestrator_pb2.ListStrategiesRequest(page_size=200)
-    method = api.state.services.orchestrator.ListStrategies
-    return StrategyList(
-        orchestrators=[
-            Strategy(name=each.name, description=each.description)
-            async for page in pages(method, request, LIST_TIMEOUT)
-            for each in page.strategies
-        ]
-    )
+    request = orchestrator_pb2.ListStrategiesRequest()
+    method = api.services.orchestrator.ListStrategies
+    strategies = await items(method, request, "strategies", LIST_SECONDS)
+    return StrategyList(orchestrators=[Strategy.of(each) for each in strategies])
 
 
 @routes.get(f"{LAMB_PATH}/list")
@@ -174,13 +151,17 @@ async def catalog(api: Call) -> Catalog:
 
     With a key, the models are those of the key's organisation.
     """
+    method = api.services.orchestrator.ListPromptProcessors
+    request = orchestrator_pb2.ListPromptProcessorsRequest()
     processors, connectors, tools = await asyncio.gather(
-        _prompt_processors(api.state), _connectors(api.state), _tools(api.state)
+        items(method, request, "prompt_processors", LIST_SECONDS),
+        _connectors(api),
+        _tools(api),
     )
     names = [tool.name for tool in tools]
     aliases = [LEGACY_NAMES[name] for name in names if name in LEGACY_NAMES]
     return Catalog(
-        prompt_processors=processors,
+        prompt_processors=[each.name for each in processors],
         connectors=connectors,
         rag_processors=names + [alias for alias in aliases if alias not in names],
         tools=tools,
@@ -189,14 +170,11 @@ async def catalog(api: Call) -> Catalog:
 
 def definition(tool: tool_pb2.Tool) -> ToolDefinition:
     """Return a tool in LAMB's form."""
-    return ToolDefinition(
-        name=tool.name,
+    return ToolDefinition.of(
+        tool,
         display_name=tool.title or tool.name,
-        description=tool.description,
         placeholder=tool.default_slot,
-        category=tool.category,
         config_schema=members(tool.config_schema_json),
-        version=tool.version,
         function_name=tool.functions[0].name if tool.functions else tool.name,
         modes=[_MODES[mode] for mode in tool.modes if mode in _MODES],
         functions=[_function(each) for each in tool.functions],
@@ -215,45 +193,37 @@ def _function(function: FunctionDeclaration) -> dict[str, Any]:
     }
 
 
-async def _tools(state: State) -> list[ToolDefinition]:
-    request = tool_pb2.ListToolsRequest(page_size=200)
-    return [
-        definition(tool)
-        async for page in pages(state.services.tools.ListTools, request, LIST_TIMEOUT)
-        for tool in page.tools
-    ]
+async def _tools(api: Call) -> list[ToolDefinition]:
+    request = tool_pb2.ListToolsRequest()
+    tools = await items(api.services.tools.ListTools, request, "tools", LIST_SECONDS)
+    return [definition(tool) for tool in tools]
 
 
-async def _prompt_processors(state: State) -> list[str]:
-    method = state.services.orchestrator.ListPromptProcessors
-    request = orchestrator_pb2.ListPromptProcessorsRequest(page_size=200)
-    return [
-        processor.name
-        async for page in pages(method, request, LIST_TIMEOUT)
-        for processor in page.prompt_processors
-    ]
-
-
-async def _connectors(state: State) -> dict[str, Connector]:
+async def _connectors(api: Call) -> dict[str, Connector]:
     """Return the connectors and their models; none if the provider does not answer."""
-    connectors: dict[str, Connector] = {}
-    client = state.services.connectors
-    installed = ListConnectorsRequest(page_size=200)
-    async for page in pages(client.ListConnectors, installed, LIST_TIMEOUT):
-        for item in page.connectors:
-            connectors[item.name] = Connector(name=item.name)
-    available = ListModelsRequest(page_size=1000)
-    async for page in pages(client.ListModels, available, LIST_TIMEOUT):
-        for item in page.models:
-            if (connector := connectors.get(item.ref.connector)) is not None:
-                model = ConnectorModel(id=item.ref.model, name=item.title or item.ref.model)
-                connector.available_llms.append(model.id)
-                connector.models.append(model)
+    client = api.services.connectors
+    request = ListConnectorsRequest()
+    installed = await items(client.ListConnectors, request, "connectors", LIST_SECONDS)
+    connectors = {each.name: Connector(name=each.name) for each in installed}
+    for each in await items(client.ListModels, ListModelsRequest(), "models", LIST_SECONDS):
+        if (connector := connectors.get(each.ref.connector)) is not None:
+            model = ConnectorModel(id=each.ref.model, name=each.title or each.ref.model)
+            connector.available_llms.append(model.id)
+            connector.models.append(model)
     return connectors
 
 
-def _missing_tool(name: str, error: HeddleError) -> Response:
-    """Return the error for a missing tool, also in LAMB's form."""
-    response = from_error(error)
-    body = {**msgspec.json.decode(response.json()), "detail": f"Tool '{name}' not found"}
-    return Response(msgspec.json.encode(body), response.status, media_type="application/json")
+async def _call(
+    method: Callable[..., Awaitable[ResponseT]],
+    request: tool_pb2.GetToolRequest | tool_pb2.ValidateToolConfigRequest,
+) -> ResponseT:
+    """Return the response of the tool service; the error for a missing tool is also in LAMB's form.
+
+    Raises:
+        RejectedRequestError: There is no such tool.
+    """
+    try:
+        return await call(method, request, LIST_SECONDS)
+    except NotFoundError as error:
+        response = replace(from_error(error), detail=f"Tool '{request.name}' not found")
+        raise RejectedRequestError(response) from error

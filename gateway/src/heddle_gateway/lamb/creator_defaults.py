@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import structlog
 from heddle.account.v1.account_pb2 import ResolveSettingsResponse
 from heddle.connector.v1.connector_pb2 import ListModelsRequest
 from heddle_runtime.call_metadata import caller
@@ -10,14 +9,13 @@ from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity import home
 from pydantic import Field
 
-from heddle_gateway.admin.assistants import TIMEOUT
 from heddle_gateway.http.models import Model
 from heddle_gateway.openai.chat.run_events import members
+from heddle_gateway.openai.chat.task_model import organization_settings
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 from heddle_gateway.state import State
 
-log = structlog.get_logger(__name__)
 DEFAULT_MODEL = ("openai", "gpt-4o-mini")
 routes = Routes("creator")
 
@@ -42,7 +40,7 @@ async def defaults(api: Call) -> dict[str, Any]:
     `assistant_defaults` in the settings of the caller's organisation override Heddle's values and
     can have other members.
     """
-    settings = await _settings(api.state)
+    settings = await organization_settings(api.state, home(caller().identity))
     own = members(settings.assistant_defaults_json)
     builtin = CreatorDefaults().model_dump()
     values = own | {name: _value(own.get(name), default) for name, default in builtin.items()}
@@ -58,14 +56,6 @@ def _value(own: object, default: object) -> object:
     return own if type(own) is type(default) else default
 
 
-async def _settings(state: State) -> ResolveSettingsResponse:
-    try:
-        return await state.organizations.of(home(caller().identity), "")
-    except HeddleError as error:  # the editor works without them
-        log.warning("organisation settings not available", reason=error.reason)
-        return ResolveSettingsResponse()
-
-
 async def _model(
     state: State, settings: ResolveSettingsResponse, preferred: object
 ) -> tuple[object, str]:
@@ -78,7 +68,7 @@ async def _model(
     if model and preferred in ("", connector):
         return connector, model
     try:
-        page = await call(state.services.connectors.ListModels, ListModelsRequest(), TIMEOUT)
+        page = await call(state.services.connectors.ListModels, ListModelsRequest())
     except HeddleError:  # the editor works without them
         available = []
     else:

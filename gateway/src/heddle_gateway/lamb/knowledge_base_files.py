@@ -14,7 +14,7 @@ from heddle_gateway.lamb.knowledge_bases import (
     CollectionId,
     delete_unattached,
 )
-from heddle_gateway.openai.files import TIMEOUT, store
+from heddle_gateway.openai.files import store
 from heddle_gateway.openai.vector_store_files import AttachedFileId
 from heddle_gateway.openai.vector_stores import attached_files, get_collection, status
 from heddle_gateway.routing import Call, Routes
@@ -116,13 +116,13 @@ class IngestionPluginList(RootModel[list[IngestionPlugin]]):
 @routes.post("/collections/{id}/ingest-file", errors=(404,))
 async def ingest(api: Call, id_: CollectionId, form: IngestForm) -> IngestedFile:
     """Add a file to a collection, in the background."""
-    collection = await get_collection(api.state, id_)
+    collection = await get_collection(api.services, id_)
     file = await store(api.state, form.file, "assistants")
     request = pb.AttachFileRequest(collection=collection.id, file_id=file.id)
     try:
-        await call(api.state.services.files.AttachFile, request, TIMEOUT)
+        await call(api.services.files.AttachFile, request)
     except HeddleError:
-        await delete_unattached(api.state, file.id)
+        await delete_unattached(api.services, file.id)
         raise
     return IngestedFile(
         collection_id=collection.id,
@@ -135,8 +135,8 @@ async def ingest(api: Call, id_: CollectionId, form: IngestForm) -> IngestedFile
 @routes.get("/collections/{id}/files", errors=(400, 404))
 async def list_collection_files(api: Call, id_: CollectionId) -> CollectionFileList:
     """List the files of a collection and their status."""
-    collection = await get_collection(api.state, id_)
-    files = await attached_files(api.state, collection.id)
+    collection = await get_collection(api.services, id_)
+    files = await attached_files(api.services, collection.id)
     return CollectionFileList([_view(each) for each in files])
 
 
@@ -144,8 +144,8 @@ async def list_collection_files(api: Call, id_: CollectionId) -> CollectionFileL
 async def delete(api: Call, id_: CollectionId, file: AttachedFileId) -> DeletedCollectionFile:
     """Delete a file of a collection."""
     request = pb.DetachFileRequest(collection=id_, file_id=file)
-    await call(api.state.services.files.DetachFile, request, TIMEOUT)
-    await delete_unattached(api.state, file)
+    await call(api.services.files.DetachFile, request)
+    await delete_unattached(api.services, file)
     return DeletedCollectionFile(id=file, collection_id=id_)
 
 

@@ -14,8 +14,7 @@ from heddle.knowledge.v1.files_pb2 import DeleteFileRequest
 from heddle_runtime.errors import NotFoundError
 from pydantic import Field
 
-from heddle_gateway.http.models import Deleted, Model, Name, StrictModel
-from heddle_gateway.openai.files import TIMEOUT
+from heddle_gateway.http.models import Deleted, Model, Name, StrictModel, identifier
 from heddle_gateway.openai.vector_store_search import search_collection
 from heddle_gateway.openai.vector_stores import (
     attached_files,
@@ -24,20 +23,12 @@ from heddle_gateway.openai.vector_stores import (
     get_collection,
 )
 from heddle_gateway.routing import Call, Routes
-from heddle_gateway.services import call
-from heddle_gateway.state import State
+from heddle_gateway.services import ServiceClients, call
 
 QUERY_PLUGINS = ("simple_query", "parent_child_query")
 _MAX_PASSAGES = 100
 _METADATA = ("owner", "description", "visibility")
-CollectionId = Annotated[
-    str,
-    Field(
-        description="The collection's identifier or name.",
-        min_length=1,
-        pattern="^[A-Za-z0-9_-]+$",
-    ),
-]
+CollectionId = Annotated[str, identifier("The collection's identifier or name.")]
 _Note = Annotated[str, Field(max_length=512)] | None
 _TopK = Annotated[int, Field(ge=1, le=_MAX_PASSAGES)]
 _Threshold = Annotated[float, Field(ge=-1, le=1)]
@@ -150,7 +141,7 @@ class SearchResults(Model):
 @routes.get("/collections", errors=(400,))
 async def list_collections(api: Call, query: CollectionQuery) -> CollectionList:
     """List the collections that the key may read."""
-    views = [view(each) for each in await collections(api.state)]
+    views = [view(each) for each in await collections(api.services)]
     matching = [
         each
         for each in views
@@ -166,37 +157,37 @@ async def create(api: Call, body: NewCollection) -> LambCollection:
     collection = pb.Collection(
         title=body.name, metadata=_metadata(body), language=body.language or ""
     )
-    return view(await create_collection(api.state, collection, body.name))
+    return view(await create_collection(api.services, collection, body.name))
 
 
 @routes.get("/collections/{id}", errors=(400, 404))
 async def get(api: Call, id_: CollectionId) -> LambCollection:
     """Get a collection."""
-    return view(await get_collection(api.state, id_))
+    return view(await get_collection(api.services, id_))
 
 
 @routes.patch("/collections/{id}", errors=(404,))
 async def update(api: Call, id_: CollectionId, body: CollectionUpdate) -> LambCollection:
     """Change LAMB's description of a collection."""
-    collection = await get_collection(api.state, id_)
+    collection = await get_collection(api.services, id_)
     request = pb.UpdateCollectionRequest(
         name=collection.id, title=body.name, language=body.language or ""
     )
     request.metadata.SetInParent()
     request.metadata.entries.update({**collection.metadata, **_metadata(body)})
-    response = await call(api.state.services.knowledge.UpdateCollection, request, TIMEOUT)
+    response = await call(api.services.knowledge.UpdateCollection, request)
     return view(response.collection)
 
 
 @routes.delete("/collections/{id}", errors=(400, 404))
 async def delete(api: Call, id_: CollectionId) -> DeletedCollection:
     """Delete a collection with its files."""
-    collection = await get_collection(api.state, id_)
-    files = await attached_files(api.state, collection.id)
+    collection = await get_collection(api.services, id_)
+    files = await attached_files(api.services, collection.id)
     request = pb.DeleteCollectionRequest(name=collection.id)
-    await call(api.state.services.knowledge.DeleteCollection, request, TIMEOUT)
+    await call(api.services.knowledge.DeleteCollection, request)
     for file in files:
-        await delete_unattached(api.state, file.file_id)
+        await delete_unattached(api.services, file.file_id)
     return DeletedCollection(id=collection.id, name=collection.title or collection.name)
 
 
@@ -217,7 +208,7 @@ async def search(
         top_k=own.get("top_k", body.top_k),
         threshold=own.get("threshold", body.threshold),
     )
-    passages = await search_collection(api.state, request)
+    passages = await search_collection(api.services, request)
     sections = plugin != QUERY_PLUGINS[0]
     results = [_result(each, sections=sections) for each in passages]
     seconds = time.perf_counter() - started
@@ -229,7 +220,7 @@ async def search(
     )
 
 
-async def delete_unattached(state: State, file: str) -> None:
+async def delete_unattached(services: ServiceClients, file: str) -> None:
     """Delete an uploaded file that is in no collection: LAMB has no such files.
 
     Raises:
@@ -237,7 +228,7 @@ async def delete_unattached(state: State, file: str) -> None:
     """
     with suppress(NotFoundError):
         request = DeleteFileRequest(id=file, unless_attached=True)
-        await call(state.services.files.DeleteFile, request, TIMEOUT)
+        await call(services.files.DeleteFile, request)
 
 
 def view(collection: pb.Collection) -> LambCollection:

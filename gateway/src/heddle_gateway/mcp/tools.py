@@ -1,6 +1,6 @@
 """The functions of tools that can be called without an assistant, on behalf of the caller."""
 
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
 import grpc
@@ -10,9 +10,9 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import caller, new_call_options
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError, from_rpc
+from heddle_runtime.limits import MAX_TOOLS
 
-from heddle_gateway.openai.models import LIST_TIMEOUT
-from heddle_gateway.services import call, pages
+from heddle_gateway.services import LIST_SECONDS, call, items
 from heddle_gateway.state import State
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Functions = dict[str, tuple[str, FunctionDeclaration]]
 """By the name for clients: the tool, and the function as the tool service names it."""
-_MAX_INVOCATIONS = 64
 _NO_MODEL = ModelRef(connector="bypass", model="simple-bypass")
 Report = Callable[[str], Coroutine[Any, Any, None]]
 
@@ -31,21 +30,16 @@ async def functions(state: State) -> Functions:
     Raises:
         HeddleError: The tool service does not answer.
     """
-    names = [
-        tool.name
-        async for page in pages(
-            state.services.tools.ListTools, pb.ListToolsRequest(page_size=200), LIST_TIMEOUT
-        )
-        for tool in page.tools
-        if MODE_FUNCTION in tool.modes
-    ]
+    request = pb.ListToolsRequest()
+    tools = await items(state.services.tools.ListTools, request, "tools", LIST_SECONDS)
+    names = [tool.name for tool in tools if MODE_FUNCTION in tool.modes]
     by_name: Functions = {}
-    for some in _batches(names):
-        request = pb.ListFunctionsRequest(
-            invocations=[pb.ToolInvocation(id=name, name=name) for name in some],
-            assistant=_own_assistant(),
-        )
-        response = await call(state.services.tools.ListFunctions, request, LIST_TIMEOUT)
+    for first in range(0, len(names), MAX_TOOLS):
+        invocations = [
+            pb.ToolInvocation(id=name, name=name) for name in names[first : first + MAX_TOOLS]
+        ]
+        batch = pb.ListFunctionsRequest(invocations=invocations, assistant=_own_assistant())
+        response = await call(state.services.tools.ListFunctions, batch, LIST_SECONDS)
         for tool in response.functions:
             for function in tool.functions:
                 taken = function.name in by_name
@@ -95,8 +89,3 @@ def _own_assistant() -> Assistant:
     """Return an assistant of the caller: tools check permissions by its owner."""
     identity = caller().identity
     return Assistant(owner=identity.subject, organization=identity.organization, model=_NO_MODEL)
-
-
-def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    for first in range(0, len(names), _MAX_INVOCATIONS):
-        yield names[first : first + _MAX_INVOCATIONS]

@@ -1,21 +1,19 @@
 """`/v1/files`: files that callers upload, for vector stores."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
 from heddle_gateway.http.error_responses import invalid
-from heddle_gateway.http.models import Deleted, Model, StrictModel
+from heddle_gateway.http.models import Deleted, Model, Seconds, StrictModel
 from heddle_gateway.http.multipart import FormFile, UploadedFile
-from heddle_gateway.openai.pagination import Page, PageQuery, bounds, select
+from heddle_gateway.openai.pagination import Page, PageQuery, select
 from heddle_gateway.routing import Call, Routes
-from heddle_gateway.services import call, pages
+from heddle_gateway.services import call, items
 from heddle_gateway.state import State
 
-TIMEOUT = 60.0
-_PAGE_SIZE = 1_000
 _HEADERS = {
     "content-disposition": "attachment",
     "x-content-type-options": "nosniff",
@@ -32,7 +30,7 @@ class File(StrictModel):
     id: str
     object: Literal["file"] = "file"
     bytes: int
-    created_at: int = Field(description="Seconds since 1970.")
+    created_at: Seconds
     expires_at: None = None
     filename: str
     purpose: str
@@ -70,15 +68,10 @@ class DeletedFile(Deleted):
 @routes.get("/v1/files", errors=(400,))
 async def list_files(api: Call, query: FileQuery) -> FilePage:
     """List the caller's files, the newest first."""
-    request = pb.ListFilesRequest(page_size=_PAGE_SIZE)
-    files = [
-        _view(file)
-        async for page in pages(api.state.services.files.ListFiles, request, TIMEOUT)
-        for file in page.files
-        if query.purpose in (None, file.purpose)
-    ]
+    stored = await items(api.services.files.ListFiles, pb.ListFilesRequest(), "files")
+    files = [_view(each) for each in stored if query.purpose in (None, each.purpose)]
     data, has_more = select(query, files)
-    return FilePage(data=data, has_more=has_more, **bounds(data))
+    return FilePage(data=data, has_more=has_more)
 
 
 @routes.post("/v1/files")
@@ -103,31 +96,29 @@ async def store(state: State, file: UploadedFile, purpose: str) -> pb.File:
     request = pb.CreateFileRequest(
         filename=file.filename, purpose=purpose, media_type=file.media_type, data=file.data
     )
-    return (await call(state.services.files.CreateFile, request, TIMEOUT)).file
+    return (await call(state.services.files.CreateFile, request)).file
 
 
 @routes.get("/v1/files/{id}", errors=(400, 404))
 async def get(api: Call, id_: FileId) -> File:
     """Get a file's description."""
-    request = pb.GetFileRequest(id=id_)
-    return _view((await call(api.state.services.files.GetFile, request, TIMEOUT)).file)
+    return _view((await call(api.services.files.GetFile, pb.GetFileRequest(id=id_))).file)
 
 
 @routes.get("/v1/files/{id}/content", content=("application/octet-stream",), errors=(400, 404))
 async def content(api: Call, id_: FileId) -> Response:
     """Get a file's content."""
     request = pb.GetFileContentRequest(id=id_)
-    response = await call(api.state.services.files.GetFileContent, request, TIMEOUT)
+    response = await call(api.services.files.GetFileContent, request)
     return Response(response.data, headers=_HEADERS, media_type="application/octet-stream")
 
 
 @routes.delete("/v1/files/{id}", errors=(400, 404))
 async def delete(api: Call, id_: FileId) -> DeletedFile:
     """Delete a file. Its content in vector stores stays there."""
-    await call(api.state.services.files.DeleteFile, pb.DeleteFileRequest(id=id_), TIMEOUT)
+    await call(api.services.files.DeleteFile, pb.DeleteFileRequest(id=id_))
     return DeletedFile(id=id_)
 
 
 def _view(file: pb.File) -> File:
-    values: dict[str, Any] = {"id": file.id, "bytes": file.size, "purpose": file.purpose}
-    return File(created_at=file.create_time.seconds, filename=file.filename, **values)
+    return File.of(file, bytes=file.size, created_at=file.create_time.seconds)

@@ -4,16 +4,15 @@ import re
 from typing import Annotated
 
 from heddle.connector.v1.connector_pb2 import GetPictureRequest
-from pydantic import Field
 from starlette.responses import Response
 
+from heddle_gateway.http.models import identifier
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.openai.chat.run_events import image_path
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 from heddle_gateway.state import State
 
-TIMEOUT = 15.0
 SAFE_HEADERS = {
     "x-content-type-options": "nosniff",
     "content-security-policy": "default-src 'none'; sandbox",
@@ -27,14 +26,10 @@ _CACHE_HEADERS = {
 }
 _MEDIA_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 routes = Routes("completions")
+_EXAMPLE = f"{'0f1e2d3c' * 4}.png"
 ImageName = Annotated[
     str,
-    Field(
-        description="The last part of the image's address.",
-        min_length=1,
-        pattern="^[A-Za-z0-9._-]+$",
-        examples=["0f1e2d3c4b5a69788796a5b4c3d2e1f0.png"],
-    ),
+    identifier("The last part of the image's address.", _EXAMPLE, pattern="^[A-Za-z0-9._-]+$"),
 ]
 
 
@@ -45,7 +40,7 @@ async def get_image(api: Call, name: ImageName) -> Response:
     New images of a person replace the oldest.
     """
     request = GetPictureRequest(name=name)
-    image = (await call(api.state.services.connectors.GetPicture, request, TIMEOUT)).picture
+    image = (await call(api.services.connectors.GetPicture, request)).picture
     return Response(
         image.data, headers={"content-type": image.media_type, **SAFE_HEADERS, **_CACHE_HEADERS}
     )

@@ -14,11 +14,9 @@ from pydantic import Field
 from heddle_gateway.http.error_responses import RejectedRequestError, from_error
 from heddle_gateway.http.models import Model
 from heddle_gateway.routing import Call, Routes
-from heddle_gateway.services import call, pages
+from heddle_gateway.services import LIST_SECONDS, call, items
 
 PREFIX = "lamb_assistant."
-LIST_TIMEOUT = 8.0
-"""Open WebUI waits ten seconds for a list of models."""
 routes = Routes("completions")
 
 
@@ -58,16 +56,9 @@ ModelId = Annotated[
 @routes.get("/v1/models", "/models")
 async def list_models(api: Call) -> ModelList:
     """List the published assistants that the key may use, as models."""
-    request = ListAssistantsRequest(page_size=1000)
-    return ModelList(
-        data=[
-            _view(assistant)
-            async for page in pages(
-                api.state.services.assistants.ListAssistants, request, LIST_TIMEOUT
-            )
-            for assistant in page.assistants
-        ]
-    )
+    method = api.services.assistants.ListAssistants
+    assistants = await items(method, ListAssistantsRequest(), "assistants", LIST_SECONDS)
+    return ModelList(data=[_view(each) for each in assistants])
 
 
 @routes.get("/v1/models/{id:path}", "/models/{id:path}", errors=(404, 422))
@@ -75,7 +66,7 @@ async def get_model(api: Call, id_: ModelId) -> ModelView:
     """Get one assistant as a model."""
     request = GetAssistantRequest(reference=id_)
     try:
-        response = await call(api.state.services.assistants.GetAssistant, request, LIST_TIMEOUT)
+        response = await call(api.services.assistants.GetAssistant, request, LIST_SECONDS)
     except HeddleError as error:
         raise RejectedRequestError(from_error(error, model=True)) from error
     return _view(response.assistant)
@@ -88,9 +79,7 @@ def _view(assistant: AssistantSummary | Assistant) -> ModelView:
         id=f"{PREFIX}{assistant.id}",
         created=assistant.create_time.seconds,
         name=assistant.title or assistant.name or assistant.id,
-        capabilities=Capabilities(
-            vision=capabilities.vision, image_generation=capabilities.image_generation
-        ),
+        capabilities=Capabilities.of(capabilities),
         info={
             "meta": {
                 "description": assistant.description,

@@ -7,11 +7,11 @@ from heddle_runtime.errors import NotFoundError
 from pydantic import Field
 from starlette.responses import Response
 
+from heddle_gateway.http.models import identifier
 from heddle_gateway.openai.generated_images import SAFE_HEADERS
 from heddle_gateway.routing import ETAG, Call, Routes
 from heddle_gateway.services import call
 
-_TIMEOUT = 15.0
 _MAX_PAGES = 1_000_000
 _CACHE_HEADERS = {
     # A new version of the document has other pages at the same address, and permissions can end:
@@ -19,21 +19,13 @@ _CACHE_HEADERS = {
     "cache-control": "private, no-cache",
     "vary": "authorization",
 }
-_ID = Field(min_length=1, pattern="^[A-Za-z0-9._-]+$")
+_PATTERN = "^[A-Za-z0-9._-]+$"
 routes = Routes("completions")
+_COLLECTION, _DOCUMENT = f"vs_{'0f1e2d3c' * 4}", f"doc_{'0f1e2d3c' * 4}"
 CollectionId = Annotated[
-    str,
-    _ID,
-    Field(
-        description="The collection's id or name.",
-        examples=["vs_0f1e2d3c4b5a69788796a5b4c3d2e1f0"],
-    ),
+    str, identifier("The collection's id or name.", _COLLECTION, pattern=_PATTERN)
 ]
-DocumentId = Annotated[
-    str,
-    _ID,
-    Field(description="The document's id.", examples=["doc_0f1e2d3c4b5a69788796a5b4c3d2e1f0"]),
-]
+DocumentId = Annotated[str, identifier("The document's id.", _DOCUMENT, pattern=_PATTERN)]
 PageNumber = Annotated[
     str,
     Field(
@@ -54,7 +46,7 @@ PageNumber = Annotated[
 async def get_page(api: Call, id_: CollectionId, file: DocumentId, page: PageNumber) -> Response:
     """Get the image of a page of a document, for those who may search its collection."""
     request = GetPagePictureRequest(collection=id_, document=file, page=_number(page))
-    image = await call(api.state.services.knowledge.GetPagePicture, request, _TIMEOUT)
+    image = await call(api.services.knowledge.GetPagePicture, request)
     api.set_etag(image.sha256)
     if api.knows(image.sha256):
         return Response(b"", 304, _CACHE_HEADERS)

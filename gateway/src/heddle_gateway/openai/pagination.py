@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.models import Model
@@ -34,12 +34,23 @@ class PageQuery(Model):
 
 
 class Page(Model):
-    """A page of a list, without its members."""
+    """A page of a list."""
 
     object: Literal["list"] = "list"
-    first_id: str | None
-    last_id: str | None = Field(description="The value of `after` for the next page.")
+    data: list[Any]
     has_more: bool
+
+    @computed_field  # type: ignore[prop-decorator] # pydantic documents it like this
+    @property
+    def first_id(self) -> str | None:
+        """The identifier of the first member."""
+        return self.data[0].id if self.data else None
+
+    @computed_field  # type: ignore[prop-decorator] # pydantic documents it like this
+    @property
+    def last_id(self) -> str | None:
+        """The value of `after` for the next page."""
+        return self.data[-1].id if self.data else None
 
 
 def select(query: PageQuery, oldest_first: Sequence[MemberT]) -> tuple[list[MemberT], bool]:
@@ -57,14 +68,6 @@ def select(query: PageQuery, oldest_first: Sequence[MemberT]) -> tuple[list[Memb
     else:
         selected = members[: query.limit]
     return selected, len(members) > len(selected)
-
-
-def bounds(members: Sequence[Member]) -> dict[str, Any]:
-    """Return the first and the last identifier of a page."""
-    return {
-        "first_id": members[0].id if members else None,
-        "last_id": members[-1].id if members else None,
-    }
 
 
 def _index(members: Sequence[Member], identifier: str, name: str) -> int:

@@ -7,9 +7,8 @@ from heddle.knowledge.v1.knowledge_pb2 import Collection
 from pydantic import Field
 
 from heddle_gateway.http.error_responses import invalid
-from heddle_gateway.http.models import Name, StrictModel
+from heddle_gateway.http.models import Name, Seconds, StrictModel, enum_names
 from heddle_gateway.openai.chunking import ChunkingStrategy
-from heddle_gateway.openai.files import TIMEOUT
 from heddle_gateway.openai.vector_store_files import (
     Attributes,
     VectorStoreFilePage,
@@ -17,20 +16,18 @@ from heddle_gateway.openai.vector_store_files import (
     check_chunking,
     page_of,
     to_attributes,
-    view,
 )
-from heddle_gateway.openai.vector_stores import FileCounts, VectorStoreId, get_collection
+from heddle_gateway.openai.vector_stores import (
+    FileCounts,
+    Status,
+    VectorStoreId,
+    get_collection,
+)
 from heddle_gateway.routing import Call, Routes
-from heddle_gateway.services import call, pages
+from heddle_gateway.services import call, items
 
 MAX_FILES = 2_000
-_PAGE_SIZE = 1_000
-_Status = Literal["in_progress", "completed", "cancelled", "failed"]
-_STATUSES: dict[files_pb2.FileBatchStatus.ValueType, _Status] = {
-    files_pb2.FILE_BATCH_STATUS_IN_PROGRESS: "in_progress",
-    files_pb2.FILE_BATCH_STATUS_COMPLETED: "completed",
-    files_pb2.FILE_BATCH_STATUS_CANCELLED: "cancelled",
-}
+_STATUSES = enum_names(files_pb2.FileBatchStatus)
 BatchId = Annotated[
     str, Field(description="The batch's identifier.", pattern="^vsfb_[0-9a-f]{32}$")
 ]
@@ -59,9 +56,9 @@ class Batch(StrictModel):
 
     id: str
     object: Literal["vector_store.files_batch"] = "vector_store.files_batch"
-    created_at: int
+    created_at: Seconds
     vector_store_id: str
-    status: _Status
+    status: Status
     file_counts: FileCounts
 
 
@@ -73,9 +70,9 @@ async def create(api: Call, id_: VectorStoreId, body: NewBatch) -> Batch:
     """
     if (body.file_ids is None) == (body.files is None):
         raise invalid("file_ids", "or files must be set, and not both")
-    store = await get_collection(api.state, id_)
+    store = await get_collection(api.services, id_)
     request = files_pb2.CreateFileBatchRequest(collection=store.id, files=_files(body, store))
-    response = await call(api.state.services.files.CreateFileBatch, request, TIMEOUT)
+    response = await call(api.services.files.CreateFileBatch, request)
     return _view(response.batch)
 
 
@@ -83,7 +80,7 @@ async def create(api: Call, id_: VectorStoreId, body: NewBatch) -> Batch:
 async def get(api: Call, id_: VectorStoreId, batch: BatchId) -> Batch:
     """Get the status of a batch of files."""
     request = files_pb2.GetFileBatchRequest(collection=id_, batch_id=batch)
-    response = await call(api.state.services.files.GetFileBatch, request, TIMEOUT)
+    response = await call(api.services.files.GetFileBatch, request)
     return _view(response.batch)
 
 
@@ -91,7 +88,7 @@ async def get(api: Call, id_: VectorStoreId, batch: BatchId) -> Batch:
 async def cancel(api: Call, id_: VectorStoreId, batch: BatchId) -> Batch:
     """Cancel the files of a batch that are not in the vector store yet."""
     request = files_pb2.CancelFileBatchRequest(collection=id_, batch_id=batch)
-    response = await call(api.state.services.files.CancelFileBatch, request, TIMEOUT)
+    response = await call(api.services.files.CancelFileBatch, request)
     return _view(response.batch)
 
 
@@ -100,40 +97,30 @@ async def list_batch_files(
     api: Call, id_: VectorStoreId, batch: BatchId, query: VectorStoreFileQuery
 ) -> VectorStoreFilePage:
     """List the files of a batch, the newest first."""
-    store = await get_collection(api.state, id_)
-    request = files_pb2.ListFileBatchFilesRequest(
-        collection=store.id, batch_id=batch, page_size=_PAGE_SIZE
-    )
-    method = api.state.services.files.ListFileBatchFiles
-    files = [
-        view(each, store) async for page in pages(method, request, TIMEOUT) for each in page.files
-    ]
-    return page_of(query, files)
+    store = await get_collection(api.services, id_)
+    request = files_pb2.ListFileBatchFilesRequest(collection=store.id, batch_id=batch)
+    files = await items(api.services.files.ListFileBatchFiles, request, "files")
+    return page_of(query, files, store)
 
 
 def _files(body: NewBatch, store: Collection) -> list[files_pb2.BatchedFile]:
     check_chunking(body.chunking_strategy, store)
-    if body.files is None:
-        attributes = to_attributes(body.attributes)
-        return [
-            files_pb2.BatchedFile(file_id=each, attributes=attributes)
-            for each in body.file_ids or []
+    files = body.files
+    if files is None:
+        files = [
+            BatchFile(file_id=each, attributes=body.attributes) for each in body.file_ids or []
         ]
-    for index, each in enumerate(body.files):
+    for index, each in enumerate(files):
         check_chunking(each.chunking_strategy, store, f"files[{index}].")
     return [
         files_pb2.BatchedFile(file_id=each.file_id, attributes=to_attributes(each.attributes))
-        for each in body.files
+        for each in files
     ]
 
 
 def _view(batch: files_pb2.FileBatch) -> Batch:
-    counts = {
-        "in_progress": batch.in_progress_count,
-        "completed": batch.completed_count,
-        "failed": batch.failed_count,
-        "cancelled": batch.cancelled_count,
-    }
+    names = ("in_progress", "completed", "failed", "cancelled")
+    counts = {name: getattr(batch, f"{name}_count") for name in names}
     return Batch(
         id=batch.id,
         created_at=batch.create_time.seconds,

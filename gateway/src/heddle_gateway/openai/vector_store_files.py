@@ -8,25 +8,24 @@ from heddle_runtime.struct_codec import from_struct, to_struct
 from pydantic import Field
 
 from heddle_gateway.http.error_responses import invalid
-from heddle_gateway.http.models import MAX_EXACT_NUMBER, Deleted, Model, Name, StrictModel
+from heddle_gateway.http.models import MAX_EXACT_NUMBER, Deleted, Model, Name, Seconds, StrictModel
 from heddle_gateway.openai.chunking import ChunkingStrategy, to_chunking, to_strategy
-from heddle_gateway.openai.files import TIMEOUT
-from heddle_gateway.openai.pagination import Page, PageQuery, bounds, select
+from heddle_gateway.openai.pagination import Page, PageQuery, select
 from heddle_gateway.openai.vector_store_search import TextContent
 from heddle_gateway.openai.vector_stores import (
+    Key,
     Status,
+    Value,
     VectorStoreId,
     attached_files,
     get_collection,
     status,
 )
 from heddle_gateway.routing import Call, Routes
-from heddle_gateway.services import call, pages
-from heddle_gateway.state import State
+from heddle_gateway.services import call, items
 
 _DOCUMENT_PREFIX = "doc_"
 """Prefix of identifiers of documents that were not uploaded as files."""
-_PAGE_SIZE = 1_000
 AttachedFileId = Annotated[
     str,
     Field(
@@ -35,16 +34,7 @@ AttachedFileId = Annotated[
     ),
 ]
 _Number = Annotated[float, Field(ge=-MAX_EXACT_NUMBER, le=MAX_EXACT_NUMBER)]
-Attributes = (
-    Annotated[
-        dict[
-            Annotated[str, Field(min_length=1, max_length=64)],
-            Annotated[str, Field(max_length=512)] | bool | _Number,
-        ],
-        Field(max_length=16),
-    ]
-    | None
-)
+Attributes = Annotated[dict[Key, Value | bool | _Number], Field(max_length=16)] | None
 routes = Routes("vector stores")
 
 
@@ -74,7 +64,7 @@ class VectorStoreFile(StrictModel):
     id: str
     object: Literal["vector_store.file"] = "vector_store.file"
     usage_bytes: int
-    created_at: int
+    created_at: Seconds
     vector_store_id: str
     status: Status
     last_error: FileError | None
@@ -114,32 +104,32 @@ async def list_store_files(
     api: Call, id_: VectorStoreId, query: VectorStoreFileQuery
 ) -> VectorStoreFilePage:
     """List the files of a vector store, the newest first."""
-    store = await get_collection(api.state, id_)
-    files = [view(each, store) for each in await attached_files(api.state, store.id)]
-    return page_of(query, files)
+    store = await get_collection(api.services, id_)
+    return page_of(query, await attached_files(api.services, store.id), store)
 
 
 @routes.post("/v1/vector_stores/{id}/files", errors=(404,))
 async def create(api: Call, id_: VectorStoreId, body: AttachedFile) -> VectorStoreFile:
     """Add a file to a vector store, in the background."""
-    store = await get_collection(api.state, id_)
+    store = await get_collection(api.services, id_)
     check_chunking(body.chunking_strategy, store)
     request = files_pb2.AttachFileRequest(
         collection=store.id, file_id=body.file_id, attributes=to_attributes(body.attributes)
     )
-    response = await call(api.state.services.files.AttachFile, request, TIMEOUT)
+    response = await call(api.services.files.AttachFile, request)
     return view(response.file, store)
 
 
 @routes.get("/v1/vector_stores/{id}/files/{file}", errors=(400, 404))
 async def get(api: Call, id_: VectorStoreId, file: AttachedFileId) -> VectorStoreFile:
     """Get the status of a file, or of a document that was not uploaded."""
-    store = await get_collection(api.state, id_)
+    store = await get_collection(api.services, id_)
     if file.startswith(_DOCUMENT_PREFIX):
-        return _document_view(await _document(api.state, store.id, file), store)
+        document = knowledge_pb2.GetDocumentRequest(collection=store.id, name=file)
+        response = await call(api.services.knowledge.GetDocument, document)
+        return _document_view(response.document, store)
     request = files_pb2.GetAttachedFileRequest(collection=store.id, file_id=file)
-    response = await call(api.state.services.files.GetAttachedFile, request, TIMEOUT)
-    return view(response.file, store)
+    return view((await call(api.services.files.GetAttachedFile, request)).file, store)
 
 
 @routes.post("/v1/vector_stores/{id}/files/{file}", errors=(404, 409))
@@ -147,11 +137,11 @@ async def update(
     api: Call, id_: VectorStoreId, file: AttachedFileId, body: AttributesUpdate
 ) -> VectorStoreFile:
     """Replace the attributes of a file."""
-    store = await get_collection(api.state, id_)
+    store = await get_collection(api.services, id_)
     request = files_pb2.UpdateAttachedFileRequest(
         collection=store.id, file_id=file, attributes=to_attributes(body.attributes)
     )
-    response = await call(api.state.services.files.UpdateAttachedFile, request, TIMEOUT)
+    response = await call(api.services.files.UpdateAttachedFile, request)
     return view(response.file, store)
 
 
@@ -160,10 +150,10 @@ async def delete(api: Call, id_: VectorStoreId, file: AttachedFileId) -> Deleted
     """Remove a file from a vector store."""
     if file.startswith(_DOCUMENT_PREFIX):
         document = knowledge_pb2.DeleteDocumentRequest(collection=id_, name=file)
-        await call(api.state.services.knowledge.DeleteDocument, document, TIMEOUT)
+        await call(api.services.knowledge.DeleteDocument, document)
     else:
         request = files_pb2.DetachFileRequest(collection=id_, file_id=file)
-        await call(api.state.services.files.DetachFile, request, TIMEOUT)
+        await call(api.services.files.DetachFile, request)
     return DeletedVectorStoreFile(id=file)
 
 
@@ -173,25 +163,22 @@ async def content(api: Call, id_: VectorStoreId, file: AttachedFileId) -> FileTe
     document = file
     if not file.startswith(_DOCUMENT_PREFIX):
         attached = files_pb2.GetAttachedFileRequest(collection=id_, file_id=file)
-        response = await call(api.state.services.files.GetAttachedFile, attached, TIMEOUT)
+        response = await call(api.services.files.GetAttachedFile, attached)
         document = response.file.document
-    request = knowledge_pb2.ListPassagesRequest(
-        collection=id_, document=document, page_size=_PAGE_SIZE
-    )
-    return FileText(
-        data=[
-            TextContent(text=passage.text)
-            async for page in pages(api.state.services.knowledge.ListPassages, request, TIMEOUT)
-            for passage in page.passages
-        ]
-    )
+    request = knowledge_pb2.ListPassagesRequest(collection=id_, document=document)
+    passages = await items(api.services.knowledge.ListPassages, request, "passages")
+    return FileText(data=[TextContent(text=each.text) for each in passages])
 
 
-def page_of(query: VectorStoreFileQuery, files: list[VectorStoreFile]) -> VectorStoreFilePage:
-    """Return a page of files; they come the oldest first."""
-    matching = [each for each in files if query.filter in (None, each.status)]
+def page_of(
+    query: VectorStoreFileQuery,
+    files: list[files_pb2.AttachedFile],
+    store: knowledge_pb2.Collection,
+) -> VectorStoreFilePage:
+    """Return a page of the files of a store, the oldest of which comes first."""
+    matching = [view(each, store) for each in files if query.filter in (None, status(each))]
     data, has_more = select(query, matching)
-    return VectorStoreFilePage(data=data, has_more=has_more, **bounds(data))
+    return VectorStoreFilePage(data=data, has_more=has_more)
 
 
 def view(file: files_pb2.AttachedFile, store: knowledge_pb2.Collection) -> VectorStoreFile:
@@ -229,11 +216,6 @@ def check_chunking(
 def to_attributes(attributes: Attributes) -> Struct | None:
     """Return the attributes of a file as the contract has them."""
     return None if attributes is None else to_struct(attributes)
-
-
-async def _document(state: State, store: str, identifier: str) -> knowledge_pb2.Document:
-    request = knowledge_pb2.GetDocumentRequest(collection=store, name=identifier)
-    return (await call(state.services.knowledge.GetDocument, request, TIMEOUT)).document
 
 
 def _document_view(

@@ -9,12 +9,10 @@ from heddle_runtime.struct_codec import from_struct
 from pydantic import Field, model_validator
 
 from heddle_gateway.http.models import Model, Name, OnlyFalse, StrictModel
-from heddle_gateway.openai.files import TIMEOUT
 from heddle_gateway.openai.search_filters import AttributeFilter, to_filter
 from heddle_gateway.openai.vector_stores import VectorStoreId
 from heddle_gateway.routing import Call, Routes
-from heddle_gateway.services import call
-from heddle_gateway.state import State
+from heddle_gateway.services import ServiceClients, call
 
 _MAX_QUERIES = 10
 _MAX_RESULTS = 50
@@ -90,9 +88,9 @@ class SearchResults(Model):
 async def search(api: Call, id_: VectorStoreId, body: Search) -> SearchResults:
     """Search for passages."""
     requests = _requests(id_, body)
-    results = await asyncio.gather(*(search_collection(api.state, each) for each in requests))
+    results = await asyncio.gather(*(search_collection(api.services, each) for each in requests))
     passages = _merged(results)[: requests[0].top_k]
-    attributes = await _attributes(api.state, id_, passages)
+    attributes = await _attributes(api.services, id_, passages)
     return SearchResults(
         search_query=[each.query for each in requests],
         data=[_result(each, attributes) for each in passages],
@@ -100,14 +98,14 @@ async def search(api: Call, id_: VectorStoreId, body: Search) -> SearchResults:
 
 
 async def search_collection(
-    state: State, request: knowledge_pb2.SearchCollectionsRequest
+    services: ServiceClients, request: knowledge_pb2.SearchCollectionsRequest
 ) -> list[knowledge_pb2.Passage]:
     """Return the passages of a request that names one collection.
 
     Raises:
         HeddleError: The collection cannot be searched.
     """
-    response = await call(state.services.knowledge.SearchCollections, request, TIMEOUT)
+    response = await call(services.knowledge.SearchCollections, request)
     (result,) = response.results
     if result.HasField("error"):
         raise from_status(result.error)
@@ -150,7 +148,7 @@ def _merged(results: list[list[knowledge_pb2.Passage]]) -> list[knowledge_pb2.Pa
 
 
 async def _attributes(
-    state: State, store: str, passages: list[knowledge_pb2.Passage]
+    services: ServiceClients, store: str, passages: list[knowledge_pb2.Passage]
 ) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the names and attributes of attached files by identifier."""
     identifiers = {each.metadata[_FILE_ID] for each in passages if _FILE_ID in each.metadata}
@@ -158,7 +156,7 @@ async def _attributes(
     async def one(identifier: str) -> tuple[str, tuple[str, dict[str, Any]]] | None:
         request = files_pb2.GetAttachedFileRequest(collection=store, file_id=identifier)
         try:
-            file = (await call(state.services.files.GetAttachedFile, request, TIMEOUT)).file
+            file = (await call(services.files.GetAttachedFile, request)).file
         except NotFoundError:  # detached meanwhile, or metadata that only looks like a file's
             return None
         return identifier, (file.filename, from_struct(file.attributes))

@@ -2,6 +2,7 @@
 
 import random
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 from urllib.parse import quote
@@ -23,7 +24,7 @@ from heddle_gateway.http.error_responses import (
     invalid,
 )
 from heddle_gateway.http.headers import JSON, Headers
-from heddle_gateway.http.models import Model, Name
+from heddle_gateway.http.models import Model, Name, identifier
 from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai import generated_images
 from heddle_gateway.openai.chat import run_events, schema
@@ -77,15 +78,7 @@ class AssistantQuery(Model):
     assistant: Name = Field(description="The assistant's identifier or name.", examples=["1"])
 
 
-AssistantId = Annotated[
-    str,
-    Field(
-        description="The assistant's identifier.",
-        min_length=1,
-        pattern="^[A-Za-z0-9_-]+$",
-        examples=["1"],
-    ),
-]
+AssistantId = Annotated[str, identifier("The assistant's identifier.", "1")]
 _OPTIONS: dict[str, Any] = {
     "raw": True,
     "request_headers": ChatHeaders,
@@ -283,7 +276,9 @@ def run_error(error: Exception, *, tools_ran: bool = False) -> ErrorResponse:
     known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
     assert isinstance(known, HeddleError)  # noqa: S101 - the callers catch these two
     response = from_error(known, model=True)
-    return response.final() if tools_ran or TOOLS_RAN in known.metadata else response
+    return replace(
+        response, retry=response.retry and not (tools_ran or TOOLS_RAN in known.metadata)
+    )
 
 
 def _view(request: RawRequest, default: EventView) -> EventView:

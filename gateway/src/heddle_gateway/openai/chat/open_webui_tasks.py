@@ -15,7 +15,6 @@ from heddle_gateway.openai.chat.task_model import task_assistant
 from heddle_gateway.services import call
 from heddle_gateway.state import State
 
-TIMEOUT = 15.0
 _BYPASS = ModelRef(connector="bypass", model="debug-bypass")
 
 
@@ -68,4 +67,4 @@ def _take_over(state: State) -> None:
 
 async def _assistant(state: State, request: RunCompletionRequest) -> Assistant:
     reference = GetAssistantRequest(reference=request.assistant_reference)
-    return (await call(state.services.assistants.GetAssistant, reference, TIMEOUT)).assistant
+    return (await call(state.services.assistants.GetAssistant, reference)).assistant

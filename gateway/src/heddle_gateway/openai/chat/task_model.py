@@ -41,7 +41,7 @@ async def task_assistant(state: State, assistant: Assistant) -> Assistant:
         organization = home(caller().identity)
     generates_images = assistant.model.connector == IMAGE_CONNECTOR
     default = _text_model(state.settings.small_model)
-    settings = await _organization_settings(
+    settings = await organization_settings(
         state, organization, assistant.owner, required=generates_images and default is None
     )
     if model := _text_model(settings.small_model):
@@ -58,15 +58,15 @@ async def task_assistant(state: State, assistant: Assistant) -> Assistant:
     return plain
 
 
-async def _organization_settings(
-    state: State, organization: str, owner: str, *, required: bool
+async def organization_settings(
+    state: State, organization: str, owner: str = "", *, required: bool = False
 ) -> ResolveSettingsResponse:
+    """Return the settings of an organisation, none if they are neither available nor required."""
     try:
         return await state.organizations.of(organization, owner)
     except HeddleError as error:
         if required:
             raise
-        # A title is not worth a failure.
         log.warning("organisation settings not available", reason=error.reason)
         return ResolveSettingsResponse()
 
