@@ -9,11 +9,11 @@ from heddle_cli.failures import sentence
 from heddle_cli.terminal import notes
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-"""What stands for a byte of the command line that is not UTF-8."""
+"""Python's form of a byte of the command line that is not UTF-8."""
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command of `arguments`, or of the process; a failure is told in one sentence."""
+    """Run the command of `arguments`, or of the process; report a failure in one sentence."""
     try:
         app(arguments, prog_name="heddle")
     except HeddleError as error:
@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> None:
     except UnicodeEncodeError as error:
         if not _SURROGATE.search(error.object):
             raise
-        # Not what it is: it may be the secret.
+        # Without the text, which may be the secret.
         notes.print("heddle: An argument or a setting is not UTF-8. Write it so.", style="red")
         raise SystemExit(1) from None
 

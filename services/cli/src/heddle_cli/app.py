@@ -1,4 +1,4 @@
-"""Puts the `heddle` command together."""
+"""Assembles the `heddle` command."""
 
 import typer
 
@@ -20,9 +20,9 @@ from heddle_cli.commands import (
     users,
 )
 
-# Failures are told by `main`, in one sentence; a frame by frame account would help nobody.
+# `main` reports failures in one sentence, without a traceback.
 app = typer.Typer(
-    help="Operate Heddle: fill knowledge collections, look at tools and models, ask assistants.",
+    help="Operate Heddle: fill collections, list tools and models, ask assistants.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

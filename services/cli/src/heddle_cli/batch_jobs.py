@@ -1,8 +1,8 @@
-"""Calls that go over many rows and say how far they are."""
+"""Follows batch jobs: calls that process many rows and report their progress."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import Any
 
 import grpc
 from heddle.migration.v1 import migration_pb2 as pb
@@ -16,51 +16,25 @@ MAX_SECONDS = 86_400.0
 """The timeout of the call of a batch job, whose duration is unknown."""
 
 
-class Step(Protocol):
-    """One response of such a call."""
-
-    @property
-    def progress(self) -> pb.Progress:
-        """How far the call is."""
-
-    @property
-    def findings(self) -> Iterable[pb.Finding]:
-        """What a person should look at, since the preceding response."""
-
-
-StepT = TypeVar("StepT", bound=Step)
-StepT_co = TypeVar("StepT_co", bound=Step, covariant=True)
-
-
-class Steps(Protocol[StepT_co]):
-    """Such a call, just begun."""
-
-    def __iter__(self) -> Iterator[StepT_co]:
-        """Iterate over the responses."""
-
-    def cancel(self) -> object:
-        """Tell the service that nobody waits any more."""
-
-
 def follow_job(
     connection: Connection,
-    call: Steps[StepT],
-    table: Callable[[StepT], str],
+    call: Any,  # noqa: ANN401 - the call of any batch job
+    table: Callable[[Any], str],
     report: Report,
     *,
     dry_run: bool,
 ) -> bool:
-    """Follow `call` to its end, and return whether nothing was refused.
+    """Follow `call` to its end, and return whether no row was refused.
 
     Args:
-        connection: What the call goes to.
-        call: The call.
-        table: Says what a response is about.
-        report: Prints findings as they come, and the counts in the end.
-        dry_run: Nothing is changed.
+        connection: The connection of the call.
+        call: The call. Its responses have `progress` and `findings`.
+        table: Returns the table of a response.
+        report: Prints findings as they arrive, and the counts at the end.
+        dry_run: Whether nothing is changed.
 
     Raises:
-        HeddleError: The call failed. Its message says how far it came.
+        HeddleError: The call failed. Its message has the progress.
     """
     by_table: dict[str, pb.Progress] = {}
     try:
@@ -72,9 +46,9 @@ def follow_job(
                 for finding in step.findings:
                     report.finding(name, finding)
     except grpc.RpcError as error:
-        raise _cut(connection.failure(error), by_table, dry_run=dry_run) from error
+        raise _interrupted(connection.failure(error), by_table, dry_run=dry_run) from error
     except KeyboardInterrupt:
-        notes.print(f"heddle: Stopped. {_far(by_table, dry_run=dry_run)}", style="red")
+        notes.print(f"heddle: Stopped. {_completed(by_table, dry_run=dry_run)}", style="red")
         raise
     finally:
         call.cancel()  # the service stops too
@@ -97,14 +71,16 @@ def _bars(*, shown: bool) -> Iterator[Callable[[str, pb.Progress], None]]:
         yield show
 
 
-def _cut(known: HeddleError, by_table: dict[str, pb.Progress], *, dry_run: bool) -> HeddleError:
+def _interrupted(
+    known: HeddleError, by_table: dict[str, pb.Progress], *, dry_run: bool
+) -> HeddleError:
     if not by_table:
         return known
-    message = f"{known.message} {_far(by_table, dry_run=dry_run)}"
+    message = f"{known.message} {_completed(by_table, dry_run=dry_run)}"
     return HeddleError(message, known.violations, retry_after=known.retry_after)
 
 
-def _far(by_table: dict[str, pb.Progress], *, dry_run: bool) -> str:
+def _completed(by_table: dict[str, pb.Progress], *, dry_run: bool) -> str:
     if dry_run:
         return "Nothing was changed."
     parts = [

@@ -1,4 +1,4 @@
-"""What is said of documents on the command line."""
+"""Metadata and times of documents on the command line."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ def entries(texts: Iterable[str]) -> dict[str, str]:
     """Read `key=value` texts.
 
     Raises:
-        BadParameter: One has no key, or no `=`.
+        BadParameter: A text has no key, or no `=`.
     """
     metadata: dict[str, str] = {}
     for text in texts:
@@ -25,10 +25,10 @@ def entries(texts: Iterable[str]) -> dict[str, str]:
 
 
 def time_of(text: str) -> Timestamp | None:
-    """Read a day or a time in the form of ISO 8601, UTC where no zone is said; None for nothing.
+    """Read a date or a time in ISO 8601, in UTC unless it names a zone; None if there is no text.
 
     Raises:
-        BadParameter: It is none.
+        BadParameter: It is neither.
     """
     if not text:
         return None

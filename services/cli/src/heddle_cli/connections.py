@@ -1,4 +1,4 @@
-"""Calls from the operator's machine: a channel, a deadline, a name."""
+"""Calls of the operator: a channel, a deadline, an identity."""
 
 import json
 import os
@@ -19,21 +19,21 @@ from heddle_cli.failures import failure
 
 SECRET = "HEDDLE_IDENTITY_SECRET"  # noqa: S105 - the variable's name, not what it holds
 OPERATOR = Identity("operator", scopes=(ADMIN,))
-"""Who knows the services' secret could sign anything; this is what the operator signs."""
+"""The identity of the operator, who has the secret of the services."""
 _SHORTEST = 32
 SOON = 15.0
-"""Seconds for calls that look something up."""
+"""Seconds for calls that are usually fast."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A service, within reach."""
+    """A channel to a service."""
 
     channel: grpc.Channel
     address: str
 
     def failure(self, error: grpc.RpcError) -> HeddleError:
-        """Return the exception that a failed call of this service stands for."""
+        """Return the exception for a failed call of this service."""
         return failure(error, self.address)
 
 
@@ -42,7 +42,7 @@ def connected(address: str, *services: ServiceDescriptor) -> Iterator[Connection
     """Yield the service at `address`. A failed call leaves the block as a `HeddleError`.
 
     Raises:
-        InvalidRequestError: The address is empty, of which gRPC would say nothing.
+        InvalidRequestError: The address is empty; gRPC would not report that.
     """
     if not address.strip():
         raise InvalidRequestError("The address of the service is empty. Write it as HOST:PORT.")
@@ -54,13 +54,13 @@ def connected(address: str, *services: ServiceDescriptor) -> Iterator[Connection
     except grpc.RpcError as error:
         raise connection.failure(error) from error
     finally:
-        # Not after Ctrl-C: gRPC may wait for ever for the call that it tore us out of.
+        # Not after Ctrl-C: gRPC may wait forever for the interrupted call.
         if not isinstance(sys.exception(), KeyboardInterrupt):
             channel.close()
 
 
-def new_call_options(timeout: float) -> CallOptions:
-    """Return what every call carries: its deadline, an id, and a token if there is a secret.
+def new_call_options(timeout: float = SOON) -> CallOptions:
+    """Return the options of a call: its deadline, an id, and a token if there is a secret.
 
     Use as `stub.Method(request, **new_call_options(seconds))`. Call it once per RPC: the token is
     short-lived.
@@ -73,10 +73,10 @@ def new_call_options(timeout: float) -> CallOptions:
 
 @cache
 def signer(secret: str) -> TokenSigner:
-    """Return the signer of `secret`, always the same one: it remembers its tokens.
+    """Return the signer of `secret`, always the same one because it caches tokens.
 
     Raises:
-        InvalidRequestError: No service has so short a secret.
+        InvalidRequestError: The secret is too short.
     """
     if len(secret) < _SHORTEST:
         raise InvalidRequestError(

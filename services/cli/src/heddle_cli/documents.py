@@ -24,27 +24,27 @@ MEDIA_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file that is to become a document of a collection."""
+    """A file to add to a collection."""
 
     path: Path
     name: str
-    """The file's path below the folder that was named, the same on every machine and run."""
+    """The file's path below the folder of the command line."""
     media_type: str
-    """Empty if the ending does not tell; the service then judges."""
+    """Empty if the suffix is unknown; the service then detects the type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """What files and folders hold."""
+    """The documents of some paths."""
 
     documents: list[Document]
-    """Folders in the order of names, each file once."""
+    """Ordered by name within a folder, each file once."""
     skipped: list[str]
-    """The names of files in folders whose endings tell no type that can be read."""
+    """Names of files in folders with unknown suffixes."""
 
 
 def documents(paths: Iterable[Path], *, recursive: bool) -> Documents:
-    """Return the documents of `paths`; a file that is named itself is one, whatever its ending.
+    """Return the documents of `paths`. A path of a file is a document, whatever its suffix.
 
     Raises:
         InvalidRequestError: A folder cannot be read.
@@ -61,24 +61,21 @@ def documents(paths: Iterable[Path], *, recursive: bool) -> Documents:
                 by_path.setdefault(file.resolve(), Document(file, name, media_type))
             else:
                 skipped[file.resolve()] = name
-    unread = [skipped[file] for file in skipped if file not in by_path]
-    return Documents(list(by_path.values()), unread)
+    unknown = [skipped[file] for file in skipped if file not in by_path]
+    return Documents(list(by_path.values()), unknown)
 
 
 def _files(folder: Path, *, recursive: bool) -> Iterator[Path]:
-    """Yield the files in a folder.
+    """Yield the regular files in a folder, without hidden files.
 
-    Hidden files are left out, and links: a folder that others fill must not lead out of itself.
-    So is what is no file, like a pipe, which could be read for ever.
+    Links are skipped because they can lead out of the folder, and pipes because they may not end.
     """
     try:
         with os.scandir(folder) as listed:
             entries = sorted(listed, key=lambda entry: entry.name)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise InvalidRequestError(
-            f"The folder {folder} cannot be read: {reason}. Mend it, or name others."
-        ) from None
+        raise InvalidRequestError(f"The folder {folder} cannot be read: {reason}.") from None
     for entry in entries:
         if entry.name.startswith("."):
             continue

@@ -1,4 +1,4 @@
-"""Failed calls, told in one sentence."""
+"""Failed calls as one sentence."""
 
 from typing import cast
 
@@ -9,17 +9,17 @@ from heddle_cli.terminal import plain
 
 
 def failure(error: grpc.RpcError, address: str) -> HeddleError:
-    """Return the exception that a failed call to `address` stands for."""
-    # A synchronous call's error has the same methods as an asynchronous one's, without its type.
+    """Return the exception for a failed call to `address`."""
+    # Errors of synchronous calls have the methods of asynchronous ones, without their type.
     known = from_rpc(cast("grpc.aio.AioRpcError", error))
-    unreached = "grpc_code" in known.metadata  # grpc's own words, not those of a service
+    unreached = "grpc_code" in known.metadata  # a message of gRPC, not of a service
     if unreached and isinstance(known, UnavailableError):
         return UnavailableError(f"Nothing answers at {address}. Is the service running there?")
     return known
 
 
 def sentence(error: HeddleError) -> str:
-    """Return what is wrong, where, and what to do, on one line."""
+    """Return the message, the violations and the remedy of an error on one line."""
     parts = [error.message]
     if error.violations:
         parts.append("; ".join(f"{v.field}: {v.description}" for v in error.violations) + ".")

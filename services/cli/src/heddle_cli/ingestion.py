@@ -1,4 +1,4 @@
-"""Putting documents into a collection, one call for each."""
+"""Adds documents to a collection, one call for each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 
-from heddle_cli.connections import SOON, Connection, new_call_options
+from heddle_cli.connections import Connection, new_call_options
 from heddle_cli.documents import Document
 from heddle_cli.failures import sentence
 
@@ -26,29 +26,29 @@ MAX_SECONDS = 600.0
 
 State = Literal["new", "replaced", "unchanged", "unreadable", "failed"]
 Progress = Callable[[str, int, int], None]
-# These would meet the next document as well.
-_HOPELESS = (NotFoundError, PermissionDeniedError, UnauthenticatedError, UnavailableError)
+# The next document would fail with the same error.
+_PERMANENT = (NotFoundError, PermissionDeniedError, UnauthenticatedError, UnavailableError)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one document."""
+    """The result for one document."""
 
     state: State
     note: str
-    """How many passages there are, or why there are none."""
+    """The number of passages, or the reason of the failure."""
 
     @property
     def ok(self) -> bool:
-        """Whether the collection now holds the document."""
+        """Whether the collection contains the document."""
         return self.state not in ("unreadable", "failed")
 
 
 def ensure_collection(connection: Connection, collection: knowledge_pb2.Collection) -> bool:
-    """Make the collection if there is none of its name, and return whether there was none."""
+    """Create the collection if it does not exist, and return whether it was created."""
     request = knowledge_pb2.CreateCollectionRequest(collection=collection)
     try:
-        KnowledgeServiceStub(connection.channel).CreateCollection(request, **new_call_options(SOON))
+        KnowledgeServiceStub(connection.channel).CreateCollection(request, **new_call_options())
     except grpc.RpcError as error:
         known = connection.failure(error)
         if isinstance(known, AlreadyExistsError):
@@ -63,13 +63,13 @@ def ingest_document(
     document: Document,
     progress: Progress,
 ) -> Outcome:
-    """Put a document into a collection.
+    """Add a document to a collection.
 
     Args:
-        connection: To the tools service.
-        common: The collection, and what is the same for all documents.
+        connection: The connection to the knowledge service.
+        common: The collection, and the members that all documents share.
         document: The file.
-        progress: Called with the stage, and how many steps of how many are done.
+        progress: Called with the stage, the completed steps and all steps.
 
     Raises:
         HeddleError: The next document would fail for the same reason.
@@ -93,7 +93,7 @@ def ingest_document(
         return _ingested(connection, request, progress)
     except grpc.RpcError as error:
         known = connection.failure(error)
-        if isinstance(known, _HOPELESS):
+        if isinstance(known, _PERMANENT):
             raise known from error
         refused = isinstance(known, InvalidRequestError)
         return Outcome("unreadable" if refused else "failed", sentence(known))

@@ -1,58 +1,26 @@
 """Options that several commands share."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-TOOLS = "127.0.0.1:9102"
-KNOWLEDGE = "127.0.0.1:9105"
-ORCHESTRATOR = "127.0.0.1:9101"
-CONNECTOR = "127.0.0.1:9103"
-ASSISTANTS = "127.0.0.1:9104"
-MIGRATION = "127.0.0.1:9106"
 
-ToolsAddress = Annotated[
-    str,
-    typer.Option(
-        "--tools-address", envvar="HEDDLE_TOOLS_ADDRESS", help="Where the tools service is."
-    ),
-]
-KnowledgeAddress = Annotated[
-    str,
-    typer.Option(
-        "--knowledge-address",
-        envvar="HEDDLE_KNOWLEDGE_ADDRESS",
-        help="Where the knowledge service is.",
-    ),
-]
-OrchestratorAddress = Annotated[
-    str,
-    typer.Option(
-        "--orchestrator-address",
-        envvar="HEDDLE_ORCHESTRATOR_ADDRESS",
-        help="Where the orchestrator is.",
-    ),
-]
-ConnectorAddress = Annotated[
-    str,
-    typer.Option(
-        "--connector-address", envvar="HEDDLE_CONNECTOR_ADDRESS", help="Where the connector is."
-    ),
-]
-AssistantsAddress = Annotated[
-    str,
-    typer.Option(
-        "--assistants-address",
-        envvar="HEDDLE_ASSISTANTS_ADDRESS",
-        help="Where the assistants service is.",
-    ),
-]
-MigrationAddress = Annotated[
-    str,
-    typer.Option(
-        "--migration-address",
-        envvar="HEDDLE_MIGRATION_ADDRESS",
-        help="Where the migration service is.",
-    ),
-]
+def _address(service: str, name: str = "") -> Any:  # noqa: ANN401 - as `typer.Option`
+    return typer.Option(
+        f"--{service}-address",
+        envvar=f"HEDDLE_{service.upper()}_ADDRESS",
+        help=f"The address of the {name or f'{service} service'}: host:port.",
+    )
+
+
+ToolsAddress = Annotated[str, _address("tools")]
+KnowledgeAddress = Annotated[str, _address("knowledge")]
+OrchestratorAddress = Annotated[str, _address("orchestrator", "orchestrator")]
+ConnectorAddress = Annotated[str, _address("connector")]
+AssistantsAddress = Annotated[str, _address("assistants")]
+MigrationAddress = Annotated[str, _address("migration")]
 CollectionName = Annotated[str, typer.Option("--collection", help="The collection's name.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Report what would change, and change nothing.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]

@@ -1,32 +1,27 @@
 """Lists that come in pages."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from heddle_cli.connections import SOON, new_call_options
 
 
-class Page(Protocol):
-    """A response of a `List…` call."""
-
-    @property
-    def next_page_token(self) -> str:
-        """The token of the next page, empty on the last."""
-
-
-PageT = TypeVar("PageT", bound=Page)
-ItemT = TypeVar("ItemT")
-
-
-def pages(read: Callable[[str], PageT]) -> Iterator[PageT]:
-    """Yield all pages of a list; `read` gets the one of a token."""
+def pages(
+    method: Callable[..., Any],
+    request: Any,  # noqa: ANN401 - of any list
+    timeout: float = SOON,
+) -> Iterator[Any]:
+    """Yield all pages of a `List…` call."""
     token = ""
     while True:
-        page = read(token)
+        page_request = type(request)(page_token=token)
+        page_request.MergeFrom(request)
+        page = method(page_request, **new_call_options(timeout))
         yield page
-        token = page.next_page_token
-        if not token:
+        if not (token := page.next_page_token):
             return
 
 
-def items(read: Callable[[str], PageT], of: Callable[[PageT], Iterable[ItemT]]) -> list[ItemT]:
-    """Return what is on all pages of a list; `of` gets it out of one page."""
-    return [item for page in pages(read) for item in of(page)]
+def items(method: Callable[..., Any], request: Any, name: str) -> list[Any]:  # noqa: ANN401 - as above
+    """Return the items of all pages, which are in the field `name`."""
+    return [item for page in pages(method, request) for item in getattr(page, name)]

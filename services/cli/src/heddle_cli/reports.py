@@ -11,20 +11,20 @@ from heddle_cli.terminal import out, plain
 
 
 class Report(Protocol):
-    """Prints the progress and the findings of a batch job."""
+    """Prints the findings and the counts of a batch job."""
 
     def finding(self, table: str, finding: pb.Finding) -> None:
-        """Tell what a person should look at."""
+        """Print a row that was refused or that the operator should check."""
 
     def counts(self, table: str, progress: pb.Progress) -> None:
-        """Tell what became of all rows of a table."""
+        """Print the results of all rows of a table."""
 
 
 class Sentences:
-    """For people."""
+    """Sentences for operators."""
 
     def __init__(self, changed: str) -> None:
-        """Say what rows are that were changed, for example `migrated`."""
+        """Take the word for changed rows, for example `migrated`."""
         self._changed = changed
 
     def finding(self, table: str, finding: pb.Finding) -> None:
@@ -47,7 +47,7 @@ class Sentences:
 
 
 class JsonLines:
-    """For programs: one object a line, which says in `kind` what it is."""
+    """JSON for programs: one object per line, whose member `kind` is `finding` or `counts`."""
 
     def __init__(self, *, dry_run: bool) -> None:
         self._dry_run = dry_run

@@ -1,33 +1,29 @@
-"""What the command prints: results on standard output, everything else on standard error."""
+"""Output: results on standard output, everything else on standard error."""
 
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-# Long lines are left to the terminal, and to whoever reads the output by program.
+# Long lines are not wrapped: programs may read the output.
 out = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 notes = Console(markup=False, highlight=False, emoji=False, soft_wrap=True, stderr=True)
 
-_KEPT = "\n\t"
-_CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in _KEPT}
+_PRINTED = "\n\t"
+_CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in _PRINTED}
 
 
 def plain(text: str) -> str:
-    """Return `text` without control characters, and with a `?` for what is not Unicode.
+    """Return `text` without control characters, and with `?` for lone surrogates.
 
-    Documents and models write what they like; a terminal would obey their escape sequences.
-    Names of files are bytes, which need not be letters in any encoding.
+    A terminal would obey escape sequences in documents and texts of models. Names of files can
+    contain any bytes.
     """
     return text.translate(_CONTROLS).encode(errors="replace").decode()
 
 
 def bars(*, shown: bool) -> Progress:
-    """Return bars that say how far something is, gone when their block is left.
-
-    Args:
-        shown: Whether there are any to see.
-    """
+    """Return progress bars, which disappear at the end of their block, or none if not `shown`."""
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -40,7 +36,7 @@ def bars(*, shown: bool) -> Progress:
 
 
 def columns(rows: Iterable[Sequence[str]]) -> None:
-    """Print `rows` in columns, the last one as wide as it is."""
+    """Print `rows` in columns."""
     cells = [[" ".join(plain(cell).split()) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:

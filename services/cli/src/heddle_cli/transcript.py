@@ -1,4 +1,4 @@
-"""A run, as a person reads it."""
+"""Prints a run."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Transcript:
-    """Shows events as they come and keeps what is shown at the end."""
+    """Prints events as they arrive; sources and the trace at the end."""
 
     def __init__(self) -> None:
         self.done = False
@@ -24,7 +24,7 @@ class Transcript:
         self._cut = False
 
     def show(self, event: orchestrator_pb2.RunEvent) -> None:
-        """Show one event, or keep it for the end."""
+        """Print one event, or store it for the end."""
         match event.WhichOneof("event"):
             case "status":
                 self._note(event.status.message)
@@ -45,10 +45,10 @@ class Transcript:
                 self._note(f"picture {picture.name}: {size}")
             case "tool_call":
                 self._note(f"asks for {event.tool_call.name}({event.tool_call.arguments_json})")
-            case _:  # nothing that a reader waits for
-                self._keep(event)
+            case _:
+                self._store(event)
 
-    def _keep(self, event: orchestrator_pb2.RunEvent) -> None:
+    def _store(self, event: orchestrator_pb2.RunEvent) -> None:
         for source in event.sources.sources:
             self._sources.setdefault((source.title, source.uri), source)
         if event.HasField("trace"):
@@ -58,12 +58,12 @@ class Transcript:
             self._cut = event.done.finish_reason == chat_pb2.FINISH_REASON_LENGTH
 
     def end_line(self) -> None:
-        """Make sure that what comes next begins a line."""
+        """End an open line."""
         if self._open_line:
             self._write("\n")
 
     def close(self) -> None:
-        """Show what comes after the answer."""
+        """Print the sources and the trace."""
         self.end_line()
         if self._cut:
             self._note("The answer ends at the model's limit of tokens.")
@@ -90,14 +90,14 @@ class Transcript:
         notes.print(plain(text), style=style)
 
     def _write(self, text: str) -> None:
-        # An interrupt can come in between, and would leave rich with a print that never ended.
+        # Not with rich, which an interrupt would leave in the middle of a print.
         self._open_line = not text.endswith("\n")
         out.file.write(plain(text))
         out.file.flush()
 
 
 def show_trace(trace: orchestrator_pb2.Trace) -> None:
-    """Show what was done."""
+    """Print the steps, the results and the prompt of a run."""
     notes.print("\nTrace", style="bold")
     for step in trace.steps:
         took = step.elapsed.ToTimedelta().total_seconds()

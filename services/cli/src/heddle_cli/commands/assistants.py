@@ -2,9 +2,10 @@
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
+from heddle_runtime.addresses import ASSISTANTS
 
-from heddle_cli.connections import SOON, connected, new_call_options
-from heddle_cli.options import ASSISTANTS, AssistantsAddress
+from heddle_cli.connections import connected
+from heddle_cli.options import AssistantsAddress
 from heddle_cli.pages import items
 from heddle_cli.terminal import columns
 
@@ -14,10 +15,6 @@ def assistants(*, assistants_address: AssistantsAddress = ASSISTANTS) -> None:
     service = assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"]
     with connected(assistants_address, service) as connection:
         stub = AssistantServiceStub(connection.channel)
-        assistants = items(
-            lambda token: stub.ListAssistants(
-                assistant_pb2.ListAssistantsRequest(page_token=token), **new_call_options(SOON)
-            ),
-            lambda page: page.assistants,
-        )
+        request = assistant_pb2.ListAssistantsRequest()
+        assistants = items(stub.ListAssistants, request, "assistants")
     columns((each.id, each.name, each.title, each.description) for each in assistants)

@@ -6,25 +6,26 @@ import typer
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
+from heddle_runtime.addresses import ORCHESTRATOR
 from heddle_runtime.errors import ProviderGarbledError
 
 from heddle_cli.connections import connected, new_call_options
-from heddle_cli.options import ORCHESTRATOR, OrchestratorAddress
+from heddle_cli.options import OrchestratorAddress
 from heddle_cli.terminal import notes
 from heddle_cli.transcript import Transcript
 
-_INTERRUPTED = 130  # what shells expect of a command that Ctrl-C ended
+_INTERRUPTED = 130  # the exit code of a command that Ctrl-C ended
 
 
 def chat(
     assistant: Annotated[str, typer.Argument(help="The assistant's id or name.")],
-    question: Annotated[str, typer.Argument(help="What to ask.")],
+    question: Annotated[str, typer.Argument(help="The question.")],
     *,
     trace: Annotated[bool, typer.Option("--trace", help="Show the prompt and the steps.")] = False,
-    timeout: Annotated[float, typer.Option(min=1, help="The most seconds to wait.")] = 120.0,
+    timeout: Annotated[float, typer.Option(min=1, help="The timeout in seconds.")] = 120.0,
     orchestrator_address: OrchestratorAddress = ORCHESTRATOR,
 ) -> None:
-    """Ask an assistant. The answer goes to standard output, all else to standard error."""
+    """Ask an assistant. The answer goes to standard output, everything else to standard error."""
     part = chat_pb2.ContentPart(text=question)
     request = orchestrator_pb2.RunCompletionRequest(
         assistant_reference=assistant,

@@ -5,9 +5,10 @@ from typing import Annotated
 import typer
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
+from heddle_runtime.addresses import KNOWLEDGE
 
-from heddle_cli.connections import SOON, connected, new_call_options
-from heddle_cli.options import KNOWLEDGE, KnowledgeAddress
+from heddle_cli.connections import connected, new_call_options
+from heddle_cli.options import KnowledgeAddress
 from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out
 
@@ -21,14 +22,10 @@ def list_collections(*, knowledge_address: KnowledgeAddress = KNOWLEDGE) -> None
     """List the collections: name, backend, number of documents, title."""
     with connected(knowledge_address, _SERVICE) as connection:
         stub = KnowledgeServiceStub(connection.channel)
-        collections = items(
-            lambda token: stub.ListCollections(
-                knowledge_pb2.ListCollectionsRequest(page_token=token), **new_call_options(SOON)
-            ),
-            lambda page: page.collections,
-        )
+        request = knowledge_pb2.ListCollectionsRequest()
+        collections = items(stub.ListCollections, request, "collections")
     if not collections:
-        notes.print("There are no collections. `heddle ingest` makes one.", style="dim")
+        notes.print("There are no collections. `heddle ingest` creates one.", style="dim")
     columns((c.name, c.backend, _size(c), c.title) for c in collections)
 
 
@@ -36,15 +33,15 @@ def list_collections(*, knowledge_address: KnowledgeAddress = KNOWLEDGE) -> None
 def delete_collection(
     name: Annotated[str, typer.Argument(help="The collection's name.")],
     *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
-    """Delete a collection with everything in it."""
+    """Delete a collection with its content."""
     with connected(knowledge_address, _SERVICE) as connection:
         stub = KnowledgeServiceStub(connection.channel)
-        # Deleting is idempotent and so silent about a name that was mistyped; reading is not.
+        # Deleting is idempotent, so it would not report a mistyped name.
         request = knowledge_pb2.GetCollectionRequest(name=name)
-        collection = stub.GetCollection(request, **new_call_options(SOON)).collection
+        collection = stub.GetCollection(request, **new_call_options()).collection
         if not yes:
             typer.confirm(f"Delete {name} with {_size(collection)}?", abort=True)
         stub.DeleteCollection(
@@ -55,6 +52,6 @@ def delete_collection(
 
 def _size(collection: knowledge_pb2.Collection) -> str:
     if collection.backend not in ("", "embedded"):
-        return "its documents elsewhere"
+        return "documents on another server"
     count = collection.document_count
     return f"{count} {'document' if count == 1 else 'documents'}"

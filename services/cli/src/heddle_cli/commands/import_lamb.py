@@ -1,30 +1,27 @@
 """`heddle import-lamb`."""
 
-from typing import Annotated
-
 import typer
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
+from heddle_runtime.addresses import MIGRATION
 
 from heddle_cli.batch_jobs import MAX_SECONDS, follow_job
 from heddle_cli.connections import connected, new_call_options
-from heddle_cli.options import MIGRATION, MigrationAddress
+from heddle_cli.options import AsJson, DryRun, MigrationAddress
 from heddle_cli.reports import JsonLines, Sentences
 
 
 def import_lamb(
     *,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be imported, change nothing.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
     migration_address: MigrationAddress = MIGRATION,
 ) -> None:
-    """Copy what a LAMB database holds into Heddle's: organisations, users, assistants, rubrics.
+    """Copy the organisations, users, assistants and rubrics of a LAMB database to Heddle.
 
-    The service reads the database that HEDDLE_MIGRATION_LAMB_DATABASE names and never writes to it.
-    Ids are kept. What was imported before stays as it is in Heddle, so the command may run as often
-    as one likes. The exit code is 1 if something was refused.
+    The service reads the database of HEDDLE_MIGRATION_LAMB_DATABASE and never writes to it.
+    Identifiers stay the same. Rows that were imported before are not changed, so the command can
+    be repeated. The exit code is 1 if a row was refused.
     """
     service = pb.DESCRIPTOR.services_by_name["MigrationService"]
     changed = "to be imported" if dry_run else "imported"

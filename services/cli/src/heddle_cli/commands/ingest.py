@@ -9,20 +9,21 @@ from typing import Annotated, Literal
 
 import typer
 from heddle.knowledge.v1 import knowledge_pb2
+from heddle_runtime.addresses import KNOWLEDGE
 
 from heddle_cli.belongings import entries, time_of
 from heddle_cli.connections import Connection, connected
 from heddle_cli.documents import Document, documents
 from heddle_cli.ingestion import Outcome, Progress, ensure_collection, ingest_document
-from heddle_cli.options import KNOWLEDGE, CollectionName, KnowledgeAddress
+from heddle_cli.options import CollectionName, KnowledgeAddress
 from heddle_cli.terminal import bars, notes, out, plain
 
 _STYLES = {"unreadable": "yellow", "failed": "red", "unchanged": "dim"}
 _WIDTH = len("unreadable")
 _MAX_CONCURRENT = 16
-"""Documents in flight: small ones that arrive together share commits and embedding batches."""
+"""Concurrent documents: small ones share commits and embedding batches."""
 _MAX_CHARACTERS = 1_000_000
-"""More than any service takes; which sizes it takes is for it to say."""
+"""More than any service accepts."""
 _NO_TYPE = "is of no type that can be read"
 _PAGES = {
     None: knowledge_pb2.PAGE_HANDLING_UNSPECIFIED,
@@ -45,42 +46,44 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
     collection: CollectionName,
     metadata: Annotated[
         list[str],
-        typer.Option(metavar="KEY=VALUE", help="What belongs to each document; may be repeated."),
+        typer.Option(metavar="KEY=VALUE", help="Metadata of all documents. Repeatable."),
     ] = [],  # noqa: B006 (typer takes no tuple for what may be repeated)
     date: Annotated[
         str,
-        typer.Option(help="The day or time that the documents are of; else as each of them says."),
+        typer.Option(help="The date or time of the documents. By default, each document's own."),
     ] = "",
     recursive: Annotated[
-        bool, typer.Option("--recursive", "-r", help="Also the folders in folders.")
+        bool, typer.Option("--recursive", "-r", help="Include subfolders.")
     ] = False,
-    title: Annotated[str, typer.Option(help="The title of a collection that is new.")] = "",
-    embedding_model: Annotated[str, typer.Option(help="Its embedding model.")] = "",
+    title: Annotated[str, typer.Option(help="The title of a new collection.")] = "",
+    embedding_model: Annotated[
+        str, typer.Option(help="The embedding model of a new collection.")
+    ] = "",
     language: Annotated[
         str,
-        typer.Option(help="The language that its words are cut as, like sv; und for none [en]."),
+        typer.Option(help="The language for full-text search, as sv; und for none. [default: en]"),
     ] = "",
     chunk_characters: Annotated[
-        int, typer.Option(min=0, max=_MAX_CHARACTERS, help="What its passages aim at.")
+        int,
+        typer.Option(min=0, max=_MAX_CHARACTERS, help="The target size of passages in characters."),
     ] = 0,
     page_handling: Annotated[
         Literal["text", "pictures", "search"] | None,
-        typer.Option(help="What is done with pages: text only, pictures kept, or searched too."),
+        typer.Option(help="Pages: text only, with their images, or searchable by image."),
     ] = None,
     late_interaction: Annotated[
-        bool, typer.Option("--late-interaction", help="Keep vectors of words, to rank by them.")
+        bool, typer.Option("--late-interaction", help="Store vectors of words, for ranking.")
     ] = False,
     graph: Annotated[
-        bool, typer.Option("--graph", help="Draw a graph of the names in documents.")
+        bool, typer.Option("--graph", help="Extract a graph of the names in documents.")
     ] = False,
     knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
-    """Put documents into a collection, which is made if it is missing.
+    """Add documents to a collection, which is created if it does not exist.
 
-    What a collection holds already costs next to nothing, so an ingestion that was stopped goes
-    on when it is started again; of a document that changed only the changes are embedded. Hidden
-    files and links in folders are left out. The options from --title on hold for a collection
-    that is new.
+    Unchanged documents are skipped, so an interrupted command continues when it is repeated. Of a
+    changed document only the changes are embedded. Hidden files and links in folders are skipped.
+    The options from --title on apply to a new collection.
     """
     common = knowledge_pb2.IngestDocumentRequest(
         collection=collection, metadata=entries(metadata), document_time=time_of(date)
@@ -118,7 +121,7 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
 def ingest_all(
     connection: Connection, common: knowledge_pb2.IngestDocumentRequest, files: list[Document]
 ) -> "Counter[str]":
-    """Ingest `found`, several at a time, tell what becomes of each in their order, and count it."""
+    """Ingest `files` concurrently, print their results in order, and return the counts."""
     counts: Counter[str] = Counter()
     taken: dict[str, Path] = {}
     pool = ThreadPoolExecutor(_MAX_CONCURRENT, thread_name_prefix="ingestion")
@@ -127,7 +130,7 @@ def ingest_all(
         def ingested(document: Document) -> Outcome:
             other = taken[document.name]
             if other is not document.path:
-                # It would replace the other, here and on every later run.
+                # It would replace the other in each run.
                 return Outcome("failed", f"has the same name as {other}")
             return ingest_document(connection, common, document, begin(document))
 
@@ -139,7 +142,7 @@ def ingest_all(
                 counts[outcome.state] += 1
                 line = f"{outcome.state:<{_WIDTH}}  {document.name}: {outcome.note}"
                 out.print(plain(line), style=_STYLES.get(outcome.state))
-        except BaseException:  # Ctrl-C too: what is under way stops, here and in the service
+        except BaseException:  # also Ctrl-C: running calls stop, here and in the service
             connection.channel.close()
             raise
         finally:
@@ -149,10 +152,10 @@ def ingest_all(
 
 @contextmanager
 def _bars(total: int) -> Iterator[tuple[Callable[[Document], Progress], Callable[[], None]]]:
-    """Show two bars, documents and the stage of the one heard of last; on a terminal only.
+    """Show two bars on a terminal: all documents, and the stage of the latest one.
 
     Yields:
-        What a document's progress goes to, and what is called at the end of each.
+        A function that returns the progress callback of a document, and one to call at its end.
     """
     with bars(shown=out.is_terminal) as drawn:
         overall = drawn.add_task("documents", total=total)

@@ -9,13 +9,14 @@ import typer
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
+from heddle_runtime.addresses import ASSISTANTS
 
-from heddle_cli.connections import SOON, Connection, connected, new_call_options
-from heddle_cli.options import ASSISTANTS, AssistantsAddress
-from heddle_cli.pages import pages
+from heddle_cli.connections import Connection, connected, new_call_options
+from heddle_cli.options import AssistantsAddress
+from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out, plain
 
-app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
+app = typer.Typer(help="Create, list and revoke API keys.", no_args_is_help=True)
 _SERVICE = pb.DESCRIPTOR.services_by_name["AccountService"]
 _DAY = 24 * 60 * 60
 _MAX_DAYS = 36_500
@@ -24,26 +25,30 @@ _MAX_DAYS = 36_500
 @app.command("create")
 def create_key(
     *,
-    name: Annotated[str, typer.Option(help="What the key is for.")],
-    organization: Annotated[str, typer.Option(help="The organisation that it acts in.")],
+    name: Annotated[str, typer.Option(help="The purpose of the key.")],
+    organization: Annotated[str, typer.Option(help="The organisation of the key.")],
     user: Annotated[
         str,
-        typer.Option(help="The e-mail address of whom it acts as. Else it is the organisation's."),
+        typer.Option(
+            help="The e-mail address of its user. By default it acts for the organisation."
+        ),
     ] = "",
     scope: Annotated[
         list[str] | None, typer.Option(help="organization_admin or admin. Repeatable.")
     ] = None,
     trusted: Annotated[
         bool,
-        typer.Option("--trusted", help="Let Open WebUI say by its headers for whom it asks."),
+        typer.Option("--trusted", help="Let Open WebUI name the user of a request in its headers."),
     ] = False,
     expires: Annotated[
         float | None,
-        typer.Option(min=0.001, max=_MAX_DAYS, help="After how many days it ends. Else never."),
+        typer.Option(
+            min=0.001, max=_MAX_DAYS, help="Days after which it expires. Never by default."
+        ),
     ] = None,
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
-    """Make a key and print it, now and never again. Nothing else goes to standard output."""
+    """Create a key and print it, this once. Standard output has nothing else."""
     key = pb.Key(
         name=name,
         organization=organization,
@@ -62,7 +67,7 @@ def create_key(
 @app.command("list")
 def list_keys(
     *,
-    organization: Annotated[str, typer.Option(help="Only those of this organisation.")] = "",
+    organization: Annotated[str, typer.Option(help="Only keys of this organisation.")] = "",
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """List the keys, newest first: id, organisation, user, rights, state, name."""
@@ -79,33 +84,25 @@ def revoke_key(
     *,
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
-    """Make a key useless, within two seconds everywhere."""
-    # Whoever has the key itself at hand need not take it apart.
+    """Revoke a key. It is rejected everywhere within two seconds."""
+    # The whole key is accepted, too.
     beginning, _, rest = identifier.partition("_")
     request = pb.RevokeKeyRequest(id=rest.partition("_")[0] if beginning == "hk" else identifier)
     with connected(assistants_address, _SERVICE) as connection:
-        key = (
-            AccountServiceStub(connection.channel).RevokeKey(request, **new_call_options(SOON)).key
-        )
+        key = AccountServiceStub(connection.channel).RevokeKey(request, **new_call_options()).key
     out.print(plain(f"{key.id}: revoked"))
 
 
 def create(connection: Connection, key: pb.Key) -> pb.CreateKeyResponse:
-    """Make a key."""
+    """Create a key."""
     request = pb.CreateKeyRequest(key=key)
-    return AccountServiceStub(connection.channel).CreateKey(request, **new_call_options(SOON))
+    return AccountServiceStub(connection.channel).CreateKey(request, **new_call_options())
 
 
 def listed(connection: Connection, organization: str) -> Iterator[pb.Key]:
     """Yield all keys, or those of one organisation."""
     stub = AccountServiceStub(connection.channel)
-    for page in pages(
-        lambda token: stub.ListKeys(
-            pb.ListKeysRequest(page_token=token, organization=organization),
-            **new_call_options(SOON),
-        )
-    ):
-        yield from page.keys
+    yield from items(stub.ListKeys, pb.ListKeysRequest(organization=organization), "keys")
 
 
 def _row(key: pb.Key) -> tuple[str, ...]:
@@ -121,7 +118,7 @@ def _row(key: pb.Key) -> tuple[str, ...]:
 
 
 def state(key: pb.Key) -> str:
-    """Return whether a key is of use, and until when or since when not."""
+    """Return whether a key is valid, and the date of its end."""
     if key.HasField("revoke_time"):
         return f"revoked {_day(key.revoke_time)}"
     if not key.HasField("expire_time"):

@@ -7,37 +7,38 @@ import typer
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
 from heddle.tool.v1 import tool_pb2
 from heddle.tool.v1.tool_pb2_grpc import ToolServiceStub
+from heddle_runtime.addresses import TOOLS
 from heddle_runtime.errors import InvalidRequestError, from_status
 from heddle_runtime.struct_codec import to_struct
 
 from heddle_cli.connections import connected, new_call_options
-from heddle_cli.options import TOOLS, ToolsAddress
+from heddle_cli.options import ToolsAddress
 from heddle_cli.terminal import notes, out, plain
 
-app = typer.Typer(help="Look at MCP servers before assistants use them.", no_args_is_help=True)
+app = typer.Typer(help="Inspect MCP servers before assistants use them.", no_args_is_help=True)
 _SERVICE = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 _NO_MODEL = ModelRef(connector="bypass", model="simple-bypass")
 
 
 @app.command("pins")
 def pins(
     url: Annotated[
-        str, typer.Argument(help="Where the server is; nothing if --command names it.")
+        str, typer.Argument(help="The address of the server, unless --command is set.")
     ] = "",
     *,
     command: Annotated[
         str, typer.Option(help="A command of HEDDLE_TOOLS_MCP_COMMANDS in place of the address.")
     ] = "",
     credential: Annotated[
-        str, typer.Option(help="What opens the server, in the organisation's settings.")
+        str, typer.Option(help="The credential for the server, in the organisation's settings.")
     ] = "",
-    organization: Annotated[str, typer.Option(help="Whose settings.")] = "",
+    organization: Annotated[str, typer.Option(help="The organisation with these settings.")] = "",
     tools_address: ToolsAddress = TOOLS,
 ) -> None:
-    """Show what the tools of an MCP server say, and print the pins that accept them as they are.
+    """Show the descriptions of an MCP server's tools, and print the pins that accept them.
 
-    Read before you accept: what a tool says of itself, every model that may call it believes.
+    Read the descriptions before you accept them: models follow them.
     """
     options = {"url": url, "command": command, "credential": credential}
     config = {name: value for name, value in options.items() if value}
@@ -47,7 +48,7 @@ def pins(
     )
     with connected(tools_address, _SERVICE) as connection:
         stub = ToolServiceStub(connection.channel)
-        [response] = stub.ListFunctions(request, **new_call_options(_PATIENCE)).functions
+        [response] = stub.ListFunctions(request, **new_call_options(_TIMEOUT)).functions
     if response.HasField("error"):
         raise from_status(response.error)
     if not response.held_back:
@@ -59,5 +60,5 @@ def pins(
         if not each.pin:
             notes.print(plain(each.reason), style="yellow")
     accepted = {each.declaration.name: each.pin for each in response.held_back if each.pin}
-    # ASCII: what a stranger's server calls its tools cannot steer the terminal.
+    # ASCII: names of tools cannot control the terminal.
     out.print(json.dumps({**config, "tools": list(accepted), "pins": accepted}, indent=2))

@@ -9,10 +9,10 @@ from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from heddle_runtime.errors import from_status
 
 from heddle_cli.connections import connected, new_call_options
-from heddle_cli.options import KNOWLEDGE, CollectionName, KnowledgeAddress
+from heddle_cli.options import CollectionName, KnowledgeAddress
 from heddle_cli.terminal import notes, out, plain
 
-_SEARCHING = 30.0
+_TIMEOUT = 30.0
 
 
 class Mode(StrEnum):
@@ -31,11 +31,13 @@ _MODES = {
 
 
 def search(
-    question: Annotated[str, typer.Argument(help="What to look for, in words.")],
+    question: Annotated[str, typer.Argument(help="The question.")],
     *,
     collection: CollectionName,
-    top_k: Annotated[int, typer.Option(min=1, max=100, help="The most passages.")] = 5,
-    mode: Annotated[Mode, typer.Option(help="By meaning, by words, or both.")] = Mode.HYBRID,
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="The maximum number of passages.")] = 5,
+    mode: Annotated[
+        Mode, typer.Option(help="vector (by meaning), text (by words) or both.")
+    ] = Mode.HYBRID,
     knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
     """Show the passages of a collection that match a question best."""
@@ -45,7 +47,7 @@ def search(
     service = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
     with connected(knowledge_address, service) as connection:
         stub = KnowledgeServiceStub(connection.channel)
-        (result,) = stub.SearchCollections(request, **new_call_options(_SEARCHING)).results
+        (result,) = stub.SearchCollections(request, **new_call_options(_TIMEOUT)).results
     if result.HasField("error"):
         raise from_status(result.error)
     if not result.passages:

@@ -12,9 +12,11 @@ from heddle_cli.terminal import out
 
 def token(
     *,
-    subject: Annotated[str, typer.Option(help="In whose name.")] = OPERATOR.subject,
-    organization: Annotated[str, typer.Option(help="Of which organisation.")] = "",
-    scope: Annotated[list[str] | None, typer.Option(help="What it may do. Repeatable.")] = None,
+    subject: Annotated[str, typer.Option(help="The user or application.")] = OPERATOR.subject,
+    organization: Annotated[str, typer.Option(help="The organisation of the subject.")] = "",
+    scope: Annotated[
+        list[str] | None, typer.Option(help="A scope of the token. Repeatable.")
+    ] = None,
 ) -> None:
     """Print a token for grpcurl, signed with HEDDLE_IDENTITY_SECRET and valid for a minute.
 

@@ -7,30 +7,25 @@ from typing import Annotated, Any
 import typer
 from heddle.tool.v1 import tool_pb2
 from heddle.tool.v1.tool_pb2_grpc import ToolServiceStub
+from heddle_runtime.addresses import TOOLS
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.struct_codec import from_struct, to_struct
 
-from heddle_cli.connections import SOON, connected, new_call_options
-from heddle_cli.options import TOOLS, ToolsAddress
+from heddle_cli.connections import connected, new_call_options
+from heddle_cli.options import ToolsAddress
 from heddle_cli.pages import pages
 from heddle_cli.terminal import columns, notes, out, plain
 
-app = typer.Typer(help="List tools, check their configurations.", no_args_is_help=True)
+app = typer.Typer(help="List tools and validate their configurations.", no_args_is_help=True)
 _SERVICE = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
 
 
 @app.command("list")
 def list_tools(*, tools_address: ToolsAddress = TOOLS) -> None:
-    """List the tools: name, category, origin, description. And what could not be installed."""
+    """List the tools: name, category, origin, description; then the plugins that were skipped."""
     with connected(tools_address, _SERVICE) as connection:
         stub = ToolServiceStub(connection.channel)
-        responses = list(
-            pages(
-                lambda token: stub.ListTools(
-                    tool_pb2.ListToolsRequest(page_token=token), **new_call_options(SOON)
-                )
-            )
-        )
+        responses = list(pages(stub.ListTools, tool_pb2.ListToolsRequest()))
     columns(
         (tool.name, tool.category, tool.origin, tool.description or tool.title)
         for page in responses
@@ -44,12 +39,13 @@ def list_tools(*, tools_address: ToolsAddress = TOOLS) -> None:
 def validate(
     name: Annotated[str, typer.Argument(help="The tool's name.")],
     config: Annotated[
-        typer.FileText, typer.Argument(help="A file with the configuration, or - for the input.")
+        typer.FileText,
+        typer.Argument(help="A file with the configuration, or - for standard input."),
     ],
     *,
     tools_address: ToolsAddress = TOOLS,
 ) -> None:
-    """Check a tool's configuration; print it with its defaults, or list what is wrong."""
+    """Validate a tool's configuration; print it with its defaults, or list its errors."""
     try:
         struct = to_struct(_read_object(config.read()))
     except (ValueError, RecursionError) as error:
@@ -58,13 +54,12 @@ def validate(
     request = tool_pb2.ValidateToolConfigRequest(name=name, config=struct)
     with connected(tools_address, _SERVICE) as connection:
         stub = ToolServiceStub(connection.channel)
-        response = stub.ValidateToolConfig(request, **new_call_options(SOON))
+        response = stub.ValidateToolConfig(request, **new_call_options())
     if response.violations:
         columns((v.field, v.description) for v in response.violations)
         raise typer.Exit(1)
     effective = from_struct(response.effective_config)
-    # Escapes stay escapes: text of the configuration cannot steer the terminal.
-    # Sorted, because a Struct comes in any order.
+    # Escaped so that text cannot control the terminal; sorted because a Struct has no order.
     escape = not sys.stdout.isatty()
     out.print(json.dumps(effective, indent=2, sort_keys=True, ensure_ascii=escape))
 

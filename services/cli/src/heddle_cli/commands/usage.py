@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceStub
+from heddle_runtime.addresses import ASSISTANTS
 
-from heddle_cli.connections import SOON, Connection, connected, new_call_options
-from heddle_cli.options import ASSISTANTS, AssistantsAddress
-from heddle_cli.pages import pages
+from heddle_cli.connections import Connection, connected, new_call_options
+from heddle_cli.options import AssistantsAddress
+from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out, plain
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["UsageService"]
@@ -25,21 +26,21 @@ def usage(
     organization: Annotated[str, typer.Option(help="Only assistants of this organisation.")] = "",
     assistant: Annotated[str, typer.Option(help="Only the assistant with this id.")] = "",
     reset: Annotated[
-        bool, typer.Option("--reset", help="Begin to count the assistant anew, from zero.")
+        bool, typer.Option("--reset", help="Set the counters of the assistant to zero.")
     ] = False,
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
-    """Show what assistants consumed, by model: answers, tokens, US dollars.
+    """Show the usage of assistants by model: requests, tokens, US dollars.
 
-    UNKNOWN are answers whose tokens nobody told, UNPRICED tokens of models without a price: both
-    cost nothing here, and no quota stops them.
+    UNKNOWN counts requests whose tokens the provider did not report, UNPRICED tokens of models
+    without a price. Neither costs anything here or counts against a quota.
     """
     if reset and not assistant:
         raise typer.BadParameter("Name the assistant.", param_hint="--assistant")
     with connected(assistants_address, _SERVICE) as connection:
         if reset:
             request = pb.ResetUsageRequest(id=assistant)
-            UsageServiceStub(connection.channel).ResetUsage(request, **new_call_options(SOON))
+            UsageServiceStub(connection.channel).ResetUsage(request, **new_call_options())
             out.print(plain(f"{assistant}: begun anew"))
             return
         usage = list(listed(connection, organization, assistant))
@@ -53,20 +54,14 @@ def usage(
 def listed(
     connection: Connection, organization: str, assistant: str
 ) -> Iterator[pb.AssistantUsage]:
-    """Yield what one assistant consumed, or all, or those of an organisation."""
+    """Yield the usage of one assistant, of all, or of those of an organisation."""
     stub = UsageServiceStub(connection.channel)
     if assistant:
-        one = stub.GetUsage(pb.GetUsageRequest(id=assistant), **new_call_options(SOON)).usage
+        one = stub.GetUsage(pb.GetUsageRequest(id=assistant), **new_call_options()).usage
         if organization in ("", one.organization):
             yield one
         return
-    for page in pages(
-        lambda token: stub.ListUsage(
-            pb.ListUsageRequest(page_token=token, organization=organization),
-            **new_call_options(SOON),
-        )
-    ):
-        yield from page.assistants
+    yield from items(stub.ListUsage, pb.ListUsageRequest(organization=organization), "assistants")
 
 
 def _rows(usage: pb.AssistantUsage) -> Iterator[tuple[str, ...]]:

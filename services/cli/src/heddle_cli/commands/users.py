@@ -5,18 +5,19 @@ from typing import Annotated
 import typer
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
+from heddle_runtime.addresses import ASSISTANTS
 
-from heddle_cli.connections import SOON, connected, new_call_options
-from heddle_cli.options import ASSISTANTS, AssistantsAddress
+from heddle_cli.connections import connected, new_call_options
+from heddle_cli.options import AssistantsAddress
 from heddle_cli.terminal import out, plain
 
-app = typer.Typer(help="Make and change users.", no_args_is_help=True)
+app = typer.Typer(help="Create and change users.", no_args_is_help=True)
 _SERVICE = pb.DESCRIPTOR.services_by_name["AccountService"]
 
 
 @app.callback()
 def users() -> None:
-    """Make and change users."""
+    """Create and change users."""
 
 
 @app.command("set")
@@ -24,17 +25,19 @@ def set_user(
     email: Annotated[str, typer.Argument(help="The user's e-mail address.")],
     *,
     organization: Annotated[str, typer.Option(help="The user's organisation.")],
-    name: Annotated[str, typer.Option(help="The name shown to people.")] = "",
+    name: Annotated[str, typer.Option(help="The display name.")] = "",
     role: Annotated[
         str, typer.Option(help="member, creator or admin of the organisation.")
     ] = "creator",
-    disabled: Annotated[bool, typer.Option("--disabled", help="Let the user in no more.")] = False,
+    disabled: Annotated[
+        bool, typer.Option("--disabled", help="Reject the user's requests.")
+    ] = False,
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
-    """Make a user, or change one. What is not given is set to its default."""
+    """Create or change a user. Options that are left out are set to their defaults."""
     request = pb.PutUserRequest(
         email=email, organization=organization, name=name, role=role, disabled=disabled
     )
     with connected(assistants_address, _SERVICE) as connection:
-        AccountServiceStub(connection.channel).PutUser(request, **new_call_options(SOON))
+        AccountServiceStub(connection.channel).PutUser(request, **new_call_options())
     out.print(plain(f"{email}: {'disabled' if disabled else role} of {organization}"))
