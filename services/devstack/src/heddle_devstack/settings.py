@@ -1,4 +1,4 @@
-"""What only the single process can be told."""
+"""Settings of the single process."""
 
 from typing import Literal
 
