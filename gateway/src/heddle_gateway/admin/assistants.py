@@ -18,7 +18,6 @@ from pydantic import Field, RootModel
 from starlette.responses import Response
 
 from heddle_gateway.admin.assistant_schema import AssistantBody, AssistantFile, StoredAssistant
-from heddle_gateway.http import validation
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.models import (
@@ -142,11 +141,12 @@ async def get(api: Call, id_: AssistantId) -> dict[str, Any]:
 async def create(api: Call, body: AssistantJson) -> dict[str, Any]:
     """Create an assistant. `id` and `organization` are ignored."""
     new = _assistant(body.root, api.json)
-    value = body.root.get("published")
-    published = value is not None and validation.flag(value, api.json, "published")
-    request = pb.CreateAssistantRequest(assistant=new, published=published)
+    published = body.root.get("published")
+    if not isinstance(published, bool | None):
+        raise invalid("published", "must be true or false")
+    request = pb.CreateAssistantRequest(assistant=new, published=bool(published))
     response = await call(api.services.assistants.CreateAssistant, request)
-    return _created(api, response, published=published)
+    return _created(api, response, published=bool(published))
 
 
 @routes.post(

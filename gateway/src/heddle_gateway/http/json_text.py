@@ -55,6 +55,12 @@ class Exact:
         return _encode({name: self._split[name] for name in names}).decode()
 
 
+def path_text(steps: Iterable[str | int]) -> str:
+    """Return a path as OpenAI writes it, for example `messages[0].content`."""
+    parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return "".join(parts).removeprefix(".")
+
+
 class Place:
     """A place in a request's body."""
 
@@ -77,9 +83,8 @@ class Place:
         return Place(self._body, self._path + steps)
 
     def __str__(self) -> str:
-        """Return the place as OpenAI writes it, for example `messages[0].content`."""
-        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self._path)
-        return "".join(steps).removeprefix(".")
+        """Return the path of the place."""
+        return path_text(self._path)
 
     def text(self) -> str:
         """Return the exact text of the value."""

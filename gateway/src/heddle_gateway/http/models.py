@@ -20,7 +20,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import ErrorDetails
 
 from heddle_gateway.http.error_responses import invalid
-from heddle_gateway.http.validation import path_text
+from heddle_gateway.http.json_text import path_text
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 MAX_EXACT_NUMBER = 2**53
@@ -136,12 +136,14 @@ def validate(model: type[ModelT], data: object, kind: str = "", *, strict: bool 
 
 def _invalid(error: ValidationError, data: object, kind: str) -> InvalidRequestError:
     errors = [(_path(each, data), _reason(each)) for each in error.errors(include_url=False)]
-    first = errors[0][0]
-    reasons = dict.fromkeys(reason for path, reason in errors if path == first)  # of a union
-    return invalid(first, ", or ".join(reasons), kind)
+    # Of a union each alternative has an error. The deepest one is that of the intended one.
+    member = errors[0][0]
+    deepest = max((path for path, _ in errors if path[: len(member)] == member), key=len)
+    reasons = dict.fromkeys(reason for path, reason in errors if path == deepest)
+    return invalid(path_text(deepest), ", or ".join(reasons), kind)
 
 
-def _path(error: ErrorDetails, data: object) -> str:
+def _path(error: ErrorDetails, data: object) -> list[str | int]:
     """Return the path of a member, without the steps that pydantic adds for unions."""
     path: list[str | int] = []
     for step in error["loc"]:
@@ -153,7 +155,7 @@ def _path(error: ErrorDetails, data: object) -> str:
         path.append(step)
     if error["type"].startswith("union_tag"):
         path.append(str(error["ctx"]["discriminator"]).strip("'"))
-    return path_text(path)
+    return path
 
 
 _REASONS = {

@@ -10,11 +10,11 @@ from heddle.chat.v1.chat_pb2 import FunctionDeclaration
 from heddle.connector.v1.connector_pb2 import ListConnectorsRequest, ListModelsRequest
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.tool.v1 import tool_pb2
+from heddle_conversion.assistant_json import FieldError, read_struct
 from heddle_runtime.errors import NotFoundError
 from pydantic import Field, RootModel
 
 from heddle_gateway.admin.assistant_schema import Setting
-from heddle_gateway.http import validation
 from heddle_gateway.http.error_responses import RejectedRequestError, from_error
 from heddle_gateway.http.models import DocumentedAs, Model, enum_names
 from heddle_gateway.http.operations import Access
@@ -129,7 +129,10 @@ async def get_tool(api: Call, name: ToolName) -> ToolDefinition:
 @routes.post(f"{LAMB_PATH}/tools/{{name}}/validate", access=Access.KEY, errors=(404,))
 async def validate(api: Call, name: ToolName, body: ToolConfigJson) -> ToolConfigReport:
     """Validate a tool's configuration."""
-    config = validation.struct(body.root, api.json)
+    try:
+        config = read_struct(body.root)
+    except FieldError as error:
+        raise api.json.invalid(error.problem) from None
     request = tool_pb2.ValidateToolConfigRequest(name=name, config=config)
     response = await _call(api.services.tools.ValidateToolConfig, request)
     errors = [f"{each.field}: {each.description}" for each in response.violations]

@@ -122,7 +122,7 @@ def _read(message: Message, members: Mapping[str, Any], path: Path, exact: Exact
 def _read_message(message: Message, value: object, path: Path, exact: ExactText) -> None:
     match message:
         case Struct():
-            message.CopyFrom(_struct(value, path))
+            message.CopyFrom(read_struct(value, path))
         case Duration():
             seconds = _number(value, path)
             message.FromNanoseconds(round(seconds * 1e9))
@@ -227,7 +227,12 @@ def _number(value: object, path: Path) -> float:
     return float(value)
 
 
-def _struct(value: object, path: Path) -> Struct:
+def read_struct(value: object, path: Path = ()) -> Struct:
+    """Return an object as a `Struct`.
+
+    Raises:
+        FieldError: It is nested too deeply, or a number is too large.
+    """
     members = _mapping(value, path)
     level: list[object] = [members]
     for _ in range(_MAX_DEPTH + 1):

@@ -3,7 +3,6 @@
 import base64
 import binascii
 import mimetypes
-from typing import Any
 
 from heddle.chat.v1.chat_pb2 import (
     IMAGE_DETAIL_AUTO,
@@ -15,73 +14,63 @@ from heddle.chat.v1.chat_pb2 import (
     Media,
 )
 
-from heddle_gateway.http import validation
 from heddle_gateway.http.json_text import Place
+from heddle_gateway.openai.chat.schema import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    ImageUrl,
+    Part,
+    TextPart,
+)
 
-MAX_PARTS = 1024
 MAX_MEDIA_BYTES = 20 * 1024 * 1024
 _DETAILS = {"auto": IMAGE_DETAIL_AUTO, "low": IMAGE_DETAIL_LOW, "high": IMAGE_DETAIL_HIGH}
 _AUDIO = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _UNKNOWN = "application/octet-stream"
 
 
-def content(value: object, place: Place) -> list[ContentPart]:
-    """Return the parts of a message's `content`: a string, an array of parts, or null."""
-    if value is None:
-        return []
-    if isinstance(value, str):
-        return [ContentPart(text=value)]
-    if not isinstance(value, list):
-        raise place.invalid("must be a string or an array of parts")
-    parts = validation.items(value, place, max_items=MAX_PARTS)
-    return [_part(part, place / index) for index, part in enumerate(parts)]
+def content_part(part: Part, place: Place) -> ContentPart:
+    """Return a part of a message.
 
-
-def _part(value: object, place: Place) -> ContentPart:
-    part = validation.mapping(value, place)
-    kind = validation.text(part.get("type"), place, "type", empty=False)
-    body = part.get(kind)
-    match kind:
-        case "text":
-            return ContentPart(text=validation.text(body, place, kind))
-        case "image_url":
-            return ContentPart(image=_image(body, place / kind))
-        case "input_audio":
-            return ContentPart(audio=_audio(validation.mapping(body, place, kind), place / kind))
-        case "file" if isinstance(body, dict) and body.get("file_data") is not None:
-            return ContentPart(file=_file(body, place / kind))
+    Raises:
+        InvalidRequestError: Its data is invalid.
+    """
+    match part:
+        case TextPart():
+            return ContentPart(text=part.text)
+        case ImagePart():
+            return ContentPart(image=_image(part.image_url, place / "image_url"))
+        case AudioPart():
+            audio = part.input_audio
+            data = _decoded(audio.data, place.at("input_audio", "data"))
+            media_type = _AUDIO.get(audio.format, f"audio/{audio.format}")
+            return ContentPart(audio=Media(data=data, media_type=media_type))
+        case FilePart() if part.file.file_data is not None:
+            at = place.at("file", "file_data")
+            return ContentPart(file=_file(part.file.file_data, part.file.filename or "", at))
         case _:  # also a file of the provider, which only the provider can find by its id
-            return ContentPart(foreign=ForeignPart(type=kind, json=place.text()))
+            return ContentPart(foreign=ForeignPart(type=part.type, json=place.text()))
 
 
-def _image(value: object, place: Place) -> Media:
-    image = {"url": value} if isinstance(value, str) else validation.mapping(value, place)
-    url = validation.text(image.get("url"), place, "url", empty=False)
-    value = image.get("detail")
-    detail = _DETAILS.get(value if isinstance(value, str) else "", IMAGE_DETAIL_UNSPECIFIED)
+def _image(image: ImageUrl, place: Place) -> Media:
+    url = image.url
+    detail = image.detail if isinstance(image.detail, str) else ""
+    media = Media(image_detail=_DETAILS.get(detail, IMAGE_DETAIL_UNSPECIFIED))
     if url[:8].lower() == "https://":
-        return Media(uri=url, image_detail=detail)
-    if url[:5].lower() != "data:":
-        raise (place / "url").invalid("must begin with https:// or data:")
-    media_type, data = _data_url(url, place / "url")
-    return Media(data=data, media_type=media_type, image_detail=detail)
-
-
-def _audio(audio: dict[str, Any], place: Place) -> Media:
-    data = _decoded(validation.text(audio.get("data"), place, "data", empty=False), place / "data")
-    form = validation.text(audio.get("format"), place, "format", empty=False)
-    return Media(data=data, media_type=_AUDIO.get(form, f"audio/{form}"))
-
-
-def _file(file: dict[str, Any], place: Place) -> Media:
-    value = file.get("filename")
-    name = "" if value is None else validation.text(value, place, "filename")
-    encoded = validation.text(file["file_data"], place, "file_data", empty=False)
-    if encoded[:5].lower() == "data:":
-        media_type, data = _data_url(encoded, place / "file_data")
+        media.uri = url
+    elif url[:5].lower() == "data:":
+        media.media_type, media.data = _data_url(url, place / "url")
     else:
-        media_type = mimetypes.guess_type(name)[0] or _UNKNOWN
-        data = _decoded(encoded, place / "file_data")
+        raise (place / "url").invalid("must begin with https:// or data:")
+    return media
+
+
+def _file(encoded: str, name: str, place: Place) -> Media:
+    if encoded[:5].lower() == "data:":
+        media_type, data = _data_url(encoded, place)
+    else:
+        media_type, data = mimetypes.guess_type(name)[0] or _UNKNOWN, _decoded(encoded, place)
     return Media(data=data, media_type=media_type, filename=name)
 
 

@@ -2,125 +2,92 @@
 
 from typing import TYPE_CHECKING, Any
 
-from heddle.chat.v1.chat_pb2 import (
-    ROLE_ASSISTANT,
-    ROLE_DEVELOPER,
-    ROLE_SYSTEM,
-    ROLE_TOOL,
-    ROLE_USER,
-    Message,
-    ToolCall,
-)
+from heddle.chat.v1 import chat_pb2 as pb
 
-from heddle_gateway.http import validation
 from heddle_gateway.http.json_text import Place
-from heddle_gateway.openai.chat.content_parts import content
+from heddle_gateway.openai.chat import schema
+from heddle_gateway.openai.chat.content_parts import content_part
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
-    Messages = RepeatedCompositeFieldContainer[Message]
+    Messages = RepeatedCompositeFieldContainer[pb.Message]
 
-MAX_MESSAGES = 4096
-MAX_PARTS_IN_ALL = 10_000
-"""Of all messages: reading one takes some microseconds, during which other requests wait."""
 _ROLES = {
-    "system": ROLE_SYSTEM,
-    "user": ROLE_USER,
-    "assistant": ROLE_ASSISTANT,
-    "tool": ROLE_TOOL,
-    "developer": ROLE_DEVELOPER,
-    "function": ROLE_TOOL,
+    "system": pb.ROLE_SYSTEM,
+    "user": pb.ROLE_USER,
+    "assistant": pb.ROLE_ASSISTANT,
+    "tool": pb.ROLE_TOOL,
+    "developer": pb.ROLE_DEVELOPER,
+    "function": pb.ROLE_TOOL,
 }
-# The roles that need only text.
-_TEXT_ROLES = {name: role for name, role in _ROLES.items() if role != ROLE_TOOL}
 _USUAL_MEMBERS = len(("role", "content"))
 _KNOWN = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call"})
-_KNOWN_BUT_CALLS = _KNOWN - {"tool_calls"}
 _KNOWN_OF_CALLS = frozenset({"index", "id", "function"})
-
-
-def add_conversation(messages: "Messages", value: object, place: Place) -> None:
-    """Add the messages of a conversation."""
-    items = validation.items(value, place, "messages", max_items=MAX_MESSAGES)
-    if not items:
-        raise (place / "messages").invalid("must have at least one message")
-    room = MAX_PARTS_IN_ALL
-    for index, item in enumerate(items):
-        if _add_plain(messages, item):
-            continue
-        _add(messages, item, place.at("messages", index))
-        room -= len(messages[-1].parts)
-        if room < 0:
-            raise (place / "messages").invalid(
-                f"must have at most {MAX_PARTS_IN_ALL:,} parts in all"
-            )
 
 
 def add_question(messages: "Messages", prompt: str) -> None:
     """Add one message of the user."""
-    messages.add(role=ROLE_USER).parts.add(text=prompt)
+    messages.add(role=pb.ROLE_USER).parts.add(text=prompt)
 
 
-def _add_plain(messages: "Messages", value: object) -> bool:
-    """Add a message if it has only a role and a text, as nearly all do; return whether it has."""
-    if not isinstance(value, dict) or len(value) != _USUAL_MEMBERS:
-        return False
-    name, text = value.get("role"), value.get("content")
-    if not isinstance(name, str) or not isinstance(text, str):
-        return False
-    role = _TEXT_ROLES.get(name)
-    if role is None:
-        return False
-    messages.add(role=role).parts.add(text=text)
-    return True
+def add_conversation(
+    messages: "Messages",
+    conversation: list[schema.Message],
+    members: list[dict[str, Any]],
+    place: Place,
+) -> None:
+    """Add the messages of a conversation.
+
+    Args:
+        messages: The messages of a request to the orchestrator.
+        conversation: The conversation.
+        members: The members of each message, also those that are passed to the provider.
+        place: The place of the conversation.
+    """
+    for index, message in enumerate(conversation):
+        added = messages.add(role=_ROLES[message.role])
+        is_text = isinstance(message.content, str)
+        if is_text:
+            added.parts.add(text=message.content)
+        if not (is_text and len(members[index]) == _USUAL_MEMBERS):
+            _add_rest(added, message, members[index], place / index)
 
 
-def _add(messages: "Messages", value: object, place: Place) -> None:
-    members = validation.mapping(value, place)
-    name = validation.text(members.get("role"), place, "role")
-    role = _ROLES.get(name)
-    if role is None:
-        raise (place / "role").invalid(f"must be one of {', '.join(_ROLES)}")
-    parts = members.get("content")
-    if parts is None and role != ROLE_ASSISTANT:
-        raise (place / "content").invalid("is required")
-    message = messages.add(role=role, parts=content(parts, place / "content"))
-    if (participant := members.get("name")) is not None:
-        message.participant = validation.text(participant, place, "name")
+def _add_rest(
+    added: pb.Message, message: schema.Message, members: dict[str, Any], place: Place
+) -> None:
+    """Add all but the text, which is all that most messages have."""
+    if isinstance(message.content, list):
+        parts = place / "content"
+        added.parts.extend(content_part(p, parts / i) for i, p in enumerate(message.content))
+    if message.name is not None:
+        added.participant = message.name
     known = _KNOWN
-    if role == ROLE_ASSISTANT:
-        known = _add_calls(message, members, place)
-    elif role == ROLE_TOOL:
-        message.tool_call_id = _call_id(members, place, old=name == "function")
-    others = [name for name, item in members.items() if item is not None and name not in known]
-    message.extra_json = place.members(others)
+    if isinstance(message, schema.AssistantMessage):
+        _add_calls(added, message, members, place)
+        if message.tool_calls is None:
+            known = _KNOWN - {"tool_calls"}  # calls that only the provider knows
+    elif isinstance(message, schema.ToolMessage):
+        added.tool_call_id = message.tool_call_id
+    elif isinstance(message, schema.FunctionMessage):  # OpenAI's older form names the function
+        added.tool_call_id = message.name
+    others = [name for name, it in members.items() if it is not None and name not in known]
+    added.extra_json = place.members(others)
 
 
-def _call_id(members: dict[str, Any], place: Place, *, old: bool) -> str:
-    """Return the id of the call that a tool's message answers; OpenAI's older form has its name."""
-    member = "name" if old else "tool_call_id"
-    return validation.text(members.get(member), place, member, empty=False)
-
-
-def _add_calls(message: Message, members: dict[str, Any], place: Place) -> frozenset[str]:
-    """Add the calls of an assistant's message, and return the members that were read."""
-    if (old := members.get("function_call")) is not None:
-        message.tool_calls.append(_call(old, "", place / "function_call"))
-    if (calls := members.get("tool_calls")) is None:
-        return _KNOWN
-    items = validation.items(calls, place, "tool_calls", max_items=MAX_MESSAGES)
-    if any(isinstance(call, dict) and "function" not in call for call in items):
-        return _KNOWN_BUT_CALLS  # of a kind that only the provider knows: passed on unchanged
-    for index, item in enumerate(items):
+def _add_calls(
+    added: pb.Message, message: schema.AssistantMessage, members: dict[str, Any], place: Place
+) -> None:
+    if message.function_call is not None:
+        added.tool_calls.append(_call(message.function_call, "", place / "function_call"))
+    for index, call in enumerate(message.tool_calls or ()):
         at = place / "tool_calls" / index
-        call = validation.mapping(item, at)
-        identifier = validation.text(call.get("id"), at, "id", empty=False)
-        tool_call = _call(call["function"], identifier, at / "function")
-        others = [name for name, it in call.items() if it is not None and not _usual(name, it)]
+        tool_call = _call(call.function, call.id, at / "function")
+        own = members["tool_calls"][index].items()
+        others = [name for name, it in own if it is not None and not _usual(name, it)]
         tool_call.extra_json = at.members(others)
-        message.tool_calls.append(tool_call)
-    return _KNOWN
+        added.tool_calls.append(tool_call)
 
 
 def _usual(name: str, value: object) -> bool:
@@ -128,11 +95,8 @@ def _usual(name: str, value: object) -> bool:
     return name in _KNOWN_OF_CALLS or (name == "type" and value == "function")
 
 
-def _call(value: object, identifier: str, place: Place) -> ToolCall:
-    function = validation.mapping(value, place)
-    name = validation.text(function.get("name"), place, "name", empty=False)
-    arguments = function.get("arguments")
+def _call(function: schema.FunctionCall, identifier: str, place: Place) -> pb.ToolCall:
+    name, arguments = function.name, function.arguments
     if isinstance(arguments, dict):  # some clients send the parsed object
         arguments = (place / "arguments").text()
-    text = "" if arguments is None else validation.text(arguments, place, "arguments")
-    return ToolCall(id=identifier or name, name=name, arguments_json=text)
+    return pb.ToolCall(id=identifier or name, name=name, arguments_json=arguments or "")

@@ -1,6 +1,6 @@
 """Translates the body of a chat completion into a request to the orchestrator."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from heddle.orchestrator.v1.orchestrator_pb2 import (
@@ -8,19 +8,16 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     RunWholeCompletionRequest,
 )
 
-from heddle_gateway.http import validation
 from heddle_gateway.http.json_text import Place, parse
-from heddle_gateway.openai.chat.messages import add_conversation, add_question
+from heddle_gateway.http.models import validate
+from heddle_gateway.openai.chat.messages import add_conversation
 from heddle_gateway.openai.chat.options import fill_options, functions
+from heddle_gateway.openai.chat.schema import ChatBody, LambChatBody
 
-if TYPE_CHECKING:
-    from heddle_gateway.openai.chat.messages import Messages
-
-MAX_REFERENCE_CHARACTERS = 256
+MAX_PARTS_IN_ALL = 10_000
 _PREFIX = "lamb_assistant."
 # Open WebUI's prompts for its tasks begin with this; it may remove `metadata.task`.
 _TASK = "### Task:\n"
-_NONE: frozenset[str] = frozenset()
 
 
 class ChatRequest(msgspec.Struct, frozen=True):
@@ -58,54 +55,50 @@ def parse_request(body: bytes, assistant: str = "") -> ChatRequest:
     """
     members, exact = parse(body)
     place = Place(exact)
-    model = model_name(members, place, assistant)
-    stream = members.get("stream") is not None and validation.flag(
-        members["stream"], place, "stream"
-    )
+    used = _replace_prompt(members, place)
+    _check_parts(members.get("messages"), place)
+    chat = validate(LambChatBody if assistant else ChatBody, members)
     whole = RunWholeCompletionRequest()
     run = whole.run  # filled in place: a conversation can be long
+    model = chat.model or f"{_PREFIX}{assistant.removeprefix(_PREFIX)}"
     run.assistant_reference = assistant or model
-    used = _add_messages(run.messages, members, place)
+    add_conversation(run.messages, chat.messages, members["messages"], place / "messages")
+    stream = bool(chat.stream)
     if task := _is_task(members, stream=stream):
-        used |= {"metadata"}  # of Open WebUI's task
-    fill_options(run.options, members, place, used)
-    if (tools := members.get("tools")) is not None:
-        run.functions.extend(functions(tools, place / "tools"))
+        used.add("metadata")  # of Open WebUI's task
+    fill_options(run.options, chat, members, place, used)
+    if chat.tools:
+        run.functions.extend(functions(chat.tools, place / "tools"))
     usage = stream and _includes_usage(members)
     return ChatRequest(whole, model, stream, usage, task, members.get("debug_bypass") is True)
 
 
-def model_name(members: dict[str, Any], place: Place, assistant: str = "") -> str:
-    """Return the name by which the client knows an assistant.
+def _replace_prompt(members: dict[str, Any], place: Place) -> set[str]:
+    """Replace the `prompt` of LAMB's older clients, alone or in `params`, with a message.
 
-    `assistant` names it if the path or the query does.
+    Return the members of the body that contained it.
     """
-    value = members.get("model")
-    if value is None and assistant:
-        return f"{_PREFIX}{assistant.removeprefix(_PREFIX)}"
-    name = validation.text(value, place, "model", empty=False)
-    if len(name) > MAX_REFERENCE_CHARACTERS:
-        raise (place / "model").invalid(f"must have at most {MAX_REFERENCE_CHARACTERS} characters")
-    return name
+    if members.get("messages") is not None:
+        return set()
+    steps: tuple[str, ...] = ("prompt",)
+    prompt, params = members.get("prompt"), members.get("params")
+    if prompt is None and isinstance(params, dict):
+        steps, prompt = ("params", "prompt"), params.get("prompt")
+    if prompt is None:
+        return set()
+    if not isinstance(prompt, str):
+        raise place.at(*steps).invalid("must be a string")
+    members["messages"] = [{"role": "user", "content": prompt}]
+    return {steps[0]}
 
 
-def _add_messages(messages: "Messages", members: dict[str, Any], place: Place) -> frozenset[str]:
-    """Add the conversation, and return the unusual members of the body that contained it.
-
-    LAMB's older clients send one `prompt`, alone or in `params`.
-    """
-    if (value := members.get("messages")) is not None:
-        add_conversation(messages, value, place)
-        return _NONE
-    if (value := members.get("prompt")) is not None:
-        add_question(messages, validation.text(value, place, "prompt"))
-        return _NONE
-    params = members.get("params")
-    if isinstance(params, dict) and params.get("prompt") is not None:
-        text = validation.text(params["prompt"], place, "params", "prompt")
-        add_question(messages, text)
-        return frozenset({"params"})
-    raise (place / "messages").invalid("is required")
+def _check_parts(messages: object, place: Place) -> None:
+    """Reject too many parts: validating one takes a microsecond, during which others wait."""
+    items = messages if isinstance(messages, list) else ()
+    contents = (each.get("content") for each in items if isinstance(each, dict))
+    if sum(len(each) for each in contents if isinstance(each, list)) > MAX_PARTS_IN_ALL:
+        reason = f"must have at most {MAX_PARTS_IN_ALL:,} parts in all"
+        raise (place / "messages").invalid(reason)
 
 
 def _is_task(members: dict[str, Any], *, stream: bool) -> bool:

@@ -1,16 +1,54 @@
-"""The description of chat completions in `/openapi.json`.
+"""The requests and responses of chat completions: for validation, and for `/openapi.json`.
 
-The handler reads bodies without these models, for speed: see `request`, `messages` and `options`.
+Members of requests that are not here are passed to the model's provider.
 """
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+)
 
 from heddle_gateway.http.models import Model, Name
 
+MAX_MESSAGES = 4096
+MAX_PARTS = 1024
+MAX_FUNCTIONS = 512
 _Int32 = Annotated[int, Field(ge=1, le=2**31 - 1)]
 _Penalty = Annotated[float, Field(ge=-2, le=2)]
+
+
+def _kind(kinds: dict[str, str], default: str, other: str) -> Discriminator:
+    """Return the choice among models by the member `type`.
+
+    Args:
+        kinds: The tags of the models by type.
+        default: The type of a value without one.
+        other: The tag for all other types.
+    """
+
+    def tag(value: object) -> str:
+        kind = value.get("type", default) if isinstance(value, dict) else default
+        return kinds.get(kind, other) if isinstance(kind, str) else other
+
+    return Discriminator(tag)
+
+
+def _url(value: object) -> object:
+    """Return an image's address as an object; some clients send only the text."""
+    return {"url": value} if isinstance(value, str) else value
+
+
+def _check_count(count: int) -> int:
+    if count != 1:
+        raise ValueError("must be 1: an assistant returns one completion per request")
+    return count
 
 
 class TextPart(Model):
@@ -23,20 +61,21 @@ class TextPart(Model):
 class ImageUrl(Model):
     """The address of an image; a `data:` URL in base64 is possible, too."""
 
-    url: str = Field(pattern="^https://")
+    url: Name = Field(json_schema_extra={"pattern": "^https://"})
+    detail: Any = None
 
 
 class ImagePart(Model):
     """An image."""
 
     type: Literal["image_url"]
-    image_url: ImageUrl
+    image_url: Annotated[ImageUrl, BeforeValidator(_url)]
 
 
 class Audio(Model):
     """Audio data."""
 
-    data: str = Field(min_length=1, json_schema_extra={"contentEncoding": "base64"})
+    data: Name = Field(json_schema_extra={"contentEncoding": "base64"})
     format: Name = Field(examples=["mp3", "wav"])
 
 
@@ -47,15 +86,47 @@ class AudioPart(Model):
     input_audio: Audio
 
 
+class FileContent(Model):
+    """A file in base64, or as a `data:` URL. Without `file_data` it is a file of the provider."""
+
+    file_data: Name | None = Field(default=None, json_schema_extra={"contentEncoding": "base64"})
+    filename: str | None = None
+
+
+class FilePart(Model):
+    """A file."""
+
+    type: Literal["file"]
+    file: FileContent
+
+
 class OtherPart(Model):
     """A part that is passed to the provider unchanged."""
 
-    type: str = Field(
-        min_length=1, json_schema_extra={"not": {"enum": ["text", "image_url", "input_audio"]}}
+    type: Name = Field(
+        json_schema_extra={"not": {"enum": ["text", "image_url", "input_audio", "file"]}}
     )
 
 
-Content = str | list[TextPart | ImagePart | AudioPart | OtherPart]
+Part = TextPart | ImagePart | AudioPart | FilePart | OtherPart
+_TaggedPart = Annotated[
+    Annotated[TextPart, Tag("TextPart")]
+    | Annotated[ImagePart, Tag("ImagePart")]
+    | Annotated[AudioPart, Tag("AudioPart")]
+    | Annotated[FilePart, Tag("FilePart")]
+    | Annotated[OtherPart, Tag("OtherPart")],
+    _kind(
+        {
+            "text": "TextPart",
+            "image_url": "ImagePart",
+            "input_audio": "AudioPart",
+            "file": "FilePart",
+        },
+        default="",
+        other="OtherPart",
+    ),
+]
+Content = str | Annotated[list[_TaggedPart], Field(max_length=MAX_PARTS)]
 
 
 class FunctionCall(Model):
@@ -63,6 +134,20 @@ class FunctionCall(Model):
 
     name: Name
     arguments: str | dict[str, Any] | None = None
+
+
+class Call(Model):
+    """A call of a client's function."""
+
+    id: Name
+    function: FunctionCall
+
+
+def _function_calls(calls: object) -> object:
+    """Return calls; None if one is not of a function: then the provider gets all unchanged."""
+    items = calls if isinstance(calls, list) else ()
+    foreign = any(isinstance(call, dict) and "function" not in call for call in items)
+    return None if foreign else calls
 
 
 class UserMessage(Model):
@@ -79,7 +164,10 @@ class AssistantMessage(Model):
     role: Literal["assistant"]
     content: Content | None = None
     name: str | None = None
-    tool_calls: list[Any] | None = Field(
+    tool_calls: Annotated[
+        Annotated[list[Call], Field(max_length=MAX_MESSAGES)] | None,
+        BeforeValidator(_function_calls, json_schema_input_type=list[Any] | None),
+    ] = Field(
         default=None,
         description="Objects with `id` and `function`, a `name` and `arguments`. If one has "
         "another form, all are passed to the provider unchanged.",
@@ -104,6 +192,9 @@ class FunctionMessage(Model):
     name: Name
 
 
+Message = UserMessage | AssistantMessage | ToolMessage | FunctionMessage
+
+
 class Function(Model):
     """A function that the model may call."""
 
@@ -126,25 +217,45 @@ class OtherTool(Model):
     type: str = Field(json_schema_extra={"not": {"const": "function"}})
 
 
+Tool = FunctionTool | OtherTool
+_TaggedTool = Annotated[
+    Annotated[FunctionTool, Tag("FunctionTool")] | Annotated[OtherTool, Tag("OtherTool")],
+    _kind({"function": "FunctionTool"}, default="function", other="OtherTool"),
+]
+AssistantName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=256,
+        description="The assistant: `lamb_assistant.<id>`, its id, its name, or `LAMB:<name>`.",
+    ),
+]
+
+
 class LambChatBody(Model):
     """A conversation. LAMB's older `prompt` is accepted in place of `messages`."""
 
-    messages: list[UserMessage | AssistantMessage | ToolMessage | FunctionMessage] = Field(
+    model: AssistantName | None = None
+    messages: list[Annotated[Message, Field(discriminator="role")]] = Field(
         min_length=1,
-        description="The oldest message first: at most 4096 messages with at most 10,000 parts.",
+        max_length=MAX_MESSAGES,
+        description="The oldest message first, with at most 10,000 parts in all.",
         examples=[[{"role": "user", "content": "Hello."}]],
     )
     stream: bool | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
     max_tokens: _Int32 | None = None
-    max_completion_tokens: _Int32 | None = None
+    max_completion_tokens: _Int32 | None = Field(
+        default=None, description="The newer name of `max_tokens`, which takes precedence."
+    )
     seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | None = None
     stop: str | Annotated[list[str], Field(max_length=4)] | None = None
     frequency_penalty: _Penalty | None = None
     presence_penalty: _Penalty | None = None
-    n: Literal[1] | None = None
-    tools: list[FunctionTool | OtherTool] | None = Field(
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    n: Annotated[int, AfterValidator(_check_count), WithJsonSchema({"const": 1})] | None = None
+    tools: Annotated[list[_TaggedTool], Field(max_length=MAX_FUNCTIONS)] | None = Field(
         default=None, description="Functions of the client, with different names."
     )
 
@@ -156,11 +267,7 @@ class LambChatBody(Model):
 class ChatBody(LambChatBody):
     """A conversation with an assistant."""
 
-    model: str = Field(
-        min_length=1,
-        max_length=256,
-        description="The assistant: `lamb_assistant.<id>`, its id, its name, or `LAMB:<name>`.",
-    )
+    model: AssistantName
 
     model_config = ConfigDict(
         json_schema_extra={
