@@ -191,7 +191,9 @@ def _response(content: object, call: Call) -> Response | None:
     if isinstance(content, Response):
         content.headers.update(call.headers)
         return content
-    if isinstance(content, BaseModel):
-        content = content.model_dump(by_alias=True)
     headers = {"content-type": "application/json", **call.headers}
-    return Response(msgspec.json.encode(content), call.status, headers)
+    return Response(msgspec.json.encode(content, enc_hook=_members), call.status, headers)
+
+
+def _members(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump(by_alias=True)

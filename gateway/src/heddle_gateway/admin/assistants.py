@@ -14,7 +14,7 @@ from heddle_conversion.assistant_json import (
     read_assistant,
     write_assistant,
 )
-from pydantic import Field, RootModel
+from pydantic import Field
 from starlette.responses import Response
 
 from heddle_gateway.admin.assistant_schema import AssistantBody, AssistantFile, StoredAssistant
@@ -35,15 +35,10 @@ from heddle_gateway.services import call
 
 SAVE = {"Content-Disposition": "The name of the file."}
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+AssistantJson = Annotated[dict[str, Any], DocumentedAs(AssistantBody)]
+AssistantFileJson = Annotated[dict[str, Any], DocumentedAs(AssistantFile)]
+StoredJson = Annotated[dict[str, Any], DocumentedAs(StoredAssistant)]
 routes = Routes("assistants")
-
-
-class AssistantJson(RootModel[Annotated[dict[str, Any], DocumentedAs(AssistantBody)]]):
-    """An assistant."""
-
-
-class AssistantFileJson(RootModel[Annotated[dict[str, Any], DocumentedAs(AssistantFile)]]):
-    """An assistant as a file."""
 
 
 class AssistantSummary(Model):
@@ -123,8 +118,8 @@ async def list_assistants(api: Call, query: AssistantQuery) -> AssistantPage:
     return AssistantPage(assistants=summaries, next_page_token=page.next_page_token)
 
 
-@routes.get("/assistants/{id}", errors=(400, 404, 422), headers=ETAG, returns=StoredAssistant)
-async def get(api: Call, id_: AssistantId) -> dict[str, Any]:
+@routes.get("/assistants/{id}", errors=(400, 404, 422), headers=ETAG)
+async def get(api: Call, id_: AssistantId) -> StoredJson:
     """Get an assistant. One in LAMB's format is migrated first."""
     request = pb.GetAssistantRequest(reference=f"{PREFIX}{id_}")
     response = await call(api.services.assistants.GetAssistant, request)
@@ -136,12 +131,11 @@ async def get(api: Call, id_: AssistantId) -> dict[str, Any]:
     status=201,
     errors=(404, 409),
     headers={**ETAG, **LOCATION},
-    returns=StoredAssistant,
 )
-async def create(api: Call, body: AssistantJson) -> dict[str, Any]:
+async def create(api: Call, body: AssistantJson) -> StoredJson:
     """Create an assistant. `id` and `organization` are ignored."""
-    new = _assistant(body.root, api.json)
-    published = body.root.get("published")
+    new = _assistant(body, api.json)
+    published = body.get("published")
     if not isinstance(published, bool | None):
         raise invalid("published", "must be true or false")
     request = pb.CreateAssistantRequest(assistant=new, published=bool(published))
@@ -154,11 +148,8 @@ async def create(api: Call, body: AssistantJson) -> dict[str, Any]:
     status=201,
     errors=(409, 422),
     headers={**ETAG, **LOCATION},
-    returns=StoredAssistant,
 )
-async def import_assistant(
-    api: Call, query: ImportQuery, body: AssistantFileJson
-) -> dict[str, Any]:
+async def import_assistant(api: Call, query: ImportQuery, body: AssistantFileJson) -> StoredJson:
     """Create an assistant of the caller from an export of Heddle or of LAMB."""
     del body  # the service reads the exact text
     request = pb.ImportAssistantRequest(document_json=api.json.text(), name=query.name)
@@ -171,14 +162,13 @@ async def import_assistant(
     errors=(404, 409, 422),
     headers=ETAG,
     if_match=True,
-    returns=StoredAssistant,
 )
-async def update(api: Call, id_: AssistantId, body: AssistantJson) -> dict[str, Any]:
+async def update(api: Call, id_: AssistantId, body: AssistantJson) -> StoredJson:
     """Replace an assistant. Members that the body lacks become empty.
 
     `owner`, `organization`, `created` and `published` may be sent back and are not changed.
     """
-    changed = _assistant(body.root, api.json)
+    changed = _assistant(body, api.json)
     if changed.id and changed.id != id_:
         raise invalid("id", "is not the assistant of the path")
     changed.id = id_

@@ -1,6 +1,7 @@
 """Base class and common types of the models of requests and responses."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from google.protobuf.message import Message
@@ -12,7 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
-    RootModel,
+    TypeAdapter,
     ValidationError,
     WithJsonSchema,
 )
@@ -22,7 +23,7 @@ from pydantic_core import ErrorDetails
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import path_text
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
+ModelT = TypeVar("ModelT")
 MAX_EXACT_NUMBER = 2**53
 
 
@@ -50,24 +51,19 @@ class StrictModel(Model):
     model_config = ConfigDict(extra="forbid")
 
 
-class RootJson(RootModel[Any]):
-    """A response that is not an object."""
-
-    model_config = ConfigDict(defer_build=True)
-
-
 @dataclass(frozen=True, slots=True)
 class DocumentedAs:
-    """Documents a member as another model. A service, not the gateway, validates it."""
+    """Documents a value as another type. The gateway does not validate it as that."""
 
-    model: type[BaseModel]
+    model: Any
 
     def __get_pydantic_json_schema__(
         self, _: object, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Return the schema of the other model."""
-        self.model.model_rebuild()
-        return handler(self.model.__pydantic_core_schema__)
+        """Return the schema of the other type."""
+        kind = adapter(self.model)
+        kind.rebuild()
+        return handler(kind.core_schema)
 
 
 def _check_false(value: bool) -> bool:  # noqa: FBT001 - the signature of a validator
@@ -116,11 +112,26 @@ class Deleted(Model):
     deleted: Literal[True] = True
 
 
+@cache
+def adapter(annotation: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any type
+    """Return what validates and describes a type."""
+    return TypeAdapter(annotation)
+
+
+def documented(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401 - any type
+    """Return the model that describes a type, None if there is none."""
+    for each in (annotation, *getattr(annotation, "__metadata__", ())):
+        model = each.model if isinstance(each, DocumentedAs) else each
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            return model
+    return None
+
+
 def validate(model: type[ModelT], data: object, kind: str = "", *, strict: bool = True) -> ModelT:
-    """Return `data` as a model.
+    """Return `data` as a value of a type.
 
     Args:
-        model: The model.
+        model: A model, or any other type.
         data: Members of a JSON object, or the texts of a query or a form.
         kind: What an invalid member is called in the message; by default only its path.
         strict: Whether texts are not converted to numbers.
@@ -129,9 +140,10 @@ def validate(model: type[ModelT], data: object, kind: str = "", *, strict: bool 
         InvalidRequestError: The data is invalid. The message names the first invalid member.
     """
     try:
-        return model.model_validate(data, strict=strict)
+        value: ModelT = adapter(model).validate_python(data, strict=strict)  # type: ignore[arg-type] # types are hashable
     except ValidationError as error:
         raise _invalid(error, data, kind) from None
+    return value
 
 
 def _invalid(error: ValidationError, data: object, kind: str) -> InvalidRequestError:

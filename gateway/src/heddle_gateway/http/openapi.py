@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
-from pydantic.json_schema import models_json_schema
+from pydantic import TypeAdapter
 
-from heddle_gateway.http.models import Model
+from heddle_gateway.http.models import Model, adapter, documented
 from heddle_gateway.http.operations import Access, Operation
 
 _REFERENCE = "#/components/schemas/{model}"
@@ -102,22 +101,18 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
 
 
 Schemas = Mapping[Any, dict[str, Any]]
-"""References to the schemas of models in a mode."""
+"""The schemas of types in a mode; those of models are references."""
 
 
 def _schemas(operations: list[Operation]) -> tuple[Schemas, dict[str, Any]]:
-    """Return references to the schemas of all models, and the schemas."""
-    models: dict[tuple[type[BaseModel], Any], None] = {(Error, "serialization"): None}
+    """Return the schemas of all types, and those of the models to which they refer."""
+    kinds: dict[tuple[Any, Any], None] = {(Error, "serialization"): None}
     for operation in operations:
-        for request in (operation.body, operation.form):
-            if request is not None:
-                models[request, "validation"] = None
-        for response in (operation.response, *operation.responses.values()):
-            if response is not None:
-                models[response, "serialization"] = None
-    for model, _ in models:
-        model.model_rebuild()
-    references, definitions = models_json_schema(list(models), ref_template=_REFERENCE)
+        kinds |= {(kind, "validation"): None for kind in (operation.body, operation.form)}
+        responses = (operation.response, *operation.responses.values())
+        kinds |= {(kind, "serialization"): None for kind in responses}
+    adapters = [(kind, mode, adapter(kind)) for kind, mode in kinds if kind is not None]
+    references, definitions = TypeAdapter.json_schemas(adapters, ref_template=_REFERENCE)
     return references, _without_titles(definitions["$defs"])
 
 
@@ -143,7 +138,7 @@ def _operation(operation: Operation, schemas: Schemas) -> dict[str, Any]:
 
 def _parameters(operation: Operation) -> list[dict[str, Any]]:
     parameters = [
-        _parameter(name.removesuffix("_"), "path", _schema(annotation), required=True)
+        _parameter(name.removesuffix("_"), "path", adapter(annotation).json_schema(), required=True)
         for name, annotation in operation.path_parameters.items()
     ]
     if operation.if_match:
@@ -158,11 +153,6 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
             for name, member in schema["properties"].items()
         ]
     return parameters
-
-
-def _schema(annotation: Any) -> dict[str, Any]:  # noqa: ANN401 - any type
-    schema: dict[str, Any] = TypeAdapter(annotation).json_schema()
-    return schema
 
 
 def _parameter(name: str, place: str, schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
@@ -191,18 +181,23 @@ def _responses(operation: Operation, schemas: Schemas) -> dict[str, Any]:
 
 
 def _success(
-    operation: Operation, model: type[BaseModel] | None, schemas: Schemas, *, alone: bool = False
+    operation: Operation,
+    kind: Any,  # noqa: ANN401 - any type
+    schemas: Schemas,
+    *,
+    alone: bool = False,
 ) -> dict[str, Any]:
-    description = (model.__doc__ or "") if model is not None else ""
-    response: dict[str, Any] = {"description": description.partition("\n")[0] or "The response."}
+    model = documented(kind)
+    description = (model.__doc__ or "").partition("\n")[0] if model is not None else ""
+    response: dict[str, Any] = {"description": description or "The response."}
     if operation.headers and not alone:
         response["headers"] = {
             name: {"description": text, "required": True, "schema": {"type": "string"}}
             for name, text in operation.headers.items()
         }
     content: dict[str, Any] = {} if alone else {media_type: {} for media_type in operation.content}
-    if model is not None:
-        content = _json(schemas[model, "serialization"]) | content
+    if kind is not None:
+        content = _json(schemas[kind, "serialization"]) | content
     if content:
         response["content"] = content
     return response

@@ -5,9 +5,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property
+from types import NoneType
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel
+from starlette.responses import Response
 
 _PARTS = ("query", "body", "form", "return")
 
@@ -42,11 +44,11 @@ class Operation:
     if_match: bool = False
     """Whether the header `If-Match` protects concurrent changes."""
     returns: Any = None
-    """The model of the response, if the function's annotation is not it."""
+    """The type of the response, if the function's annotation is not it."""
     content: Sequence[str] = ()
     """Media types of the response other than JSON."""
     responses: Mapping[int, Any] = field(default_factory=dict)
-    """Other statuses and the models of their responses, None without a body."""
+    """Other statuses and the types of their responses, None without a body."""
     raw: bool = False
     """Whether the function is a chat handler; models are in the description only."""
     query_model: type[BaseModel] | None = None
@@ -71,8 +73,8 @@ class Operation:
         return self.query_model or self._hints.get("query")
 
     @property
-    def body(self) -> type[BaseModel] | None:
-        """The model of the JSON body, None if there is none."""
+    def body(self) -> Any:  # noqa: ANN401 - any type
+        """The type of the JSON body, None if there is none."""
         return self.body_model or self._hints.get("body")
 
     @property
@@ -88,11 +90,10 @@ class Operation:
         return {**self.path_models, **hints}
 
     @property
-    def response(self) -> type[BaseModel] | None:
-        """The model of the response, None if it is not JSON."""
-        model = self.returns or self._hints.get("return")
-        is_json = isinstance(model, type) and issubclass(model, BaseModel)
-        return model if is_json else None
+    def response(self) -> Any:  # noqa: ANN401 - any type
+        """The type of the response, None if it is not JSON."""
+        kind = self.returns or self._hints.get("return")
+        return None if kind in (None, NoneType, Response) else kind
 
     @property
     def docstring(self) -> str:

@@ -12,7 +12,7 @@ from heddle_runtime.errors import AlreadyExistsError
 from pydantic import BeforeValidator, Field
 
 from heddle_gateway.admin.assistants import SAVE, filename
-from heddle_gateway.http.models import Model, RootJson
+from heddle_gateway.http.models import DocumentedAs, Model
 from heddle_gateway.lamb import assistant_records as records
 from heddle_gateway.openai.chat.completions import AssistantId
 from heddle_gateway.routing import ETAG, Call, Routes
@@ -89,10 +89,13 @@ class LambAssistant(Model):
     access_level: Literal["full", "read_only"]
 
 
+LambJson = Annotated[dict[str, Any], DocumentedAs(LambAssistant)]
+
+
 class LambAssistantList(Model):
     """The assistants."""
 
-    assistants: list[LambAssistant]
+    assistants: list[LambJson]
     total_count: int
 
 
@@ -133,8 +136,8 @@ class RecordQuery(Model):
     offset: int = Field(default=0, ge=0, le=MAX_OFFSET, description="The number of skipped items.")
 
 
-@routes.get(f"{_PREFIX}/get_assistants", errors=(400,), returns=LambAssistantList)
-async def list_assistants(api: Call, query: RecordQuery) -> dict[str, Any]:
+@routes.get(f"{_PREFIX}/get_assistants", errors=(400,))
+async def list_assistants(api: Call, query: RecordQuery) -> LambAssistantList:
     """List the assistants that the caller may change."""
     request = record_pb2.ListRecordsRequest(page_size=query.limit, skip=query.offset)
     method = api.services.records.ListRecords
@@ -148,16 +151,15 @@ async def list_assistants(api: Call, query: RecordQuery) -> dict[str, Any]:
         stored += page.records
     identity = caller().identity
     assistants = [records.to_lamb(each, identity) for each in stored]
-    return {"assistants": assistants, "total_count": total}
+    return LambAssistantList(assistants=assistants, total_count=total)
 
 
 @routes.get(
     f"{_PREFIX}/get_assistant/{{id}}",
     errors=(400, 404, 422),
     headers=ETAG,
-    returns=LambAssistant,
 )
-async def get(api: Call, id_: AssistantId) -> dict[str, Any]:
+async def get(api: Call, id_: AssistantId) -> LambJson:
     """Get an assistant. One in LAMB's format is migrated first."""
     return _view(api, await _record(api, id_))
 
@@ -209,7 +211,7 @@ async def delete(api: Call, id_: AssistantId) -> Message:
     return Message(message="The assistant was deleted.")
 
 
-@routes.get(f"{_PREFIX}/export/{{id}}", errors=(400, 404, 422), headers=SAVE, returns=RootJson)
+@routes.get(f"{_PREFIX}/export/{{id}}", errors=(400, 404, 422), headers=SAVE)
 async def export(api: Call, id_: AssistantId) -> dict[str, Any]:
     """Get an assistant as a file that can be imported elsewhere."""
     request = pb.ExportAssistantRequest(id=id_)
@@ -218,10 +220,8 @@ async def export(api: Call, id_: AssistantId) -> dict[str, Any]:
     return records.exported(response.document_json)
 
 
-@routes.put(
-    f"{_PREFIX}/publish/{{id}}", errors=(404, 409, 422), headers=ETAG, returns=LambAssistant
-)
-async def publish(api: Call, id_: AssistantId, body: PublishStatus) -> dict[str, Any]:
+@routes.put(f"{_PREFIX}/publish/{{id}}", errors=(404, 409, 422), headers=ETAG)
+async def publish(api: Call, id_: AssistantId, body: PublishStatus) -> LambJson:
     """Set whether others of the organisation may use an assistant."""
     stored = (await _record(api, id_)).record
     group = f"assistant_{id_}"

@@ -12,7 +12,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_conversion.assistant_json import FieldError, read_struct
 from heddle_runtime.errors import NotFoundError
-from pydantic import Field, RootModel
+from pydantic import Field
 
 from heddle_gateway.admin.assistant_schema import Setting
 from heddle_gateway.http.error_responses import RejectedRequestError, from_error
@@ -97,12 +97,7 @@ class StrategyList(Model):
     orchestrators: list[Strategy]
 
 
-class ToolConfig(RootModel[dict[str, Setting]]):
-    """The configuration of a tool."""
-
-
-class ToolConfigJson(RootModel[Annotated[dict[str, Any], DocumentedAs(ToolConfig)]]):
-    """The configuration of a tool."""
+ToolConfig = Annotated[dict[str, Any], DocumentedAs(dict[str, Setting])]
 
 
 class ToolConfigReport(Model):
@@ -127,10 +122,10 @@ async def get_tool(api: Call, name: ToolName) -> ToolDefinition:
 
 
 @routes.post(f"{LAMB_PATH}/tools/{{name}}/validate", access=Access.KEY, errors=(404,))
-async def validate(api: Call, name: ToolName, body: ToolConfigJson) -> ToolConfigReport:
+async def validate(api: Call, name: ToolName, body: ToolConfig) -> ToolConfigReport:
     """Validate a tool's configuration."""
     try:
-        config = read_struct(body.root)
+        config = read_struct(body)
     except FieldError as error:
         raise api.json.invalid(error.problem) from None
     request = tool_pb2.ValidateToolConfigRequest(name=name, config=config)

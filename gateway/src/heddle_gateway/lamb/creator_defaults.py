@@ -1,6 +1,6 @@
 """The values of a new assistant in LAMB's editor."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from heddle.account.v1.account_pb2 import ResolveSettingsResponse
 from heddle.connector.v1.connector_pb2 import ListModelsRequest
@@ -9,7 +9,7 @@ from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity import home
 from pydantic import Field
 
-from heddle_gateway.http.models import Model
+from heddle_gateway.http.models import DocumentedAs, Model
 from heddle_gateway.openai.chat.run_events import members
 from heddle_gateway.openai.chat.task_model import organization_settings
 from heddle_gateway.routing import Call, Routes
@@ -33,8 +33,8 @@ class CreatorDefaults(Model):
     rag_placeholders: list[str] = Field(default=["{context}", "{user_input}", "{moodle_user}"])
 
 
-@routes.get("/creator/assistant/defaults", returns=CreatorDefaults)
-async def defaults(api: Call) -> dict[str, Any]:
+@routes.get("/creator/assistant/defaults")
+async def defaults(api: Call) -> Annotated[dict[str, Any], DocumentedAs(CreatorDefaults)]:
     """Return the values of a new assistant.
 
     `assistant_defaults` in the settings of the caller's organisation override Heddle's values and

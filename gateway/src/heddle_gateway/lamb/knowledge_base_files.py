@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.errors import HeddleError
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import Field
 
 from heddle_gateway.http.models import Deleted, Model, Name
 from heddle_gateway.http.multipart import FormFile
@@ -62,12 +62,6 @@ class CollectionFile(Model):
     created_at: int
 
 
-class CollectionFileList(RootModel[list[CollectionFile]]):
-    """The files."""
-
-    model_config = ConfigDict(defer_build=True)
-
-
 class DeletedCollectionFile(Deleted):
     """The file is deleted."""
 
@@ -101,18 +95,6 @@ class IngestionPlugin(Plugin):
     kind: Literal["file-ingest"] = "file-ingest"
 
 
-class PluginList(RootModel[list[Plugin]]):
-    """The plugins."""
-
-    model_config = ConfigDict(defer_build=True)
-
-
-class IngestionPluginList(RootModel[list[IngestionPlugin]]):
-    """The plugins."""
-
-    model_config = ConfigDict(defer_build=True)
-
-
 @routes.post("/collections/{id}/ingest-file", errors=(404,))
 async def ingest(api: Call, id_: CollectionId, form: IngestForm) -> IngestedFile:
     """Add a file to a collection, in the background."""
@@ -133,11 +115,11 @@ async def ingest(api: Call, id_: CollectionId, form: IngestForm) -> IngestedFile
 
 
 @routes.get("/collections/{id}/files", errors=(400, 404))
-async def list_collection_files(api: Call, id_: CollectionId) -> CollectionFileList:
+async def list_collection_files(api: Call, id_: CollectionId) -> list[CollectionFile]:
     """List the files of a collection and their status."""
     collection = await get_collection(api.services, id_)
     files = await attached_files(api.services, collection.id)
-    return CollectionFileList([_view(each) for each in files])
+    return [_view(each) for each in files]
 
 
 @routes.delete("/collections/{id}/files/{file}", errors=(400, 404))
@@ -156,22 +138,18 @@ async def organization(_: Call, body: Organization) -> NotedOrganization:
 
 
 @routes.get("/query/plugins")
-async def query_plugins(_: Call) -> PluginList:
+async def query_plugins(_: Call) -> list[Plugin]:
     """List the search plugins."""
     descriptions = ("Finds passages.", "Finds passages, with the section around each.")
-    return PluginList(
-        [
-            Plugin(name=name, description=text)
-            for name, text in zip(QUERY_PLUGINS, descriptions, strict=True)
-        ]
-    )
+    plugins = zip(QUERY_PLUGINS, descriptions, strict=True)
+    return [Plugin(name=name, description=text) for name, text in plugins]
 
 
 @routes.get("/ingestion/plugins")
-async def ingestion_plugins(_: Call) -> IngestionPluginList:
+async def ingestion_plugins(_: Call) -> list[IngestionPlugin]:
     """List the plugins that read files."""
     description = "Reads a file by its type: Markdown, HTML, text, PDF."
-    return IngestionPluginList([IngestionPlugin(name=_INGEST, description=description)])
+    return [IngestionPlugin(name=_INGEST, description=description)]
 
 
 def _view(file: pb.AttachedFile) -> CollectionFile:

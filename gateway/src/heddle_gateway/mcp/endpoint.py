@@ -5,7 +5,7 @@ import importlib
 from typing import Any, Literal
 
 from heddle_runtime.errors import PermissionDeniedError
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import ConfigDict, Field
 
 from heddle_gateway.http.body import read_body
 from heddle_gateway.http.disconnect import GatewayStoppingError
@@ -59,15 +59,11 @@ class McpResponse(Model):
     error: McpError = McpError(code=0, message="")
 
 
-class McpFailure(RootModel[McpResponse | Error]):
-    """The message or the request is invalid."""
-
-
 @routes.post(
     "/mcp",
     returns=McpResponse,
     content=("text/event-stream",),
-    responses={202: None, 400: McpFailure, 404: McpFailure, 406: None},
+    responses={202: None, 400: McpResponse | Error, 404: McpResponse | Error, 406: None},
     errors=(415,),
     request_headers=McpHeaders,
     body_model=McpMessage,
