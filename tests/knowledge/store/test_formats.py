@@ -10,6 +10,7 @@ from heddle_knowledge.reading.blocks import ParsedDocument
 from heddle_knowledge.reading.documents import parse
 from knowledge.store.making import docx_of, pdf
 
+MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 LISTS = (
     '<w:abstractNum w:abstractNumId="7"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>'
     '<w:lvl w:ilvl="1"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum>'
@@ -139,6 +140,32 @@ def test_hidden_text_of_word_is_left_out_and_text_boxes_are_not() -> None:
         f"<w:tbl><w:tr><w:tc>{paragraph('framed')}</w:tc></w:tr></w:tbl>"
     )
     assert [text for _, text in told(read(docx_of(body), "a.docx"))] == ["shown\nboxed", "framed"]
+
+
+@pytest.mark.parametrize(
+    ("inner", "text"),
+    [
+        (f'<m:oMath xmlns:m="{MATH}"><m:r><m:t>a=b</m:t></m:r></m:oMath>', "It is a=b"),
+        (
+            '<w:fldSimple w:instr="REF x"><w:r><w:t>Table 3</w:t></w:r></w:fldSimple>',
+            "It is Table 3",
+        ),
+        ("<w:smartTag><w:r><w:t>Berne</w:t></w:r></w:smartTag>", "It is Berne"),
+        (
+            "<w:sdt><w:sdtContent><w:r><w:t>filled in</w:t></w:r></w:sdtContent></w:sdt>",
+            "It is filled in",
+        ),
+    ],
+)
+def test_formulas_fields_and_form_controls_of_word_are_text(inner: str, text: str) -> None:
+    body = f'<w:p><w:r><w:t xml:space="preserve">It is </w:t></w:r>{inner}</w:p>'
+    assert [block.text for block in read(docx_of(body), "a.docx").blocks] == [text]
+
+
+def test_a_table_within_a_cell_of_word_stays_in_its_row() -> None:
+    inner = f"<w:tbl><w:tr><w:tc>{paragraph('inner')}</w:tc></w:tr></w:tbl>"
+    body = f"<w:tbl><w:tr><w:tc>{paragraph('left')}</w:tc><w:tc>{inner}</w:tc></w:tr></w:tbl>"
+    assert [block.text for block in read(docx_of(body), "a.docx").blocks] == ["left | inner"]
 
 
 def test_a_pdf_has_its_bookmarks_as_headings_from_the_line_of_the_title_on() -> None:

@@ -7,7 +7,7 @@ from io import BytesIO
 from docx.opc.constants import RELATIONSHIP_TYPE as RT
 from docx.opc.package import OpcPackage
 from docx.opc.part import Part
-from docx.oxml.ns import qn
+from docx.oxml.ns import nsmap, qn
 from docx.package import Package
 
 from heddle_knowledge.errors import UnreadableDocumentError
@@ -15,7 +15,7 @@ from heddle_knowledge.formats.archives import check_archive
 from heddle_knowledge.formats.tables import table_lines
 from heddle_knowledge.formats.word_styles import Styles
 from heddle_knowledge.formats.word_text import Notes, text_of, within
-from heddle_knowledge.formats.word_xml import Element, related, root_of
+from heddle_knowledge.formats.word_xml import Element, has, root_of
 from heddle_knowledge.reading.blocks import Block, Outline, ParsedDocument
 
 _PARAGRAPH, _TABLE, _ROW, _CELL = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc")
@@ -38,7 +38,7 @@ def read_word(data: bytes, name: str) -> ParsedDocument:
     try:
         package = Package.open(BytesIO(data))
         part = package.main_document_part
-        body = root_of(part).find(qn("w:body"))
+        body = root_of(part).find("w:body", nsmap)
         if body is not None:
             return _read(package, part, body)
     except (MemoryError, RecursionError):
@@ -80,7 +80,7 @@ class _Reader:
         self.first_heading = ""
         self._outline = Outline()
         self._styles = Styles(part)
-        self._notes = Notes(related(part, RT.FOOTNOTES), related(part, RT.ENDNOTES))
+        self._notes = Notes(part)
         self._items: list[str] = []
         self._carried = ""
 
@@ -101,7 +101,7 @@ class _Reader:
     def _paragraph(self, paragraph: Element) -> None:
         text = self._carried + text_of(paragraph, self._notes)
         self._carried = ""
-        if paragraph.find(f"{qn('w:pPr')}/{qn('w:rPr')}/{qn('w:del')}") is not None:
+        if has(paragraph, "w:pPr/w:rPr/w:del"):
             self._carried = text  # its end was deleted: the next paragraph goes on with it
             return
         level = self._styles.level(paragraph)
@@ -121,15 +121,13 @@ class _Reader:
 
     def _table(self, table: Element) -> None:
         self._end_list()
-        rows = [row for row in within(table, {_ROW}) if not _deleted(row)]
+        rows = [row for row in within(table, {_ROW}) if not has(row, "w:trPr/w:del")]
         cells = [list(within(row, {_CELL})) for row in rows]
         if len(rows) == 1 and len(cells[0]) == 1:  # a frame around text
             self.read(cells[0][0])
             self._end_list()
             return
-        named = sum(
-            1 for row in rows if row.find(f"{qn('w:trPr')}/{qn('w:tblHeader')}") is not None
-        )
+        named = sum(has(row, "w:trPr/w:tblHeader") for row in rows)
         text, header = table_lines(
             ([text_of(cell, self._notes) for cell in row] for row in cells), max(named, 1)
         )
@@ -145,7 +143,3 @@ class _Reader:
     def _add_notes(self) -> None:
         for note in self._notes.take():
             self._outline.add(note)
-
-
-def _deleted(row: Element) -> bool:
-    return row.find(f"{qn('w:trPr')}/{qn('w:del')}") is not None

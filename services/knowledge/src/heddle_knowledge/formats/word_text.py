@@ -2,20 +2,25 @@
 
 from collections.abc import Iterator
 
+from docx.opc.constants import RELATIONSHIP_TYPE as RT
+from docx.opc.part import Part
 from docx.oxml.ns import qn
 
-from heddle_knowledge.formats.word_xml import Element
+from heddle_knowledge.formats.word_xml import Element, has, related, value
 
-_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_TEXT = {qn("w:t"), _MATH}
+_TEXT = {qn("w:t"), qn("m:t")}
 _SIGNS = {
     qn("w:tab"): "\t",
     qn("w:br"): "\n",
     qn("w:cr"): "\n",
     qn("w:noBreakHyphen"): "-",
 }
-_NOTES = {qn("w:footnoteReference"): "foot", qn("w:endnoteReference"): "end"}
+_NOTES = (
+    (qn("w:footnoteReference"), RT.FOOTNOTES, "w:footnote"),
+    (qn("w:endnoteReference"), RT.ENDNOTES, "w:endnote"),
+)
+_REFERENCES = {reference for reference, _, _ in _NOTES}
 _PARAGRAPH = qn("w:p")
 # Properties, what was deleted or moved away, and older forms of what stands beside them.
 _UNREAD = {
@@ -28,20 +33,20 @@ _OFF = {"0", "false", "off"}
 class Notes:
     """Footnotes and endnotes, handed out where the text refers to them."""
 
-    def __init__(self, footnotes: Element | None, endnotes: Element | None) -> None:
-        """Take the notes of a document; None where it has none."""
+    def __init__(self, document: Part) -> None:
+        """Take the notes of a document, as far as it has any."""
         self._known = {
-            (kind, note.get(qn("w:id"))): note
-            for kind, notes in (("foot", footnotes), ("end", endnotes))
-            for note in (() if notes is None else notes)
-            if isinstance(note.tag, str) and not note.get(qn("w:type"))
+            (reference, note.get(qn("w:id"))): note
+            for reference, kind, path in _NOTES
+            for note in related(document, kind, path)
+            if not note.get(qn("w:type"))
         }
         self._count = 0
         self._waiting: list[str] = []
 
-    def refer(self, kind: str, number: str) -> str:
+    def refer(self, reference: Element) -> str:
         """Return the mark that stands in the text, and keep the note for `take`."""
-        note = self._known.pop((kind, number), None)
+        note = self._known.pop((reference.tag, reference.get(qn("w:id"))), None)
         if note is None:
             return ""
         self._count += 1
@@ -76,8 +81,8 @@ def _pieces(element: Element, notes: Notes) -> Iterator[str]:
             yield child.text or ""
         elif tag in _SIGNS:
             yield _SIGNS[tag]
-        elif tag in _NOTES:
-            yield notes.refer(_NOTES[tag], child.get(qn("w:id")))
+        elif tag in _REFERENCES:
+            yield notes.refer(child)
         elif not isinstance(tag, str) or tag in _UNREAD or _hidden(child):
             continue
         elif tag == _PARAGRAPH:  # in a cell, a note or a text box
@@ -87,5 +92,4 @@ def _pieces(element: Element, notes: Notes) -> Iterator[str]:
 
 
 def _hidden(run: Element) -> bool:
-    hidden = run.find(f"{qn('w:rPr')}/{qn('w:vanish')}")
-    return hidden is not None and hidden.get(qn("w:val"), "1") not in _OFF
+    return has(run, "w:rPr/w:vanish") and value(run, "w:rPr/w:vanish") not in _OFF

@@ -1,60 +1,36 @@
 """The XML of Word documents, as much of it as reading takes."""
 
-from collections.abc import Iterator
-from typing import Protocol, Self, cast
+from typing import Any
 
 from docx.opc.part import Part, XmlPart
-from docx.oxml.ns import qn
+from docx.oxml.ns import nsmap, qn
 from docx.oxml.parser import parse_xml
 
+Element = Any
+"""An element of lxml, which declares no types."""
 VAL = qn("w:val")
-DEEPEST = 9
-"""Levels that headings and lists have."""
-
-
-class Element(Protocol):
-    """What this package needs of an element of lxml, which declares no types."""
-
-    @property
-    def tag(self) -> object:
-        """Its name; of comments and the like no text."""
-
-    @property
-    def text(self) -> str | None:
-        """The text before its first child."""
-
-    def get(self, key: str, default: str = "", /) -> str:
-        """Return an attribute."""
-
-    def find(self, path: str, /) -> Self | None:
-        """Return the first child of a path of names, or None."""
-
-    def findall(self, path: str, /) -> list[Self]:
-        """Return all children of a path of names."""
-
-    def __iter__(self) -> Iterator[Self]:
-        """Yield the children."""
 
 
 def root_of(part: Part) -> Element:
     """Return the root of a part."""
-    return cast("Element", part.element if isinstance(part, XmlPart) else parse_xml(part.blob))
+    return part.element if isinstance(part, XmlPart) else parse_xml(part.blob)
 
 
-def related(document: Part, kind: str) -> Element | None:
-    """Return the root of another part of a document, or None."""
+def related(document: Part, kind: str, path: str) -> list[Element]:
+    """Return the elements of a path in another part of a document; none if it has no such part."""
     try:
-        return root_of(document.part_related_by(kind))
+        root = root_of(document.part_related_by(kind))
     except KeyError:
-        return None
+        return []
+    return list(root.iterfind(path, nsmap))
 
 
-def value(element: Element | None) -> str:
-    """Return the value of a property, or an empty text."""
-    return "" if element is None else element.get(VAL, "")
+def has(element: Element, path: str) -> bool:
+    """Return whether an element has a descendant of a path, such as `w:pPr/w:rPr/w:del`."""
+    return element.find(path, nsmap) is not None
 
 
-def level(element: Element, attribute: str = VAL) -> int:
-    """Return the value of a property that is a level from 0; what is none lies below all."""
-    written = element.get(attribute, "")
-    return min(int(written), DEEPEST) if written in map(str, range(DEEPEST)) else DEEPEST
+def value(element: Element, path: str) -> str:
+    """Return the value of the property of a path, or an empty text."""
+    found = element.find(path, nsmap)
+    return "" if found is None else found.get(VAL, "")
