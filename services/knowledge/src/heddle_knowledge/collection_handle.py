@@ -1,11 +1,11 @@
 """An open collection: its tables, the lock around its commits, the meaning of its failures."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from heddle_knowledge.collection_registry import CollectionRegistry
-from heddle_knowledge.engines.interface import Engine, Layout, Snapshot, Table
+from heddle_knowledge.engines.interface import Engine, Layout, Table
 from heddle_knowledge.errors import (
     CollectionNotFoundError,
     KnowledgeError,
@@ -76,64 +76,16 @@ class CollectionHandle:
             await self.check_exists()
             yield
 
-    @asynccontextmanager
-    async def indexing(self) -> AsyncGenerator[None]:
-        """See indexes onto the disk that are made meanwhile. Others may commit.
 
-        Raises:
-            CollectionNotFoundError: The collection was deleted meanwhile.
-            StorageError: It failed; the collection is as it was.
-        """
-        async with self.using(), self.engine.flushed(f"chunks_{self.collection.id}"):
-            yield
+async def optimize(handle: CollectionHandle, ann_rows: int) -> None:
+    """Put a collection's table in order, see `Table.optimize`, unless another process does.
 
-
-async def tidy(
-    handle: CollectionHandle, *, ann_rows: int, building: Snapshot | None, prune: bool
-) -> Snapshot | None:
-    """Put a table in order: merge its files, index its words and keys.
-
-    An index of words that is of another language than the collection is made anew.
-
-    One process does it at a time; the others have nothing left to do.
-
-    Args:
-        handle: The collection.
-        ann_rows: From how many rows on an approximate vector index pays; below, an exact scan is
-            faster and finds everything.
-        building: The state whose vectors this service has indexed at the moment.
-        prune: Whether to look for what earlier versions left, too.
-
-    Returns:
-        The state whose vectors are to be indexed, if any are.
+    Raises:
+        CollectionNotFoundError: The collection was deleted meanwhile.
+        StorageError: It failed; nothing is lost.
     """
-    compaction = handle.engine.locked_if_free(f"chunks_{handle.collection.id}.upkeep")
-    async with handle.using(), compaction as mine:
-        if not mine:
-            return None
-        await handle.check_exists()
-        if not await handle.table.has_words_of(handle.collection.language):
-            await handle.table.index_words(handle.collection.language)
-        async with _vectors(handle) as free:
-            if free or building is not None:  # else another service does, of who knows which state
-                async with handle.writing():
-                    await handle.table.tidy(building)
-            if free and prune:  # an index is committed by comparing with all versions since
-                await handle.table.prune()
-        async with handle.indexing():
-            await handle.table.index_rows()
-        return await handle.table.vectors_due(ann_rows)
-
-
-async def index_vectors(handle: CollectionHandle, snapshot: Snapshot) -> None:
-    """Index the vectors of a table as of a state, unless somebody else is at it."""
-    async with handle.using(), _vectors(handle) as free:
-        if free:
+    free = handle.engine.locked_if_free(f"chunks_{handle.collection.id}.upkeep")
+    async with handle.using(), free as mine:
+        if mine:
             await handle.check_exists()
-            async with handle.indexing():
-                await handle.table.index_vectors(snapshot)
-
-
-def _vectors(handle: CollectionHandle) -> AbstractAsyncContextManager[bool]:
-    """Exclude others from indexing vectors."""
-    return handle.engine.locked_if_free(f"chunks_{handle.collection.id}.vectors")
+            await handle.table.optimize(handle.collection.language, ann_rows)

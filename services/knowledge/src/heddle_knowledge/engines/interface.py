@@ -9,7 +9,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-import msgspec
 import pyarrow as pa
 
 from heddle_knowledge.embedders.embedding import Vectors
@@ -46,18 +45,6 @@ class Layout:
     vector: str = ""
     chosen: tuple[str, ...] = ()
     language: str = ENGLISH
-
-
-class Snapshot(msgspec.Struct, frozen=True):
-    """A state of a table, of which an index of vectors is made while others commit.
-
-    Attributes:
-        version: The number of its commit.
-        newest: The number of the last of its files; those of later commits have larger ones.
-    """
-
-    version: int
-    newest: int
 
 
 class Table(Protocol):
@@ -115,40 +102,19 @@ class Table(Protocol):
     async def delete(self, where: Condition) -> None:
         """Take out all rows that match, in one commit."""
 
-    async def has_words_of(self, language: str) -> bool:
-        """Say whether its words are cut as a language does, those of questions too."""
+    async def optimize(self, language: str, ann_rows: int) -> None:
+        """Bring its indexes up to date and put its files in order, in commits.
 
-    async def index_words(self, language: str) -> None:
-        """Cut its words as another language does, in one commit.
-
-        Takes as long as reading all texts; searches by words go on as before meanwhile, or wait.
-        """
-
-    async def index_rows(self) -> None:
-        """Bring the indexes of words and keys up to date, in commits; others go on meanwhile."""
-
-    async def vectors_due(self, ann_rows: int) -> Snapshot | None:
-        """Say whether vectors are to be indexed, and of which state.
+        Searches go on meanwhile, or wait for a new full-text index.
 
         Args:
-            ann_rows: From how many rows on an approximate index pays; below, an exact scan is
-                faster and finds everything.
-        """
-
-    async def index_vectors(self, snapshot: Snapshot) -> None:
-        """Make an approximate index of vectors as of a state, or bring it up to that.
-
-        Takes minutes; commits go on meanwhile, but nobody puts the files of that state in order.
+            language: How words are cut; an index of another language is made anew.
+            ann_rows: From how many rows on an approximate vector index pays; below, an exact scan
+                is faster and finds everything.
         """
 
     async def has_vector_index(self) -> bool:
-        """Say whether it has such an index."""
-
-    async def tidy(self, spared: Snapshot | None) -> None:
-        """Put its files in order, but for those of a state. Its lock must be held."""
-
-    async def prune(self) -> None:
-        """Remove what earlier versions left, once no reader can need it."""
+        """Say whether its vectors are searched through an approximate index."""
 
     async def size(self) -> int:
         """Return the bytes that it takes, 0 if that is not known."""

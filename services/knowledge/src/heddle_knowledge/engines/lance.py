@@ -9,12 +9,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import lancedb
 import pyarrow as pa
 from lancedb.db import AsyncConnection
 from lancedb.index import BTree, LabelList
+from lancedb.table import AsyncTable
 
 from heddle_knowledge.engines.interface import Layout
 from heddle_knowledge.engines.lance_full_text import words_index
@@ -105,14 +107,13 @@ class LanceEngine:
         """
         async with self.flushed(name):
             made = await self._database.create_table(name, schema=_keyed(layout))
-            table = LanceTable(made, layout, alone=self._locks.exclude_all)
+            table = self._table(made, name, layout)
             await self._complete(table, layout)
         return table
 
     async def open(self, name: str, layout: Layout) -> LanceTable:
         """Open a table; columns that it lacks are added."""
-        opened = await self._database.open_table(name)
-        table = LanceTable(opened, layout, alone=self._locks.exclude_all)
+        table = self._table(await self._database.open_table(name), name, layout)
         if await table.lacking():
             async with self.committing(name):
                 if lacking := await table.lacking():  # nobody was faster
@@ -127,6 +128,10 @@ class LanceEngine:
     async def left_over(self, name: str) -> bool:
         """Say whether a table without a record is certainly nobody's work under way."""
         return await self._locks.is_settled(lambda: self._database.open_table(name))
+
+    def _table(self, opened: AsyncTable, name: str, layout: Layout) -> LanceTable:
+        committing = partial(self.committing, name)
+        return LanceTable(opened, layout, alone=self._locks.exclude_all, committing=committing)
 
     async def _complete(self, table: LanceTable, layout: Layout) -> None:
         indexed = {

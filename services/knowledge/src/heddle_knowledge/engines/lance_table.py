@@ -6,25 +6,18 @@ Every commit of a Lance table shows a reader all of its rows or none.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
-from importlib.util import find_spec
+from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import pyarrow as pa
+from lancedb.index import FTS, IndexConfig, IvfSq
 from lancedb.query import ColumnOrdering, MatchQuery
 from lancedb.table import AsyncTable
 
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
-from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout, Snapshot
-from heddle_knowledge.engines.lance_compaction import (
-    Place,
-    compact,
-    index_rows,
-    index_vectors,
-    prune,
-    vectors_due,
-)
+from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout
 from heddle_knowledge.engines.lance_full_text import is_of, words_index
 from heddle_knowledge.engines.lance_sql import where_sql
 from heddle_knowledge.locks import unbroken
@@ -32,13 +25,15 @@ from heddle_knowledge.locks import unbroken
 ResultT = TypeVar("ResultT")
 
 # Of an approximate index; without one they do nothing.
-_EF = 400
+_PARTITIONS = 40
 _REFINE = 2
+# LanceDB adds a part with every optimisation, without end, and does not merge files of two parts;
+# a search visits all parts. To make the index anew takes 1.4 s for 100,000 rows.
+_MAX_PARTS = 10
+# Longer than any query runs, so that no reader of an older version loses its files.
+_KEPT_VERSIONS = timedelta(minutes=10)
 _ATTEMPTS = 20
 _LONGEST_PAUSE = 0.5
-_HAS_PYLANCE = find_spec("lance") is not None
-"""`make demo` does not install pylance (210 MB). Without it LanceDB maintains the indexes, and
-searches compare all vectors, as there is no approximate index."""
 
 
 class LanceTable:
@@ -48,12 +43,21 @@ class LanceTable:
         opened: The table.
         layout: What its columns are.
         alone: Whoever writes is the only one to, in any process.
+        committing: Excludes other writers, and sees what was committed onto the disk.
     """
 
-    def __init__(self, opened: AsyncTable, layout: Layout, *, alone: bool) -> None:
+    def __init__(
+        self,
+        opened: AsyncTable,
+        layout: Layout,
+        *,
+        alone: bool,
+        committing: Callable[[], AbstractAsyncContextManager[None]],
+    ) -> None:
         self.opened = opened
         self._layout = layout
         self._alone = alone
+        self._committing = committing
 
     async def lacking(self) -> list[pa.Field]:
         """Return the columns that the layout has and the table has not."""
@@ -90,9 +94,9 @@ class LanceTable:
     ) -> pa.Table:
         """Find the nearest rows of those that match; the condition is applied first."""
         near = self.opened.query().nearest_to(vector).column(self._layout.vector)
-        # So many are looked at again by their exact vectors, and the graph has to find them all.
-        candidates = max(_EF, limit * _REFINE)
-        near = near.distance_type("cosine").ef(candidates).refine_factor(_REFINE)
+        # More partitions are searched where a condition leaves too few rows in these.
+        near = near.distance_type("cosine").maximum_nprobes(0).minimum_nprobes(_PARTITIONS)
+        near = near.refine_factor(_REFINE)
         return await _chosen(near, [*columns, DISTANCE], where).limit(limit).to_arrow()
 
     async def matching(
@@ -136,45 +140,20 @@ class LanceTable:
         """Take out all rows that match, in one commit."""
         await self._commit(lambda: self.opened.delete(where_sql(where)))
 
-    async def tidy(self, spared: Snapshot | None) -> None:
-        """Merge small fragments, but for those of a state."""
-        if _HAS_PYLANCE:
-            await self._tended(lambda place: compact(place, spared))
-
-    async def index_rows(self) -> None:
-        """Add rows to the indexes of words and keys."""
-        if _HAS_PYLANCE:
-            await self._tended(index_rows)
-        else:
-            await self._commit(self.opened.optimize)
-
-    async def prune(self) -> None:
-        """Remove old versions and unreferenced files."""
-        if _HAS_PYLANCE:
-            await self._tended(prune)
-
-    async def has_words_of(self, language: str) -> bool:
-        """Say whether its words are cut as a language does."""
-        indexes = await self.opened.list_indices()
-        known = [each for each in indexes if self._layout.words in each.columns]
-        return any(is_of(each.index_details or {}, language) for each in known)
-
-    async def index_words(self, language: str) -> None:
-        """Cut its words as another language does; meanwhile the old index serves."""
-        index = partial(
-            self.opened.create_index, self._layout.words, config=words_index(language), replace=True
-        )
-        await self._commit(index)
-
-    async def vectors_due(self, ann_rows: int) -> Snapshot | None:
-        """Say whether vectors are to be indexed, and of which state."""
-        if not self._layout.vector or not _HAS_PYLANCE:
-            return None
-        return await self._tended(lambda place: vectors_due(place, ann_rows))
-
-    async def index_vectors(self, snapshot: Snapshot) -> None:
-        """Make the index of vectors as of a state, or add its rows to it."""
-        await self._tended(lambda place: index_vectors(place, snapshot))
+    async def optimize(self, language: str, ann_rows: int) -> None:
+        """Index new rows, merge small files and remove old versions; writers wait meanwhile."""
+        words, vector = self._layout.words, self._layout.vector
+        async with self._committing():
+            indexes = {
+                column: index
+                for index in await self.opened.list_indices()
+                for column in index.columns
+            }
+            if not is_of(indexes[words].index_details or {}, language):
+                await self._index(words, words_index(language))
+            if await self._are_vectors_due(indexes.get(vector), ann_rows):
+                await self._index(vector, IvfSq(distance_type="cosine"))
+            await self._commit(lambda: self.opened.optimize(cleanup_older_than=_KEPT_VERSIONS))
 
     async def has_vector_index(self) -> bool:
         """Say whether it has an index of vectors."""
@@ -190,11 +169,17 @@ class LanceTable:
         """Let go of it."""
         self.opened.close()  # type: ignore[no-untyped-call]  # no annotations there
 
-    async def _tended(self, act: Callable[[Place], ResultT]) -> ResultT:
-        """Run a part of the compaction."""
-        options = await self.opened.latest_storage_options() or {}
-        place = Place(await self.opened.uri(), options, self._layout.vector)
-        return await self._commit(lambda: asyncio.to_thread(act, place))
+    async def _are_vectors_due(self, index: IndexConfig | None, ann_rows: int) -> bool:
+        """Say whether an index of vectors is missing, or has too many parts."""
+        if index is None:
+            return await self.count() >= max(1, ann_rows)
+        stats = await self.opened.index_stats(index.name)
+        return stats is not None and (stats.num_indices or 0) > _MAX_PARTS
+
+    async def _index(self, column: str, config: FTS | IvfSq) -> None:
+        """Make an index in the place of the one that there may be, which serves meanwhile."""
+        make: Any = self.opened.create_index  # its annotation omits IvfSq
+        await self._commit(lambda: make(column, config=config, replace=True))
 
     async def _commit(self, act: Callable[[], Awaitable[ResultT]]) -> ResultT:
         """Commit; whoever loses a race that no lock has settled tries again."""

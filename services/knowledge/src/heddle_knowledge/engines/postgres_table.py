@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition, In
-from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout, Snapshot
+from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout
 from heddle_knowledge.engines.postgres_full_text import words_sql
 from heddle_knowledge.engines.postgres_layout import cut_anew
 from heddle_knowledge.engines.postgres_sql import Parameters, where_sql
@@ -134,48 +134,26 @@ class PostgresTable:
         async with self._committing() as connection:
             await connection.execute(statement, *values.values)
 
-    async def has_words_of(self, language: str) -> bool:
-        """Say whether its words are cut as a language does."""
-        return await self._language() == language
+    async def optimize(self, language: str, ann_rows: int) -> None:
+        """Make what indexes are missing, and tell the planner what is in the table.
 
-    async def index_words(self, language: str) -> None:
-        """Cut its words as another language does; who reads or writes the table waits."""
-        async with self._committing() as connection:
-            for statement in cut_anew(self._name, self._layout, language):
-                await connection.execute(statement)
-            await connection.execute(
-                "UPDATE tables SET language = $2 WHERE name = $1", self._name, language
+        The server keeps indexes up to date; its autovacuum does the rest.
+        """
+        if await self._language() != language:
+            await self._index_words(language)
+        if await self.count() >= ann_rows and not await self.has_vector_index():
+            # There may be one that was interrupted.
+            await self._pool.execute(f"DROP INDEX IF EXISTS {self._index}")
+            await self._pool.execute(
+                f"CREATE INDEX CONCURRENTLY {self._index} ON {self._name} "
+                f"USING hnsw ({self._layout.vector} vector_cosine_ops)"
             )
-
-    async def index_rows(self) -> None:
-        """Do nothing: the server does it with every commit."""
-
-    async def vectors_due(self, ann_rows: int) -> Snapshot | None:
-        """Say whether the index of vectors is missing, and there are enough rows for one."""
-        if not self._layout.vector or await self.count() < ann_rows:
-            return None
-        return None if await self.has_vector_index() else Snapshot(0, 0)
-
-    async def index_vectors(self, snapshot: Snapshot) -> None:
-        """Make the index of vectors; the server keeps it up to date."""
-        # There may be one that was interrupted.
-        await self._pool.execute(f"DROP INDEX IF EXISTS {self._index}")
-        await self._pool.execute(
-            f"CREATE INDEX CONCURRENTLY {self._index} ON {self._name} "
-            f"USING hnsw ({self._layout.vector} vector_cosine_ops)"
-        )
+        await self._pool.execute(f"ANALYZE {self._name}")
 
     async def has_vector_index(self) -> bool:
         """Say whether it has an index of vectors that is whole."""
         statement = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)"
         return bool(await self._pool.fetchval(statement, self._index))
-
-    async def tidy(self, spared: Snapshot | None) -> None:
-        """Tell the planner what is in it; the rest is done by the server's autovacuum."""
-        await self._pool.execute(f"ANALYZE {self._name}")
-
-    async def prune(self) -> None:
-        """Do nothing: the server's autovacuum does it."""
 
     async def size(self) -> int:
         """Return the bytes that it takes with its indexes."""
@@ -184,6 +162,15 @@ class PostgresTable:
 
     def close(self) -> None:
         """Do nothing: its connections are the engine's."""
+
+    async def _index_words(self, language: str) -> None:
+        """Cut its words as another language does; who reads or writes the table waits."""
+        async with self._committing() as connection:
+            for statement in cut_anew(self._name, self._layout, language):
+                await connection.execute(statement)
+            await connection.execute(
+                "UPDATE tables SET language = $2 WHERE name = $1", self._name, language
+            )
 
     async def _language(self) -> str:
         statement = "SELECT language FROM tables WHERE name = $1"

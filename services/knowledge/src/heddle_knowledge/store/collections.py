@@ -104,10 +104,7 @@ class Collections:
         """
         await self._context.collection_store.change(changed)
         if changed.backend == EMBEDDED:
-            handle = await self._context.open(changed.id)
-            async with handle.using():
-                if not await handle.table.has_words_of(changed.language):
-                    self._changed(changed.id, 0)
+            self._changed(changed.id, 0)
 
     async def size(self, name: str) -> CollectionSize:
         """Return how much an embedded collection holds.

@@ -7,13 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
+from heddle_knowledge.collection_handle import optimize
 from heddle_knowledge.collection_store import open_collection_store
-from heddle_knowledge.compaction.client import Compaction
-from heddle_knowledge.compaction.scheduling import Maintenance
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.errors import CollectionNotFoundError
 from heddle_knowledge.graph.graphs import Graphs
+from heddle_knowledge.maintenance import Maintenance
 from heddle_knowledge.pages.models import OcrPageModel, PageModel
 from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.pages.reader import PageReader
@@ -83,7 +83,6 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
             await drawn.sweep(await collection_store.registry.all())
             folder = _pages_folder(pages, place, opened)
             page_store = PageStore(folder, reader, model)
-            compaction = Compaction(str(place), options, ann_rows)
             context = StoreContext(
                 collection_store=collection_store,
                 embedders={each.info().model: each for each in (embedder, *others)},
@@ -93,7 +92,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
                 pages=page_store,
                 reranker=reranker,
             )
-            store = KnowledgeStore(context, compaction, quiet_seconds)
+            store = KnowledgeStore(context, ann_rows, quiet_seconds)
             await page_store.sweep_collections(store.collections.all)
             try:
                 yield store
@@ -125,11 +124,11 @@ class KnowledgeStore:
         graphs: Asked.
     """
 
-    def __init__(self, context: StoreContext, compaction: Compaction, quiet_seconds: float) -> None:
+    def __init__(self, context: StoreContext, ann_rows: int, quiet_seconds: float) -> None:
         """Take what it works with; collections are put in order when they were quiet so long."""
         self._context = context
-        self._compaction = compaction
-        self._maintenance = Maintenance(self._tend, quiet_seconds=quiet_seconds)
+        self._ann_rows = ann_rows
+        self._maintenance = Maintenance(self.tidy, quiet_seconds=quiet_seconds)
         self.collections = Collections(context, self._maintenance.committed)
         self.documents = Documents(context, self._maintenance.committed)
         self.passages = Passages(context)
@@ -143,14 +142,9 @@ class KnowledgeStore:
             ForeignBackendError: Another backend holds it.
             StorageError: It failed; nothing is lost.
         """
-        await self._tend(collection)
-        await self._compaction.built(collection)
-
-    async def _tend(self, collection: str) -> None:
-        """Put a collection's files in order; its vectors may still be indexed after that."""
         with suppress(CollectionNotFoundError):
             handle = await self._context.open(collection)
-            await self._compaction.tidy(collection)
+            await optimize(handle, self._ann_rows)
             async with handle.using():
                 await self._context.pages.sweep(
                     handle.collection, partial(all_contents, handle.table)
@@ -170,5 +164,4 @@ class KnowledgeStore:
     async def aclose(self) -> None:
         """Stop background work. `open_store` calls this."""
         await self._maintenance.aclose()
-        await self._compaction.aclose()
         await self.documents.aclose()

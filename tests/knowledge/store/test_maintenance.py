@@ -3,12 +3,12 @@
 import asyncio
 
 import pytest
-from heddle_knowledge.compaction.scheduling import MOST_COMMITS, MOST_ROWS, Maintenance
+from heddle_knowledge.maintenance import MAX_COMMITS, MAX_ROWS, Maintenance
 
 NEVER = 1e6
 
 
-class Compaction:
+class Optimizer:
     """Counts how often it is asked, and takes its time if it is told to."""
 
     def __init__(self) -> None:
@@ -16,7 +16,7 @@ class Compaction:
         self.free = asyncio.Event()
         self.free.set()
 
-    async def tidy(self, collection: str) -> None:
+    async def optimize(self, collection: str) -> None:
         self.asked.append(collection)
         await self.free.wait()
 
@@ -27,51 +27,49 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize(
-    ("commits", "rows"), [(MOST_COMMITS, 1), (2, MOST_ROWS // 2), (1, MOST_ROWS)]
-)
+@pytest.mark.parametrize(("commits", "rows"), [(MAX_COMMITS, 1), (2, MAX_ROWS // 2), (1, MAX_ROWS)])
 async def test_it_begins_with_so_many_commits_or_rows_and_not_one_earlier(
     commits: int, rows: int
 ) -> None:
-    compaction = Compaction()
-    maintenance = Maintenance(compaction.tidy, quiet_seconds=NEVER)
+    optimizer = Optimizer()
+    maintenance = Maintenance(optimizer.optimize, quiet_seconds=NEVER)
     for _ in range(commits - 1):
         maintenance.committed("a", rows)
     maintenance.committed("b", rows - 1)
     await settle()
-    assert compaction.asked == []
+    assert optimizer.asked == []
     maintenance.committed("a", rows)
     await settle()
-    assert compaction.asked == ["a"]
+    assert optimizer.asked == ["a"]
     await maintenance.aclose()
 
 
 async def test_what_is_written_meanwhile_is_seen_to_after_it() -> None:
-    compaction = Compaction()
-    compaction.free.clear()
-    maintenance = Maintenance(compaction.tidy, quiet_seconds=NEVER)
-    maintenance.committed("a", MOST_ROWS)
+    optimizer = Optimizer()
+    optimizer.free.clear()
+    maintenance = Maintenance(optimizer.optimize, quiet_seconds=NEVER)
+    maintenance.committed("a", MAX_ROWS)
     await settle()
     for _ in range(3):
-        maintenance.committed("a", MOST_ROWS)
+        maintenance.committed("a", MAX_ROWS)
     await settle()
-    assert compaction.asked == ["a"]
-    compaction.free.set()
+    assert optimizer.asked == ["a"]
+    optimizer.free.set()
     await settle()
-    assert compaction.asked == ["a", "a"]
+    assert optimizer.asked == ["a", "a"]
     await maintenance.aclose()
 
 
 async def test_it_begins_when_a_collection_has_been_quiet() -> None:
-    compaction = Compaction()
-    maintenance = Maintenance(compaction.tidy, quiet_seconds=0.01)
+    optimizer = Optimizer()
+    maintenance = Maintenance(optimizer.optimize, quiet_seconds=0.01)
     maintenance.committed("a", 1)
     async with asyncio.timeout(30):
-        while not compaction.asked:
+        while not optimizer.asked:
             await asyncio.sleep(0.01)
     await settle()
     maintenance.committed("a", 1)
     async with asyncio.timeout(30):
-        while compaction.asked != ["a", "a"]:
+        while optimizer.asked != ["a", "a"]:
             await asyncio.sleep(0.01)
     await maintenance.aclose()

@@ -1,1 +1,0 @@
-"""Keeping a collection's files in order, in the background."""
