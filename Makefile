@@ -44,7 +44,7 @@ PROJECTS := uv.lock pyproject.toml $(wildcard */pyproject.toml services/*/pyproj
 # `--inexact` keeps the development tools if they are installed already.
 $(INSTALLED): $(UV) $(PROJECTS)
 	@echo "Installing the locked packages that Heddle runs on into $(VENV)"
-	@$(UV) sync --frozen --inexact --no-dev --group demo --no-install-package pylance --python $(PYTHON) --quiet
+	@$(UV) sync --frozen --inexact --no-dev --group demo --python $(PYTHON) --quiet
 	@touch $@
 
 $(SYNCED): $(UV) $(PROJECTS)
