@@ -36,7 +36,6 @@ class Upkeep(msgspec.Struct):
     """What the first upkeep took, in seconds, and the p50 of hybrid searches then, in ms."""
 
     spent: float
-    cpu: float
     alone: float
     beside: float
 
@@ -112,23 +111,13 @@ async def _tidied(store: KnowledgeStore, search: Search, questions: list[str]) -
     alone = await _took(search, questions, _WINDOW)
     began, took = time.monotonic(), []
     tidying = asyncio.create_task(store.tidy(COLLECTION))
-    cpu, number = 0.0, 0
+    number = 0
     while not tidying.done():
         took.append(await _once(search, questions[number % len(questions)]))
         number += 1
-        children = psutil.Process().children(recursive=True)
-        cpu = max(cpu, sum(_cpu(each) for each in children))
         await asyncio.sleep(0.02)
     await tidying
-    return Upkeep(time.monotonic() - began, cpu, median(alone), median(took))
-
-
-def _cpu(process: psutil.Process) -> float:
-    try:
-        times = process.cpu_times()
-    except psutil.NoSuchProcess:
-        return 0.0
-    return float(times.user + times.system)
+    return Upkeep(time.monotonic() - began, median(alone), median(took))
 
 
 async def _took(search: Search, questions: list[str], seconds: float) -> list[float]:
@@ -173,7 +162,7 @@ def table(sizes: list[Size]) -> str:
     lines += [
         "",
         (
-            "| passages | rows written /s | upkeep s (CPU s) | p50 beside it (alone) | memory MiB "
+            "| passages | rows written /s | upkeep s | p50 beside it (alone) | memory MiB "
             "| model | ingested /s (CPU ms) | p50 beside it (alone) | times |"
         ),
         "|---|---|---|---|---|---|---|---|---|",
@@ -187,7 +176,7 @@ def _row(size: Size, one: Ingestion) -> str:
     cells = (
         f"{size.chunks:,}",
         f"{size.chunks / size.fill:,.0f}",
-        f"{kept.spent:.0f} ({kept.cpu:.0f})" if kept else "",
+        f"{kept.spent:.0f}" if kept else "",
         f"{kept.beside:.1f} ({kept.alone:.1f})" if kept else "",
         f"{size.memory:.0f}",
         one.model,
