@@ -35,15 +35,15 @@ class _Pending:
 class Maintenance:
     """Runs one background task per collection that was written to."""
 
-    def __init__(self, optimize: Callable[[str], Awaitable[None]], *, quiet_seconds: float) -> None:
+    def __init__(self, maintain: Callable[[str], Awaitable[None]], *, quiet_seconds: float) -> None:
         """Prepare.
 
         Args:
-            optimize: Puts the collection of this id in order.
+            maintain: Puts the collection of this id in order.
             quiet_seconds: How long after the last commit to begin, unless so many commits or
                 rows have piled up before.
         """
-        self._optimize = optimize
+        self._maintain = maintain
         self._quiet_seconds = quiet_seconds
         self._pending: dict[str, _Pending] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -52,7 +52,7 @@ class Maintenance:
         """Take note of a commit to a collection, and of the rows that it wrote."""
         self._pending.setdefault(collection, _Pending()).add(rows)
         if collection not in self._tasks:
-            self._tasks[collection] = asyncio.create_task(self._maintain(collection))
+            self._tasks[collection] = asyncio.create_task(self._run(collection))
 
     async def aclose(self) -> None:
         """Stop. Work that is interrupted leaves the tables as they were."""
@@ -61,7 +61,7 @@ class Maintenance:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _maintain(self, collection: str) -> None:
+    async def _run(self, collection: str) -> None:
         try:
             while (pending := self._pending.get(collection)) is not None:
                 commits = pending.commits
@@ -69,7 +69,7 @@ class Maintenance:
                     await asyncio.wait_for(pending.due.wait(), self._quiet_seconds)
                 if pending.commits == commits or pending.due.is_set():
                     del self._pending[collection]
-                    await self._optimize(collection)
+                    await self._maintain(collection)
         except Exception:
             # Nothing is lost: the table only stays slower until the next commit comes by.
             log.exception("knowledge_maintenance_failed", collection=collection)
