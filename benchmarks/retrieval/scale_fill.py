@@ -97,6 +97,9 @@ def _rows(batch: list[Text], vectors: Vectors, start: int, collection: str) -> p
                 "labels": labels(metadata),
                 "document_id": document_id(collection, name),
                 "document_time": 1_600_000_000_000_000,
+                "start_offset": 0,
+                "end_offset": len(each.text),
+                "pages": 0,
             }
             for ordinal, each in enumerate(members)
         )

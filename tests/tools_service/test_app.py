@@ -13,7 +13,7 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
-from heddle_knowledge.lazy_store import LazyStore, Models, Storage
+from heddle_knowledge.lazy_store import LazyStore, Storage
 from heddle_knowledge.settings import KnowledgeSettings
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
@@ -175,10 +175,10 @@ async def english() -> AsyncGenerator[Sequence[Embedder]]:
 async def test_a_store_that_is_there_already_is_opened_before_it_is_asked_for(
     tmp_path: Path,
 ) -> None:
-    async with LazyStore(Storage(tmp_path / "absent"), Models(english)) as absent:
+    async with LazyStore(Storage(tmp_path / "absent"), english) as absent:
         assert not (tmp_path / "absent").exists()
         await absent.get()
-    async with LazyStore(Storage(tmp_path / "absent"), Models(english)) as present:
+    async with LazyStore(Storage(tmp_path / "absent"), english) as present:
         store = await asyncio.wait_for(present.get(), 30)
         assert not await store.collections.all()
 

@@ -3,11 +3,11 @@
 import re
 
 import pytest
+from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.reading.documents import (
     LARGEST_DOCUMENT,
     PDF,
     WORD,
-    UnreadableDocumentError,
     media_type_of,
     parse,
 )

@@ -76,7 +76,7 @@ async def held_back(place: Place, store: KnowledgeStore) -> AsyncGenerator[None]
     collection = await store.collections.get("docs")
     async with (
         open_engine(place.address, place.options) as engine,
-        engine.committing(f"chunks_{collection.id}"),
+        engine.locks.committing(f"chunks_{collection.id}"),
     ):
         yield
 

@@ -4,12 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-import asyncpg
 import pytest
-from assistants.postgres import Postgres
 from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.languages import IN_PAIRS, NO_LANGUAGE, STEMMED, language_of
-from heddle_knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.store import KnowledgeStore
 from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
 from runtime.examples import mostly_on
@@ -109,19 +107,6 @@ async def test_the_words_are_cut_anew_without_being_asked_to(place: Place) -> No
         async with asyncio.timeout(100):
             while not await matching(store, "Haus"):
                 await asyncio.sleep(0.05)
-
-
-async def test_tables_of_postgresql_from_before_languages_are_english(
-    vector_server: Postgres,
-) -> None:
-    with vector_server.database() as url:
-        async with open_store(url, HashingEmbedder()) as store:
-            await filled(store, "en", "The fences")
-        connection = await asyncpg.connect(url)
-        await connection.execute("ALTER TABLE heddle_knowledge.tables DROP COLUMN language")
-        await connection.close()
-        async with open_store(url, HashingEmbedder()) as store:
-            assert await matching(store, "fence") == {"The fences"}
 
 
 @pytest.mark.parametrize(

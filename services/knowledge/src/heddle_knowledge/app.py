@@ -22,7 +22,7 @@ from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.lamb.client import KnowledgeServer
 from heddle_knowledge.lamb.registry import RegisteredCollections
 from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers, ServerOf
-from heddle_knowledge.lazy_store import LazyStore, Models
+from heddle_knowledge.lazy_store import LazyStore
 from heddle_knowledge.provider_factory import (
     get_embeddings,
     get_reranker,
@@ -57,11 +57,9 @@ async def app(
         store = await resources.enter_async_context(
             LazyStore(
                 get_vectordb(settings),
-                Models(
-                    lambda: get_embeddings(settings, http),
-                    lambda reader: get_visual_search(settings, http, reader),
-                    lambda: get_reranker(settings, http),
-                ),
+                lambda: get_embeddings(settings, http),
+                lambda reader: get_visual_search(settings, http, reader),
+                lambda: get_reranker(settings, http),
                 settings.data_dir,
             )
         )

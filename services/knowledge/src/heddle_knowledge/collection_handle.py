@@ -72,7 +72,7 @@ class CollectionHandle:
             CollectionNotFoundError: The collection was deleted meanwhile.
             StorageError: The commit failed; the collection is as it was.
         """
-        async with self.using(), self.engine.committing(f"{kind}_{self.collection.id}"):
+        async with self.using(), self.engine.locks.committing(f"{kind}_{self.collection.id}"):
             await self.check_exists()
             yield
 
@@ -84,7 +84,7 @@ async def optimize(handle: CollectionHandle, ann_rows: int) -> None:
         CollectionNotFoundError: The collection was deleted meanwhile.
         StorageError: It failed; nothing is lost.
     """
-    free = handle.engine.locked_if_free(f"chunks_{handle.collection.id}.upkeep")
+    free = handle.engine.locks.locked_if_free(f"chunks_{handle.collection.id}.upkeep")
     async with handle.using(), free as mine:
         if mine:
             await handle.check_exists()

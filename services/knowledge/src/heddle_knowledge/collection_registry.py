@@ -92,7 +92,7 @@ class CollectionRegistry:
         if await self.taken(collection):
             raise _exists(collection)
         row = {"id": collection.id, "record": _encode(collection).decode()}
-        async with self._engine.committing(TABLE):
+        async with self._engine.locks.committing(TABLE):
             await self._table.append(pa.Table.from_pylist([row], schema=_SCHEMA))
         # Without locks two processes may get this far: the first row has the name, and all agree.
         first = _named(await self.all(), collection.organization, collection.name)
@@ -107,13 +107,13 @@ class CollectionRegistry:
             CollectionNotFoundError: It was deleted meanwhile.
         """
         values = {"record": _encode(collection).decode()}
-        async with self._engine.committing(TABLE):
+        async with self._engine.locks.committing(TABLE):
             if not await self._table.update(values, Compare("id", "=", collection.id)):
                 raise no_collection(collection.name)
 
     async def remove(self, collection: Collection) -> None:
         """Remove a collection from the list, on disk."""
-        async with self._engine.committing(TABLE):
+        async with self._engine.locks.committing(TABLE):
             await self._table.delete(Compare("id", "=", collection.id))
 
 

@@ -26,7 +26,7 @@ async def open_collection_store(engine: Engine) -> AsyncGenerator["CollectionSto
         StorageError: It cannot be read or written.
     """
     try:
-        async with engine.locked(_STORE):
+        async with engine.locks.locked(_STORE):
             collection_store = CollectionStore(engine, await CollectionRegistry.opened(engine))
             await collection_store.sweep()
     except engine.failures as error:
@@ -54,7 +54,7 @@ class CollectionStore:
         Raises:
             CollectionExistsError: The name is taken.
         """
-        async with self._engine.locked(_STORE):
+        async with self._engine.locks.locked(_STORE):
             taken = await self.registry.taken(collection)
             if collection.backend == EMBEDDED and not taken:
                 layout = tables.layout(collection.dim, collection.language)
@@ -90,7 +90,7 @@ class CollectionStore:
         Raises:
             CollectionNotFoundError: It was deleted meanwhile.
         """
-        async with self._engine.locked(_STORE):
+        async with self._engine.locks.locked(_STORE):
             await self.registry.change(collection)
 
     async def remove(self, collection: Collection) -> None:
@@ -100,23 +100,23 @@ class CollectionStore:
             CollectionNotFoundError: It was deleted meanwhile.
         """
         if collection.backend != EMBEDDED:
-            async with self._engine.locked(_STORE):
+            async with self._engine.locks.locked(_STORE):
                 await self.registry.remove(collection)
             return
         handle = await self.open(collection)
         # In this order, for a commit under way ends first.
-        async with handle.writing(), self._engine.locked(_STORE):
+        async with handle.writing(), self._engine.locks.locked(_STORE):
             await self.registry.remove(collection)
             for name in await self._engine.names():
                 if name.partition("_")[2] == collection.id:
                     self._tables.pop(name, None)
                     await self._engine.drop(name)
-            await self._engine.forget_locks(list(await self.registry.all()))
+            await self._engine.locks.forget(await self.registry.all())
 
     async def sweep(self) -> None:
         """Drop tables and locks without a record. The store's lock must be held."""
         ids = list(await self.registry.all())
-        await self._engine.forget_locks(ids)
+        await self._engine.locks.forget(ids)
         for name in await self._engine.names():
             id_ = name.partition("_")[2]
             if id_ and id_ not in ids and await self._engine.left_over(name):
@@ -132,7 +132,7 @@ class CollectionStore:
         """Open a further table of a collection, or make it."""
         name = _table(collection, layout)
         if name not in self._tables:
-            async with self._engine.locked(_STORE):
+            async with self._engine.locks.locked(_STORE):
                 there = name in await self._engine.names()
                 opening = self._engine.open if there else self._engine.make
                 self._tables[name] = await opening(name, layout)

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Self
 
 import structlog
@@ -35,16 +35,6 @@ class Storage:
     """What an object store needs besides."""
 
 
-@dataclass(frozen=True, slots=True)
-class Models:
-    """What a knowledge store works with, made when it is first needed."""
-
-    embeddings: Embeddings
-    page_model: PageModels | None = None
-    """None: what reads the pages with the service's own models."""
-    reranker: "Callable[[], Reranker | None]" = lambda: None
-
-
 class LazyStore:
     """The knowledge store of a folder, an object store or a database.
 
@@ -56,19 +46,25 @@ class LazyStore:
     def __init__(
         self,
         storage: Storage,
-        models: Models,
+        embeddings: Embeddings,
+        page_model: PageModels | None = None,
+        reranker: "Callable[[], Reranker | None]" = lambda: None,
         beside: Path | None = None,
     ) -> None:
-        """Prepare.
+        """Prepare. The models are made when they are first needed.
 
         Args:
             storage: Where the store is.
-            models: What it works with.
+            embeddings: Makes the embedders.
+            page_model: Makes what ranks pages; None: what reads them with the service's own models.
+            reranker: Makes the reranking model, if there is one.
             beside: The folder of what stays on this machine, wherever the store is: pages and
                 graphs. Without it, the store's own folder.
         """
         self._storage = storage
-        self._models = models
+        self._embeddings = embeddings
+        self._page_model = page_model
+        self._reranker = reranker
         self._beside = beside
         self._opening = asyncio.Lock()
         self._store: KnowledgeStore | None = None
@@ -107,26 +103,27 @@ class LazyStore:
 
     async def _enter_embedders(self) -> "Sequence[Embedder]":
         if not self._embedders:
-            entering = self._resources.enter_async_context(self._models.embeddings())
+            entering = self._resources.enter_async_context(self._embeddings())
             self._embedders = await entering
         return self._embedders
 
     async def _open(self) -> "KnowledgeStore":
-        store = await asyncio.to_thread(_engine)
-        models, beside = self._models, self._beside
+        store = await asyncio.to_thread(import_module, "heddle_knowledge.store")  # slow
+        beside = self._beside
         first, *others = await self._enter_embedders()
-        chosen = {} if models.page_model is None else {"page_model": models.page_model}
+        chosen = {} if self._page_model is None else {"page_model": self._page_model}
         opening = store.open_store(
             self._storage.place,
             first,
             others=others,
-            reranker=models.reranker(),
+            reranker=self._reranker(),
             options=self._storage.options,
             pages=beside and beside / "pages",
             graphs=beside and beside / "graphs",
             **chosen,
         )
-        return await self._resources.enter_async_context(opening)
+        opened: KnowledgeStore = await self._resources.enter_async_context(opening)
+        return opened
 
     async def _warm(self) -> None:
         try:
@@ -134,9 +131,3 @@ class LazyStore:
         except Exception:
             # The service has other work; whoever needs the store is told.
             log.exception("knowledge store not opened")
-
-
-def _engine() -> ModuleType:
-    from heddle_knowledge import store  # noqa: PLC0415 - slow to import
-
-    return store

@@ -18,7 +18,6 @@ COLUMNS = (
 
 def passage(row: dict[str, Any], score: float = 0.0, relevance: float = 0.0) -> Passage:
     """Return a row as callers get it."""
-    time = row["document_time"]
     return Passage(
         text=row["text"],
         score=float(score),
@@ -31,9 +30,9 @@ def passage(row: dict[str, Any], score: float = 0.0, relevance: float = 0.0) -> 
         ordinal=row["ordinal"],
         parent_text=row["parent_text"],
         metadata=MappingProxyType(json.loads(row["metadata"])),
-        start=row["start_offset"] or 0,
-        end=row["end_offset"] or 0,
-        document_time=None if time is None else timestamp(time),
+        start=row["start_offset"],
+        end=row["end_offset"],
+        document_time=timestamp(row["document_time"]),
         sha256=row["sha256"],
     )
 

@@ -48,17 +48,19 @@ async def get_embeddings(
             yield [_remote_embedder(settings, http), *local]
 
 
+def _server(
+    settings: KnowledgeSettings, http: httpx.AsyncClient, provider: str, who: str
+) -> ModelServer:
+    """Return the server that the settings `PROVIDER_url`, `..._key` and `..._model` name."""
+    url, key, model = (getattr(settings, f"{provider}_{part}") for part in ("url", "key", "model"))
+    return ModelServer(http, url, key.get_secret_value(), model, f"the {who}'s server")
+
+
 def _remote_embedder(settings: KnowledgeSettings, http: httpx.AsyncClient) -> "Embedder":
     from heddle_knowledge.models.embeddings import RemoteEmbedder  # noqa: PLC0415 (slow)
 
     return RemoteEmbedder(
-        ModelServer(
-            http,
-            settings.embeddings_url,
-            settings.embeddings_key.get_secret_value(),
-            settings.embeddings_model,
-            "the embedding model's server",
-        ),
+        _server(settings, http, "embeddings", "embedding model"),
         settings.embeddings_dimension,
         settings.embeddings_tokens,
         settings.embeddings_api,
@@ -82,11 +84,7 @@ def get_reranker(settings: KnowledgeSettings, http: httpx.AsyncClient) -> "Reran
         return None
     from heddle_knowledge.models.reranking import RemoteReranker  # noqa: PLC0415 (slow)
 
-    key = settings.reranker_key.get_secret_value()
-    who = "the reranking model's server"
-    return RemoteReranker(
-        ModelServer(http, settings.reranker_url, key, settings.reranker_model, who)
-    )
+    return RemoteReranker(_server(settings, http, "reranker", "reranking model"))
 
 
 def get_visual_search(
@@ -106,9 +104,7 @@ def get_visual_search(
         return OcrPageModel(reader)
     from heddle_knowledge.models.multivectors import RemotePageModel  # noqa: PLC0415 (slow)
 
-    key = settings.visual_search_key.get_secret_value()
-    who = "the visual search model's server"
-    server = ModelServer(http, settings.visual_search_url, key, settings.visual_search_model, who)
+    server = _server(settings, http, "visual_search", "visual search model")
     return RemotePageModel(server, settings.visual_search_dimension, settings.visual_search_api)
 
 
@@ -117,6 +113,4 @@ def get_vlm(settings: KnowledgeSettings, http: httpx.AsyncClient) -> Interpreter
     cloud = settings.place_of("vlm") == "cloud"
     if not cloud or not settings.vlm_url:
         return TextInterpreter()
-    key = settings.vlm_key.get_secret_value()
-    who = "the vision model's server"
-    return VisionModel(ModelServer(http, settings.vlm_url, key, settings.vlm_model, who))
+    return VisionModel(_server(settings, http, "vlm", "vision model"))

@@ -156,7 +156,7 @@ class Passage:
         metadata: What came with its document.
         start: Where it begins in the text that was taken from the document, in characters.
         end: Where it ends, exclusive. `text` is what stands there; a later part of a table has
-            the table's header above it. Both are 0 in what an older version ingested.
+            the table's header above it.
         document_time: The time that its document is of, in UTC.
         sha256: Of its document's bytes, in hexadecimal.
         has_picture: Whether there is a picture of its page.

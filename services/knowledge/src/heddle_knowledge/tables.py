@@ -176,7 +176,6 @@ async def _heads(
 
 
 def _version(row: dict[str, Any]) -> Version:
-    time = row["document_time"]
     document = Document(
         name=row["document"],
         title=row["title"],
@@ -187,18 +186,14 @@ def _version(row: dict[str, Any]) -> Version:
         chunks=row["chunks"],
         ingested_at=timestamp(row["ingested_at"]),
         metadata=MappingProxyType(json.loads(row["metadata"])),
-        pages=row["pages"] or 0,
-        document_time=timestamp(row["ingested_at"] if time is None else time),
+        pages=row["pages"],
+        document_time=timestamp(row["document_time"]),
     )
     return Version(document, row["fingerprint"])
 
 
 def layout(dim: int, language: str = ENGLISH) -> Layout:
-    """Describe the table of chunks whose vectors have so many numbers, of a language.
-
-    Whoever adds a column makes it nullable and adds it at the end: tables made before have nulls
-    in it.
-    """
+    """Describe the table of chunks whose vectors have so many numbers, of a language."""
     chosen = (LABELS, "document_id", "document_time")
     keys = ("document", "ordinal")
     return Layout(KIND, _schema(dim), keys, "indexed", "vector", chosen, language)
@@ -219,12 +214,12 @@ def _schema(dim: int) -> pa.Schema:
             pa.field("page", pa.int32()),
             pa.field("parent_text", pa.string(), nullable=False),
             pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
-            pa.field(LABELS, pa.list_(pa.string())),
-            pa.field("document_id", pa.string()),
-            pa.field("document_time", pa.int64()),  # microseconds since 1970, UTC
-            pa.field("start_offset", pa.int32()),
-            pa.field("end_offset", pa.int32()),
-            pa.field("pages", pa.int32()),
+            pa.field(LABELS, pa.list_(pa.string()), nullable=False),
+            pa.field("document_id", pa.string(), nullable=False),
+            pa.field("document_time", pa.int64(), nullable=False),  # as ingested_at
+            pa.field("start_offset", pa.int32(), nullable=False),
+            pa.field("end_offset", pa.int32(), nullable=False),
+            pa.field("pages", pa.int32(), nullable=False),
             pa.field(TOKENS, pa.binary()),  # see `late_interaction.packed`
         ]
     )

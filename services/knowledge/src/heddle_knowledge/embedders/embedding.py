@@ -79,10 +79,3 @@ class LocalModel(Protocol):
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Embed texts: shape [len(texts), 384], every row of length 1."""
-
-
-class LocalWordModel(LocalModel, Protocol):
-    """A loaded model that knows the vectors of words too."""
-
-    def embed_words(self, texts: Sequence[str]) -> tuple[Vectors, list[Vectors]]:
-        """Embed texts, and of each its words: shape [words, 384], every row of length 1."""

@@ -1,11 +1,10 @@
 """The embedders that ship with Heddle: offline, each in a thread and a process of its own."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
-from typing import Self
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 import numpy as np
@@ -21,11 +20,13 @@ from heddle_knowledge.embedders.embedding import (
     EmbedderInfo,
     Kind,
     LocalModel,
-    LocalWordModel,
     Vectors,
 )
 from heddle_knowledge.errors import EmbeddingError
 from heddle_knowledge.workers.worker import WorkerProcess
+
+if TYPE_CHECKING:  # slow to import
+    from heddle_knowledge.embedders.minilm import MiniLm
 
 _WORKER = "heddle_knowledge.embedders.worker"
 _WORKER_SECONDS = 120.0  # for one request of some 32 passages; on a quiet core it takes 2 to 8
@@ -63,7 +64,7 @@ def load_model(name: str) -> LocalModel:
     return MultilingualE5()
 
 
-def load_minilm() -> LocalWordModel:
+def load_minilm() -> "MiniLm":
     """Load all-MiniLM-L6-v2.
 
     Raises:
@@ -87,7 +88,7 @@ class LocalEmbedder:
         self._info = info
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="query-embedding")
         self._worker = WorkerProcess(_WORKER, seconds=_WORKER_SECONDS, refusal=EmbeddingError)
-        self._remembered: OrderedDict[str, Vectors] = OrderedDict()
+        self._remembered = lru_cache(_REMEMBERED_QUERIES)(self._embed_query)
 
     async def __aenter__(self) -> Self:
         return self
@@ -114,18 +115,8 @@ class LocalEmbedder:
             return np.empty((0, DIMENSION), dtype=np.float32)
         if kind == "passage":
             return (await self._ask_worker(texts, words=False))[0]
-        missing = [text for text in dict.fromkeys(texts) if text not in self._remembered]
-        vectors_by_text = {text: self._remembered[text] for text in texts if text not in missing}
-        if missing:
-            loop = asyncio.get_running_loop()
-            vectors = await loop.run_in_executor(self._thread, self._embed_queries, missing)
-            vectors_by_text |= zip(missing, vectors, strict=True)
-        for text in vectors_by_text:
-            self._remembered[text] = vectors_by_text[text]
-            self._remembered.move_to_end(text)
-        while len(self._remembered) > _REMEMBERED_QUERIES:
-            self._remembered.popitem(last=False)
-        return np.stack([vectors_by_text[text] for text in texts])
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._embed_queries, texts)
 
     async def aclose(self) -> None:
         """End the thread and the worker."""
@@ -137,9 +128,13 @@ class LocalEmbedder:
         """The model of the query thread, loaded there and by it alone."""
         return load_model(self._info.model)
 
-    def _embed_queries(self, texts: list[str]) -> Vectors:
+    def _embed_queries(self, texts: Sequence[str]) -> Vectors:
         # One by one: in company a quantised vector would depend on the other queries.
-        return np.concatenate([self._model.embed([text], "query") for text in texts])
+        return np.stack([self._remembered(text) for text in texts])
+
+    def _embed_query(self, text: str) -> Vectors:
+        vector: Vectors = self._model.embed([text], "query")[0]
+        return vector
 
     async def _ask_worker(
         self, texts: Sequence[str], *, words: bool
@@ -181,7 +176,7 @@ class MiniLmEmbedder(LocalEmbedder):
         return await self._ask_worker(passages, words=True)
 
     @cached_property
-    def _model(self) -> LocalWordModel:
+    def _model(self) -> "MiniLm":
         return load_minilm()
 
     def _words_of(self, query: str) -> Vectors:

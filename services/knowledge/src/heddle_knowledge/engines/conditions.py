@@ -4,6 +4,7 @@ Texts of users enter them as values only. `labels` is the column that holds a do
 see `label`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -18,6 +19,7 @@ BETWEEN_KEY_AND_VALUE = "\x1f"
 NUMBER = "^[+-]?[0-9]{1,15}([.][0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$"
 """What is read as a number, for every engine alike; a double holds it."""
 
+_NUMBER = re.compile(NUMBER)
 _RESERVED = str.maketrans({"\0": "\x1a", BETWEEN_ENTRIES: "\x1a", BETWEEN_KEY_AND_VALUE: "\x1a"})
 
 
@@ -108,3 +110,8 @@ def label(key: str, value: str) -> str:
 def label_start(key: str) -> str:
     """Write what the entry of a key begins with."""
     return key.translate(_RESERVED) + BETWEEN_KEY_AND_VALUE
+
+
+def number(text: str) -> float | None:
+    """Read a text as a number, if every engine would."""
+    return float(text) if _NUMBER.match(text) and not text.endswith("\n") else None

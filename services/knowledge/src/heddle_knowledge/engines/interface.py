@@ -5,7 +5,6 @@ fails has changed nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
+from heddle_knowledge.engines.locks import Locks
 from heddle_knowledge.languages import ENGLISH
 
 KEY = "_rowid"
@@ -25,12 +25,12 @@ SCORE = "_score"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a kind of table looks like. Columns may be added later: older tables have nulls there.
+    """What a kind of table looks like.
 
     Attributes:
         kind: `[a-z]+`. A collection has one table of a kind, named `KIND_ID`.
         schema: Its columns: texts, integers, floats, bytes, lists of texts, and vectors as lists
-            of float32 of one length. A column that was not in the first version is nullable.
+            of float32 of one length.
         keys: The columns that tell its rows apart; none is nullable.
         words: The column of texts that is searched by words, if there is one.
         vector: The column that is searched by meaning, if there is one.
@@ -129,6 +129,10 @@ class Engine(Protocol):
     failures: tuple[type[Exception], ...]
     """What may be raised when it cannot do what it is asked."""
 
+    @property
+    def locks(self) -> Locks:
+        """Exclude others who use the store, in other processes too, where the engine can."""
+
     async def names(self) -> list[str]:
         """Return the names of the tables."""
 
@@ -136,25 +140,10 @@ class Engine(Protocol):
         """Make an empty table."""
 
     async def open(self, name: str, layout: Layout) -> Table:
-        """Open a table; columns that it lacks are added."""
+        """Open a table."""
 
     async def drop(self, name: str) -> None:
         """Remove a table with its rows, if it is there."""
 
     async def left_over(self, name: str) -> bool:
         """Say whether a table without a record is certainly nobody's work under way."""
-
-    def locked(self, name: str) -> AbstractAsyncContextManager[None]:
-        """Exclude all others that lock the name, where the engine can; wait for them."""
-
-    def locked_if_free(self, name: str) -> AbstractAsyncContextManager[bool]:
-        """Exclude all others that lock the name, if nobody does so already; say whether."""
-
-    def committing(self, name: str) -> AbstractAsyncContextManager[None]:
-        """Hold the lock of a table, and see what was committed to it onto the disk."""
-
-    def flushed(self, name: str) -> AbstractAsyncContextManager[None]:
-        """See what is committed to a table meanwhile onto the disk, excluding nobody."""
-
-    async def forget_locks(self, ids: Sequence[str]) -> None:
-        """Clear away what the locks of all but these collections left behind."""

@@ -8,7 +8,7 @@ whoever loses the race tries again.
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -18,15 +18,18 @@ from lancedb.db import AsyncConnection
 from lancedb.index import BTree, LabelList
 from lancedb.table import AsyncTable
 
+from heddle_knowledge.engines.file_locks import FileLocks
 from heddle_knowledge.engines.interface import Layout
 from heddle_knowledge.engines.lance_full_text import words_index
-from heddle_knowledge.engines.lance_locks import FileLocks, Locks, ProcessLocks
 from heddle_knowledge.engines.lance_table import LanceTable
+from heddle_knowledge.engines.locks import Locks
 from heddle_knowledge.errors import StorageError
 
 _KEY_MARK = "lance-schema:unenforced-primary-key"
 # Every read looks for commits of other processes first; that costs a third of a millisecond.
 _AT_ONCE = timedelta(0)
+# A table without a record that is older than this is left by a crash, not just being made.
+_SETTLED = timedelta(hours=1)
 
 
 @asynccontextmanager
@@ -69,7 +72,7 @@ async def open_bucket(url: str, options: Mapping[str, str]) -> AsyncGenerator["L
             "storage options."
         ) from error
     try:
-        yield LanceEngine(database, ProcessLocks())
+        yield LanceEngine(database, Locks())
     finally:
         database.close()  # type: ignore[no-untyped-call]  # no annotations there
 
@@ -81,12 +84,7 @@ class LanceEngine:
 
     def __init__(self, database: AsyncConnection, locks: Locks) -> None:
         self._database = database
-        self._locks = locks
-        self.locked = locks.locked
-        self.locked_if_free = locks.locked_if_free
-        self.committing = locks.committing
-        self.flushed = locks.flushed
-        self.forget_locks = locks.forget
+        self.locks = locks
 
     async def names(self) -> list[str]:
         """Return the names of the tables."""
@@ -105,21 +103,14 @@ class LanceEngine:
         They exist from the start: rows that the index of words does not hold yet are searched all
         the same, but without any index there is no search by words.
         """
-        async with self.flushed(name):
-            made = await self._database.create_table(name, schema=_keyed(layout))
-            table = self._table(made, name, layout)
-            await self._complete(table, layout)
-        return table
+        async with self.locks.committing(name):
+            table = await self._database.create_table(name, schema=_keyed(layout))
+            await _index(table, layout)
+        return self._table(table, name, layout)
 
     async def open(self, name: str, layout: Layout) -> LanceTable:
-        """Open a table; columns that it lacks are added."""
-        table = self._table(await self._database.open_table(name), name, layout)
-        if await table.lacking():
-            async with self.committing(name):
-                if lacking := await table.lacking():  # nobody was faster
-                    await table.opened.add_columns(lacking)
-                await self._complete(table, layout)
-        return table
+        """Open a table."""
+        return self._table(await self._database.open_table(name), name, layout)
 
     async def drop(self, name: str) -> None:
         """Remove a table with its rows, if it is there."""
@@ -127,24 +118,27 @@ class LanceEngine:
 
     async def left_over(self, name: str) -> bool:
         """Say whether a table without a record is certainly nobody's work under way."""
-        return await self._locks.is_settled(lambda: self._database.open_table(name))
+        if self.locks.excludes_all:
+            return True  # whoever makes one holds the lock that the caller holds
+        try:
+            table = await self._database.open_table(name)
+            versions = await table.list_versions()  # type: ignore[no-untyped-call]  # no annotations there
+        except self.failures:
+            return False  # somebody else drops it
+        made = versions[-1]["timestamp"].astimezone(UTC)
+        return bool(datetime.now(UTC) - made > _SETTLED)
 
     def _table(self, opened: AsyncTable, name: str, layout: Layout) -> LanceTable:
-        committing = partial(self.committing, name)
-        return LanceTable(opened, layout, alone=self._locks.exclude_all, committing=committing)
+        committing = partial(self.locks.committing, name)
+        return LanceTable(opened, layout, alone=self.locks.excludes_all, committing=committing)
 
-    async def _complete(self, table: LanceTable, layout: Layout) -> None:
-        indexed = {
-            column for index in await table.opened.list_indices() for column in index.columns
-        }
-        if layout.words and layout.words not in indexed:
-            await table.opened.create_index(layout.words, config=words_index(layout.language))
-        for column in (*layout.keys[:1], *layout.chosen):
-            if column not in indexed:
-                listed = layout.schema.field(column).type.num_fields
-                config = LabelList() if listed else BTree()
-                await table.opened.create_index(column, config=config)
-                indexed.add(column)
+
+async def _index(table: AsyncTable, layout: Layout) -> None:
+    if layout.words:
+        await table.create_index(layout.words, config=words_index(layout.language))
+    for column in (*layout.keys[:1], *layout.chosen):
+        listed = layout.schema.field(column).type.num_fields
+        await table.create_index(column, config=LabelList() if listed else BTree())
 
 
 def _keyed(layout: Layout) -> pa.Schema:

@@ -15,8 +15,8 @@ from heddle_knowledge.engines.conditions import (
     Tag,
     label,
     label_start,
+    number,
 )
-from heddle_knowledge.engines.numbers import number
 
 _ENTRIES = f"concat(array_to_string({LABELS}, '{BETWEEN_ENTRIES}'), '{BETWEEN_ENTRIES}')"
 

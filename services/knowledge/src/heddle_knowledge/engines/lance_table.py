@@ -59,11 +59,6 @@ class LanceTable:
         self._alone = alone
         self._committing = committing
 
-    async def lacking(self) -> list[pa.Field]:
-        """Return the columns that the layout has and the table has not."""
-        present = set((await self.opened.schema()).names)
-        return [field for field in self._layout.schema if field.name not in present]
-
     async def version(self) -> int:
         """Return the number of its latest commit."""
         return int(await self.opened.version())

@@ -1,24 +1,24 @@
 """PostgreSQL with pgvector, in a schema of its own."""
 
 import re
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from functools import partial
 
 import asyncpg
 
 from heddle_knowledge.engines.interface import Layout
-from heddle_knowledge.engines.postgres_layout import completed, statements
+from heddle_knowledge.engines.postgres_layout import statements
 from heddle_knowledge.engines.postgres_locks import AdvisoryLocks
 from heddle_knowledge.engines.postgres_table import PostgresTable
 from heddle_knowledge.engines.postgres_types import prepare
 from heddle_knowledge.errors import StorageError
-from heddle_knowledge.languages import ENGLISH
 
 SCHEMA = "heddle_knowledge"
 _TABLES = f"""
-CREATE TABLE IF NOT EXISTS {SCHEMA}.tables (name text PRIMARY KEY, version bigint);
-ALTER TABLE {SCHEMA}.tables ADD COLUMN IF NOT EXISTS language text NOT NULL DEFAULT '{ENGLISH}'
+CREATE TABLE IF NOT EXISTS {SCHEMA}.tables (
+  name text PRIMARY KEY, version bigint NOT NULL, language text NOT NULL
+)
 """
 _CONNECTIONS = 10
 _NAME = re.compile(r"[a-z_]+[0-9a-f]{0,32}")
@@ -86,8 +86,7 @@ class PostgresEngine:
 
     def __init__(self, pool: asyncpg.Pool, locks: AdvisoryLocks) -> None:
         self._pool = pool
-        self.locked = locks.locked
-        self.locked_if_free = locks.locked_if_free
+        self.locks = locks
 
     async def names(self) -> list[str]:
         """Return the names of the tables."""
@@ -106,11 +105,9 @@ class PostgresEngine:
         return PostgresTable(self._pool, name, layout)
 
     async def open(self, name: str, layout: Layout) -> PostgresTable:
-        """Open a table; columns that it lacks are added."""
+        """Open a table."""
         table = PostgresTable(self._pool, _checked(name), layout)
         await table.version()  # fails if there is none
-        for statement in await completed(self._pool, name, layout):
-            await self._pool.execute(statement)
         return table
 
     async def drop(self, name: str) -> None:
@@ -122,17 +119,6 @@ class PostgresEngine:
     async def left_over(self, name: str) -> bool:
         """Return True: whoever makes one holds the lock that the caller holds."""
         return True
-
-    def committing(self, name: str) -> AbstractAsyncContextManager[None]:
-        """Hold the lock of a table; a transaction is on disk when it ends."""
-        return self.locked(f"{name}.write")
-
-    def flushed(self, name: str) -> AbstractAsyncContextManager[None]:
-        """Do nothing, as above."""
-        return nullcontext()
-
-    async def forget_locks(self, ids: Sequence[str]) -> None:
-        """Do nothing: advisory locks leave nothing behind."""
 
 
 def _checked(name: str) -> str:

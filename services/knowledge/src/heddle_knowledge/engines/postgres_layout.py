@@ -1,6 +1,5 @@
 """The tables of PostgreSQL for a layout."""
 
-import asyncpg
 import pyarrow as pa
 
 from heddle_knowledge.engines.interface import KEY, Layout
@@ -18,19 +17,6 @@ def statements(name: str, layout: Layout) -> list[str]:
     if layout.words:
         made.append(_words_index(name))
     return [*made, *(_index(name, layout.schema.field(column)) for column in layout.chosen)]
-
-
-async def completed(pool: asyncpg.Pool, name: str, layout: Layout) -> list[str]:
-    """Return what adds to a table the columns that it lacks."""
-    found = await pool.fetch(
-        "SELECT attname FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0", name
-    )
-    present = {row["attname"] for row in found}
-    lacking = [field for field in layout.schema if field.name not in present]
-    return [
-        *(f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS {_column(field)}" for field in lacking),
-        *(_index(name, field) for field in lacking if field.name in layout.chosen),
-    ]
 
 
 def cut_anew(name: str, layout: Layout, language: str) -> list[str]:
@@ -57,4 +43,4 @@ def _column(field: pa.Field) -> str:
 def _index(name: str, field: pa.Field) -> str:
     kind = "gin" if pa.types.is_list(field.type) else "btree"
     made = f"{name}_{field.name}"
-    return f"CREATE INDEX IF NOT EXISTS {made} ON {name} USING {kind} ({field.name})"
+    return f"CREATE INDEX {made} ON {name} USING {kind} ({field.name})"

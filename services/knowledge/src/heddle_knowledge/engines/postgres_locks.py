@@ -6,31 +6,32 @@ that waiting for locks never takes the connections that their holders need to ge
 
 import asyncio
 import zlib
-from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import asyncpg
+
+from heddle_knowledge.engines.locks import Locks
 
 _SHORTEST_WAIT = 0.005
 _LONGEST_WAIT = 0.1
 _SPACE = zlib.crc32(b"heddle knowledge") & 0x7FFFFFFF
 
 
-class AdvisoryLocks:
+class AdvisoryLocks(Locks):
     """Locks by name, within this process and between processes."""
 
     def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection]]) -> None:
         """Prepare; `connect` makes the connection at first need, and again when it is lost."""
+        super().__init__()
         self._connect = connect
         self._connection: asyncpg.Connection | None = None
         self._turn = asyncio.Lock()
-        self._here: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @asynccontextmanager
     async def locked(self, name: str) -> AsyncGenerator[None]:
         """Exclude others, wait for them."""
-        async with self._here[name]:
+        async with super().locked(name):
             wait = _SHORTEST_WAIT
             while not await self._taken(name):
                 await asyncio.sleep(wait)
@@ -43,11 +44,8 @@ class AdvisoryLocks:
     @asynccontextmanager
     async def locked_if_free(self, name: str) -> AsyncGenerator[bool]:
         """Exclude others if there are none."""
-        if self._here[name].locked():
-            yield False
-            return
-        async with self._here[name]:
-            mine = await self._taken(name)
+        async with super().locked_if_free(name) as free:
+            mine = free and await self._taken(name)
             try:
                 yield mine
             finally:

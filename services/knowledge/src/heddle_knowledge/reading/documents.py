@@ -18,16 +18,7 @@ from heddle_knowledge.formats.plain import read_plain
 from heddle_knowledge.formats.rows import read_rows
 from heddle_knowledge.formats.webpage import declared_charset, read_webpage
 from heddle_knowledge.formats.word import read_word
-from heddle_knowledge.reading.blocks import Block, ParsedDocument
-
-__all__ = [
-    "LARGEST_DOCUMENT",
-    "Block",
-    "ParsedDocument",
-    "UnreadableDocumentError",
-    "media_type_of",
-    "parse",
-]
+from heddle_knowledge.reading.blocks import ParsedDocument
 
 LARGEST_DOCUMENT = 32 * 1024 * 1024
 """Bytes that one document may have."""

@@ -26,6 +26,10 @@ Identity = tuple[str, int, int]
 """The document, the ordinal and the time of the ingestion: what tells a passage from all others."""
 
 
+class PassagesChangedError(Exception):
+    """A document has changed since its passages were found."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """Passages, each once, in no order that means anything.
@@ -72,7 +76,7 @@ async def find_candidates(
     Returns:
         Passages of documents as they are now.
     """
-    column_names = [*_IDENTITY, *(name for name in columns if name not in _IDENTITY), KEY]
+    column_names = [*_IDENTITY, *columns, KEY]
     searches = []
     if mode != "text":
         searches.append(_by_meaning(table, vector, column_names, where, count))
@@ -92,12 +96,11 @@ async def find_candidates(
 
 async def read(
     table: Table, candidates: Candidates, chosen: Sequence[int], columns: Sequence[str]
-) -> list[dict[str, Any]] | None:
+) -> list[dict[str, Any]]:
     """Read columns of some candidates, by their places in `candidates`, in that order.
 
-    Returns:
-        A row for each; or None if a document has changed since, so that what is found must be
-        found again with its columns at once.
+    Raises:
+        PassagesChangedError: A document has changed since: search again.
     """
     if not chosen:
         return []
@@ -106,8 +109,8 @@ async def read(
     by_identity = dict(zip(_identities(rows), rows.to_pylist(), strict=True))
     try:
         return [by_identity[candidates.identities[at]] for at in chosen]
-    except KeyError:
-        return None
+    except KeyError as error:
+        raise PassagesChangedError from error
 
 
 async def _by_meaning(
@@ -128,12 +131,10 @@ async def _by_words(
     count: int,
 ) -> pa.Table:
     """Find by words; the cosine of what is found so is computed here."""
-    column_names = [*columns, *(["vector"] if "vector" not in columns else [])]
-    matches = await table.matching(query[:_LONGEST_TEXT_QUERY], column_names, where, count)
+    matches = await table.matching(query[:_LONGEST_TEXT_QUERY], [*columns, "vector"], where, count)
     flat = matches.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
     cosine = pa.array(flat.reshape(-1, vector.shape[0]) @ vector, pa.float32())
-    matches = matches if "vector" in columns else matches.drop_columns("vector")
-    return matches.append_column(_COSINE, cosine)
+    return matches.drop_columns("vector").append_column(_COSINE, cosine)
 
 
 def _distinct(matches: pa.Table) -> list[int]:

@@ -4,9 +4,9 @@ Cosine is computed here for every candidate, so that one found by its words alon
 meaning too, and an approximate index below changes no score. `ranking` makes one order of the two.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,16 @@ from numpy.typing import NDArray
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import Condition
 from heddle_knowledge.engines.interface import Table
+from heddle_knowledge.errors import StorageError
 from heddle_knowledge.ingestion.reuse import TOKENS
 from heddle_knowledge.passages import COLUMNS, passage
 from heddle_knowledge.records import Mode, Passage, SearchOptions
-from heddle_knowledge.searching.candidates import Candidates, find_candidates, read
+from heddle_knowledge.searching.candidates import (
+    Candidates,
+    PassagesChangedError,
+    find_candidates,
+    read,
+)
 from heddle_knowledge.searching.late_interaction import BLEND, interaction
 from heddle_knowledge.searching.ranking import (
     LOOKED_AT,
@@ -33,6 +39,8 @@ from heddle_knowledge.searching.reranking import BEST, Reranker
 
 _FEWEST_CANDIDATES = 50
 _CANDIDATES_PER_RESULT = 4
+# Documents may be replaced, or put in order, between two reads of a search.
+_ATTEMPTS = 10
 _TIME = "document_time"
 _TEXT = "indexed"
 
@@ -73,10 +81,6 @@ class Question:
         return ages + texts
 
 
-class _ChangedError(Exception):
-    """A document has changed since its passages were found."""
-
-
 async def find(table: Table, question: Question, *, top_k: int, threshold: float) -> list[Passage]:
     """Search one table.
 
@@ -89,52 +93,44 @@ async def find(table: Table, question: Question, *, top_k: int, threshold: float
 
     Returns:
         Passages, the most relevant first.
+
+    Raises:
+        StorageError: Documents change faster than their passages can be read.
     """
-    count = max(_FEWEST_CANDIDATES, top_k * _CANDIDATES_PER_RESULT)
-    try:
-        return await _find_passages(table, question, count, top_k, threshold, ())
-    except _ChangedError:  # now with all columns at once
-        token_columns = (TOKENS,) if question.words is not None else ()
-        columns = (*COLUMNS, *token_columns)
-        return await _find_passages(table, question, count, top_k, threshold, columns)
+    for _ in range(_ATTEMPTS):
+        with suppress(PassagesChangedError):
+            return await _find_passages(table, question, top_k, threshold)
+    raise StorageError("The documents of the collection change too fast. Search it again.")
 
 
 async def _find_passages(
-    table: Table,
-    question: Question,
-    count: int,
-    top_k: int,
-    threshold: float,
-    columns: tuple[str, ...],
+    table: Table, question: Question, top_k: int, threshold: float
 ) -> list[Passage]:
-    """Find passages, with some columns read at once and the others when they are needed."""
     candidates = await find_candidates(
         table,
         question.text,
         question.vector,
-        count=count,
+        count=max(_FEWEST_CANDIDATES, top_k * _CANDIDATES_PER_RESULT),
         mode=question.mode,
         where=question.where,
-        columns=(*question.ranked_by, *columns),
+        columns=question.ranked_by,
     )
     if not len(candidates):
         return []
-    relevance = await _relevance(table, candidates, question, early=bool(columns))
+    relevance = await _relevance(table, candidates, question)
     shown = [
         at
         for at in _best_first(candidates, relevance)
         if not threshold or question.mode == "text" or candidates.cosine[at] >= threshold
     ][:top_k]
-    rows = await _read(table, candidates, shown, COLUMNS, early=bool(columns))
+    rows = await read(table, candidates, shown, COLUMNS)
     return [
         passage(row, candidates.cosine[at], relevance[at])
         for row, at in zip(rows, shown, strict=True)
     ]
 
 
-async def _relevance(
-    table: Table, candidates: Candidates, question: Question, *, early: bool
-) -> Scores:
+async def _relevance(table: Table, candidates: Candidates, question: Question) -> Scores:
     options = question.options
     if question.mode == "vector":
         relevance = candidates.cosine
@@ -148,7 +144,7 @@ async def _relevance(
         weight = 0.5 if options.vector_weight is None else options.vector_weight
         relevance = fuse(candidates.cosine, candidates.words, weight)
     if options.reranking != "none":
-        relevance = await _reranked(table, candidates, relevance, question, early=early)
+        relevance = await _reranked(table, candidates, relevance, question)
     if options.recency_weight:
         times = [row[_TIME] for row in candidates.columns]
         relevance = aged(relevance, times, options.recency_weight, datetime.now(UTC))
@@ -165,11 +161,11 @@ def _quoted(candidates: Candidates, query: str) -> Scores:
 
 
 async def _reranked(
-    table: Table, candidates: Candidates, relevance: Scores, question: Question, *, early: bool
+    table: Table, candidates: Candidates, relevance: Scores, question: Question
 ) -> Scores:
     best = _best_first(candidates, relevance)[:BEST]
     if question.options.reranking == "late_interaction" and question.words is not None:
-        rows = await _read(table, candidates, best, (TOKENS,), early=early)
+        rows = await read(table, candidates, best, (TOKENS,))
         anew = interaction(question.words, [row[TOKENS] for row in rows])
         return reranked(relevance, anew, best, BLEND)
     if question.reranker is None:
@@ -177,23 +173,6 @@ async def _reranked(
     texts = [candidates.columns[at][_TEXT] for at in best]
     scores = await question.reranker.rerank(question.text, texts)
     return reranked(relevance, scores, best, 1.0)
-
-
-async def _read(
-    table: Table,
-    candidates: Candidates,
-    chosen: list[int],
-    columns: tuple[str, ...],
-    *,
-    early: bool,
-) -> list[dict[str, Any]]:
-    """Read columns of some candidates, unless they were read early, with the candidates."""
-    if early:
-        return [candidates.columns[at] for at in chosen]
-    rows = await read(table, candidates, chosen, columns)
-    if rows is None:
-        raise _ChangedError
-    return rows
 
 
 def _best_first(candidates: Candidates, relevance: NDArray[np.float32]) -> list[int]:
