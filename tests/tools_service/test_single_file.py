@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from heddle_runtime.errors import InvalidRequestError, ToolFailedError
-from heddle_tools_service.providers import openat
 from heddle_tools_service.providers.files import FileFolder
 from heddle_tools_service.sdk import Assistant, ToolError
 from tools_service.serving import Client, discovering, said, serving, text_of
@@ -52,15 +51,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(params=["kernel", "component"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways to open a file beneath a folder."""
-    if request.param == "component":
-        monkeypatch.setattr(openat, "opener", lambda: openat.by_component)
-    else:
-        assert openat.opener() is not openat.by_component, "this kernel has no openat2"
-
-
 @pytest.fixture
 async def client(folder: Path) -> AsyncGenerator[Client]:
     async with serving(discovering(None), folder=folder) as running:
@@ -78,7 +68,6 @@ async def client(folder: Path) -> AsyncGenerator[Client]:
         ("ana@example.org/a.md", "Ana@Example.org", "notes of Ana"),
     ],
 )
-@pytest.mark.usefixtures("way")
 async def test_files_that_may_be_read_are(client: Client, path: str, owner: str, text: str) -> None:
     statuses, result = await client.run("single_file", {"file_path": path}, said("?", owner=owner))
 
@@ -132,7 +121,6 @@ PAYLOADS = [
 
 
 @pytest.mark.parametrize("path", PAYLOADS)
-@pytest.mark.usefixtures("way")
 async def test_paths_that_lead_elsewhere_are_refused_alike(client: Client, path: str) -> None:
     started = time.perf_counter()
     with pytest.raises(ToolFailedError) as caught:
@@ -153,7 +141,6 @@ async def test_paths_that_lead_elsewhere_are_refused_alike(client: Client, path:
         "guide.md/x",
     ],
 )
-@pytest.mark.usefixtures("way")
 async def test_paths_that_lead_nowhere_are_not_found(client: Client, path: str) -> None:
     with pytest.raises(ToolFailedError) as caught:
         await client.run("single_file", {"file_path": path}, said("?"))
@@ -256,7 +243,6 @@ async def test_no_descriptor_is_left_open(folder: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the swap is a Linux call")
-@pytest.mark.usefixtures("way")
 async def test_a_folder_that_is_swapped_for_a_link_meanwhile_leaks_nothing(folder: Path) -> None:
     inside = folder / "files" / "docs" / "swapped"
     inside.mkdir()

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from heddle_tools_service.providers import openat
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.shapes import Edit, FileEdits, FileQuery
@@ -48,13 +47,6 @@ def workspace(tmp_path: Path) -> Workspace:
     return made
 
 
-@pytest.fixture(params=["kernel", "component"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways to open a file beneath a folder."""
-    if request.param == "component":
-        monkeypatch.setattr(openat, "opener", lambda: openat.by_component)
-
-
 PATHS = [
     *("../outside/secret.txt", "docs/../../outside/secret.txt", "..", "../ana_evil/secret.txt"),
     *("/etc/passwd", "//etc/passwd", "/proc/self/environ", "docs//x", "docs/", "docs", ".", ""),
@@ -68,7 +60,6 @@ PATHS = [
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: ascii(path)[:40])
 @pytest.mark.parametrize("create", [False, True])
-@pytest.mark.usefixtures("way")
 def test_paths_that_lead_elsewhere_are_denied(
     workspace: Workspace, tmp_path: Path, path: str, *, create: bool
 ) -> None:
@@ -126,7 +117,6 @@ def test_folders_that_lead_elsewhere_are_denied(workspace: Workspace, folder: st
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the swap is a Linux call")
-@pytest.mark.usefixtures("way")
 async def test_a_folder_that_is_swapped_for_a_link_meanwhile_is_never_left(
     workspace: Workspace, tmp_path: Path
 ) -> None:

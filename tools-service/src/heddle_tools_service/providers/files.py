@@ -32,9 +32,7 @@ OWNERS = ".owners.yaml"
 _CREATOR = re.compile(r"[0-9]+|[^@]+@[^@]+")
 _INVALID = "Invalid file path"
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
-_REFUSED = frozenset(
-    {errno.ELOOP, errno.EXDEV, errno.ENAMETOOLONG, errno.EISDIR, errno.EINVAL, errno.ENXIO}
-)
+_REFUSED = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.EISDIR, errno.EINVAL, errno.ENXIO})
 NumberOf = Callable[[str, str], Awaitable[int | None]]
 """Tells the number of an organisation's user, if the user has one."""
 

@@ -25,7 +25,7 @@ from heddle_tools_service.workspace.state import FileRecord, Record, State, save
 
 log = structlog.get_logger(__name__)
 # Somebody else put something else there: what would have to be undone is gone.
-_MOVED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV, errno.ENXIO})
+_MOVED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO})
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ Kind = Literal[
 ]
 _DENIED = {
     errno.ELOOP: "it is a symbolic link, or leads through one",
-    errno.EXDEV: "it leads out of the workspace",
     errno.ENAMETOOLONG: "the name is too long",
     errno.EISDIR: "it is a folder",
     errno.ENXIO: "it is not a regular file",
@@ -63,8 +62,5 @@ def about(path: str) -> Iterator[None]:
             raise WorkspaceError(
                 "path_denied", f"{path!r} is refused: {_DENIED[number]}."
             ) from error
-        if number == errno.EAGAIN:
-            message = f"Folders on the way to {path!r} keep changing. Try again."
-            raise WorkspaceError("conflict", message) from error
         message = f"{path!r} cannot be read or written: {os.strerror(number)}."
         raise WorkspaceError("storage", message) from error

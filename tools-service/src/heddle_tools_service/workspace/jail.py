@@ -53,13 +53,9 @@ class Jail:
         """
         base = os.open(self.root, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
         try:
-            inner = open_folder_beneath(base, list(self.names))
+            descriptor = open_folder_beneath(base, [*self.names, *components])
         finally:
             os.close(base)
-        try:
-            descriptor = open_folder_beneath(inner, list(components))
-        finally:
-            os.close(inner)
         try:
             yield descriptor
         finally:
