@@ -1,15 +1,15 @@
 """Converts a run's context to what tools see: the last question, and OpenAI's request."""
 
-import base64
 import json
-from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, assert_never
+from typing import Any
 
+import msgspec
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import caller
-from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.openai_messages import members, to_messages
 
 from heddle_tools_service.agent_run_state import tree_of
 from heddle_tools_service.sdk import (
@@ -21,19 +21,6 @@ from heddle_tools_service.sdk import (
     ToolCall,
     TreeData,
 )
-
-_ROLES = {
-    chat_pb2.ROLE_SYSTEM: "system",
-    chat_pb2.ROLE_USER: "user",
-    chat_pb2.ROLE_ASSISTANT: "assistant",
-    chat_pb2.ROLE_TOOL: "tool",
-    chat_pb2.ROLE_DEVELOPER: "developer",
-}
-_DETAILS = {
-    chat_pb2.IMAGE_DETAIL_AUTO: "auto",
-    chat_pb2.IMAGE_DETAIL_LOW: "low",
-    chat_pb2.IMAGE_DETAIL_HIGH: "high",
-}
 
 
 class Conversation:
@@ -112,111 +99,27 @@ class Conversation:
         )
 
     def request(self) -> dict[str, Any]:
-        """Return the whole request in OpenAI's shape; a new one each time, for tools may edit it.
+        """Return a new copy of the whole request in OpenAI's format; tools may edit it.
 
         Raises:
-            InvalidRequestError: A member that is JSON text is not.
+            InvalidRequestError: The context contains JSON text that is invalid.
         """
         options = self._context.options
-        request = _members(options.extra_json, "context.options.extra_json")
+        request: dict[str, Any] = dict(members(options.extra_json, "context.options.extra_json"))
         if self.assistant.id:
             request.setdefault("model", f"lamb_assistant.{self.assistant.id}")
-        request["messages"] = [
-            _message(message, f"context.messages[{index}]")
-            for index, message in enumerate(self._context.messages)
-        ]
+        request["messages"] = to_messages(self._context.messages, "context.messages")
         request["stream"] = self._context.streaming
         for name in ("temperature", "top_p", "max_tokens", "seed"):
             if options.HasField(name):
                 request[name] = getattr(options, name)
         if options.stop:
             request["stop"] = list(options.stop)
-        return request
+        try:
+            return json.loads(msgspec.json.encode(request))  # type: ignore[no-any-return] # it is an object
+        except RecursionError:
+            raise InvalidRequestError("The request is nested too deeply.") from None
 
 
 def _ignore_status(_: str, __: FileChange | None = None, /) -> None:
-    """Report nothing: no user waits for a tool that is only asked what it offers."""
-
-
-def _message(message: chat_pb2.Message, path: str) -> dict[str, Any]:
-    members = _members(message.extra_json, f"{path}.extra_json")
-    members["role"] = _ROLES.get(message.role, "user")
-    members["content"] = _content(message, path)
-    if message.participant:
-        members["name"] = message.participant
-    if message.tool_call_id:
-        members["tool_call_id"] = message.tool_call_id
-    if message.tool_calls:
-        members["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments_json},
-            }
-            for call in message.tool_calls
-        ]
-    return members
-
-
-def _content(message: chat_pb2.Message, path: str) -> str | list[dict[str, Any]] | None:
-    parts = message.parts
-    if not parts:
-        return None if message.tool_calls else ""
-    if len(parts) == 1 and parts[0].HasField("text"):
-        return parts[0].text
-    return [
-        member
-        for index, part in enumerate(parts)
-        for member in _part(part, f"{path}.parts[{index}].foreign.json")
-    ]
-
-
-def _part(part: chat_pb2.ContentPart, path: str) -> Iterator[dict[str, Any]]:
-    match kind := part.WhichOneof("kind"):
-        case "text":
-            yield {"type": "text", "text": part.text}
-        case "image":
-            image: dict[str, Any] = {"url": _address(part.image)}
-            if detail := _DETAILS.get(part.image.image_detail):
-                image["detail"] = detail
-            yield {"type": "image_url", "image_url": image}
-        case "audio":
-            sound = {"data": _base64(part.audio.data), "format": _subtype(part.audio.media_type)}
-            yield {"type": "input_audio", "input_audio": sound}
-        case "file":
-            document = {"filename": part.file.filename, "file_data": _address(part.file)}
-            yield {"type": "file", "file": document}
-        case "foreign":
-            yield _members(part.foreign.json, path)
-        case None:  # of a newer contract
-            return
-        case _:
-            assert_never(kind)
-
-
-def _address(media: chat_pb2.Media) -> str:
-    if media.HasField("uri"):
-        return media.uri
-    return f"data:{media.media_type};base64,{_base64(media.data)}"
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
-
-
-def _subtype(media_type: str) -> str:
-    return media_type.rpartition("/")[2].removeprefix("x-")
-
-
-def _members(text: str, path: str) -> dict[str, Any]:
-    """Return the members of a JSON object that travels as text."""
-    if not text:
-        return {}
-    try:
-        members = json.loads(text)
-    except (ValueError, RecursionError):
-        members = None
-    if not isinstance(members, Mapping):
-        violation = Violation(path, "must be the text of one JSON object")
-        raise InvalidRequestError("The run's context cannot be read.", [violation])
-    return dict(members)
+    """Report nothing: no user waits for the callbacks of a tool."""

@@ -9,11 +9,11 @@ from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_runtime.call_metadata import TimedCall, caller, remaining
 from heddle_runtime.errors import ProviderGarbledError
+from heddle_runtime.openai_messages import members, to_messages, to_tool
 from msgspec import Raw
 
 from heddle_connector.generation.events import GeneratedImage
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
-from heddle_connector.generation.messages import members, to_messages, to_tool
 from heddle_connector.generation.prompted_tools import (
     TOOL_OPTIONS,
     PromptedTools,

@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 from heddle.chat.v1 import chat_pb2 as chat
-from heddle_runtime.errors import InvalidRequestError, Violation
 
-from heddle_connector.http.provider_errors import BAD_JSON
+from heddle_runtime.errors import InvalidRequestError, Violation
 
 _ROLES = {
     chat.ROLE_SYSTEM: "system",
@@ -24,12 +23,15 @@ _DETAILS = {
 }
 _MESSAGE_FIELDS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id"})
 _CALL_FIELDS = frozenset({"id", "function"})
+_BAD_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _OBJECT = dict[str, msgspec.Raw]
 _AUDIO_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
 
-def to_messages(messages: Iterable[chat.Message]) -> list[dict[str, Any]]:
+def to_messages(messages: Iterable[chat.Message], field: str = "messages") -> list[dict[str, Any]]:
     """Return `messages` as dicts.
+
+    Violations name the members of `field`.
 
     What the contract does not model is `msgspec.Raw`: the client's JSON text, which
     `msgspec.json.encode` writes back byte for byte.
@@ -38,7 +40,7 @@ def to_messages(messages: Iterable[chat.Message]) -> list[dict[str, Any]]:
         InvalidRequestError: A message contains invalid JSON, or media in a form that OpenAI's
             format does not support.
     """
-    return [_message(message, index) for index, message in enumerate(messages)]
+    return [_message(message, f"{field}[{index}]") for index, message in enumerate(messages)]
 
 
 def to_tool(function: chat.FunctionDeclaration, field: str) -> dict[str, Any] | msgspec.Raw:
@@ -63,7 +65,7 @@ def members(text: str, field: str) -> Mapping[str, msgspec.Raw]:
         return {}
     try:
         return msgspec.json.decode(text, type=_OBJECT)
-    except BAD_JSON:
+    except _BAD_JSON:
         raise _not_json(field, "is not the text of a JSON object") from None
 
 
@@ -71,24 +73,25 @@ def raw(text: str, field: str) -> msgspec.Raw:
     """Return `text` as validated JSON text."""
     try:
         return msgspec.json.decode(text, type=msgspec.Raw)
-    except BAD_JSON:
+    except _BAD_JSON:
         raise _not_json(field, "is not JSON text") from None
 
 
-def _message(message: chat.Message, index: int) -> dict[str, Any]:
+def _message(message: chat.Message, field: str) -> dict[str, Any]:
     result: dict[str, Any] = {}
     if extra := message.extra_json:
-        fields = members(extra, f"messages[{index}].extra_json")
+        fields = members(extra, f"{field}.extra_json")
         result = {name: value for name, value in fields.items() if name not in _MESSAGE_FIELDS}
         if "reasoning" in result:  # clients receive it under both names
             result.pop("reasoning_content", None)
     result["role"] = _ROLES.get(message.role, "user")
-    result["content"] = _content(message, index)
+    result["content"] = _content(message, field)
     if participant := message.participant:
         result["name"] = participant
     if calls := message.tool_calls[:]:
-        field = f"messages[{index}].tool_calls"
-        result["tool_calls"] = [_call(call, f"{field}[{n}]") for n, call in enumerate(calls)]
+        result["tool_calls"] = [
+            _call(call, f"{field}.tool_calls[{index}]") for index, call in enumerate(calls)
+        ]
     if call_id := message.tool_call_id:
         result["tool_call_id"] = call_id
     return result
@@ -103,13 +106,13 @@ def _call(call: chat.ToolCall, field: str) -> dict[str, Any]:
     return result
 
 
-def _content(message: chat.Message, index: int) -> str | list[Any] | None:
+def _content(message: chat.Message, field: str) -> str | list[Any] | None:
     parts = message.parts[:]
     if len(parts) == 1 and parts[0].HasField("text"):
         return parts[0].text
     if not parts:
         return None if message.tool_calls else ""
-    return [_part(part, f"messages[{index}].parts[{number}]") for number, part in enumerate(parts)]
+    return [_part(part, f"{field}.parts[{index}]") for index, part in enumerate(parts)]
 
 
 def _part(part: chat.ContentPart, field: str) -> dict[str, Any] | msgspec.Raw:
