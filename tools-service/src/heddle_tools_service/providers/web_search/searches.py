@@ -1,28 +1,19 @@
-"""By which provider an assistant searches the web, and with whose key."""
+"""The search providers that an assistant uses, with the keys of its organisation or operator."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import httpx
-from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from heddle_runtime.organization_settings import OrganizationSettings
 from heddle_runtime.remote_json import server_address
 
 from heddle_tools_service.capabilities.web_search import WebAnswer
 from heddle_tools_service.providers.owner_settings import settings_of
-from heddle_tools_service.providers.web_search import brave, perplexity, searxng, tavily
-from heddle_tools_service.providers.web_search.sites import SearchBy, SearchSite
+from heddle_tools_service.providers.web_search.engines import PROVIDERS, URLS
+from heddle_tools_service.providers.web_search.sites import SearchSite
 from heddle_tools_service.sdk import Assistant, ToolError
 
 CONFIGURATION_ERROR = "Web search configuration error:"
-PROVIDERS: Mapping[str, SearchBy] = {
-    "perplexity": perplexity.search,
-    "tavily": tavily.search,
-    "brave": brave.search,
-    "searxng": searxng.search,
-}
-"""By name, the preferred one first."""
-_URLS = {"perplexity": perplexity.URL, "tavily": tavily.URL, "brave": brave.URL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +30,10 @@ class WebSearches:
     shared: bool = False
     """Whether organisations that have set up none use the operator's."""
 
-    def of(self, assistant: Assistant) -> "AssistantWeb":
-        """Return the web as `assistant` may search it."""
-        return AssistantWeb(self, assistant)
-
 
 @dataclass(frozen=True, slots=True)
 class AssistantWeb:
-    """The web in the name of an assistant's owner; see `heddle_tools_service.sdk.Web`."""
+    """The web as an assistant may search it: the capability `WebSearch`."""
 
     searches: WebSearches
     assistant: Assistant
@@ -72,12 +59,7 @@ class AssistantWeb:
 
     async def _sites(self) -> tuple[httpx.AsyncClient, Mapping[str, SearchSite]]:
         """Return what is set up, and the client that may go there."""
-        known, assistant = self.searches.settings, self.assistant
-        if known is None:
-            return self.searches.http, self.searches.operators
-        if not assistant.owner and not assistant.organization:  # the operator's
-            assistant = replace(assistant, organization=DEFAULT_ORGANIZATION)
-        settings = await settings_of(known, assistant, CONFIGURATION_ERROR)
+        settings = await settings_of(self.searches.settings, self.assistant, CONFIGURATION_ERROR)
         own = {}
         for name in PROVIDERS:
             provider = settings.providers.get(name)
@@ -116,7 +98,7 @@ def _site(name: str, url: str, key: str) -> SearchSite | None:
     if name != "searxng" and not key:
         return None
     try:
-        address = server_address(url) if url else _URLS.get(name, "")
+        address = server_address(url) if url else URLS.get(name, "")
     except ValueError as error:
         raise ToolError(f"{CONFIGURATION_ERROR} providers.{name}.base_url {error}") from None
     return SearchSite(address, key) if address else None

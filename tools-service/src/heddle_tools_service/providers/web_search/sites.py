@@ -1,4 +1,4 @@
-"""What all search providers have in common: where they are, and how their answers are read."""
+"""What search providers have in common: sending requests and reading responses."""
 
 import html
 import re
@@ -37,19 +37,36 @@ Raises ToolError or ToolUnavailableError; no message holds the key.
 
 
 async def ask(
-    http: httpx.AsyncClient, site: SearchSite, request: httpx.Request, who: str
+    http: httpx.AsyncClient,
+    site: SearchSite,
+    who: str,
+    method: str,
+    path: str,
+    **content: Any,  # noqa: ANN401 - parameters of httpx
 ) -> Mapping[str, Any]:
-    """Return the object that a provider answers.
+    """Send a request to a provider and return the object in its response.
+
+    Args:
+        http: Sends the request.
+        site: Where the provider is.
+        who: The provider, as messages name it.
+        method: The method of the request.
+        path: What follows the address of the site.
+        content: As of `httpx.AsyncClient.build_request`. Without headers, the key is the bearer
+            token.
 
     Raises:
-        ToolError: It refuses, or answers nonsense.
+        ToolError: The provider refuses, or answers nonsense.
         ToolUnavailableError: It does not answer, is broken or busy.
     """
+    if site.key:
+        content.setdefault("headers", {"Authorization": f"Bearer {site.key}"})
+    request = http.build_request(method, f"{site.url}{path}", **content)
     status, answer = await fetch(http, request, who)
     if status in _REFUSED_KEYS:
         raise ToolError(f"{who} refuses the key ({status}).", kind="key_refused")
     if status >= HTTPStatus.BAD_REQUEST:
-        reason = reason_in(answer, site.key) or "no reason told"
+        reason = reason_in(answer, site.key) or "no reason given"
         raise ToolError(f"{who} refuses the search ({status}): {reason}.", kind="refused")
     if not isinstance(answer, Mapping):
         raise ToolError(f"The answer of {who} cannot be read: it is no object.")
