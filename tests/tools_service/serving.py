@@ -35,22 +35,21 @@ from heddle_tools_service.capabilities.weather import Weather
 from heddle_tools_service.capabilities.web_search import WebSearch
 from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.capability_injection import Capabilities
-from heddle_tools_service.providers.files import FileFolder
+from heddle_tools_service.providers.files import AssistantFiles
 from heddle_tools_service.providers.knowledge.client import KnowledgeClient
 from heddle_tools_service.providers.knowledge.documents import DocumentSearch
 from heddle_tools_service.providers.knowledge.graphs import GraphSearch
 from heddle_tools_service.providers.knowledge.pages import PageSearch
 from heddle_tools_service.providers.knowledge.passages import CollectionSearch
 from heddle_tools_service.providers.mcp.conversations import Conversations
-from heddle_tools_service.providers.mcp.servers import McpServers
-from heddle_tools_service.providers.moodle.accounts import Moodles
-from heddle_tools_service.providers.moodle.rest import MoodleSite
+from heddle_tools_service.providers.mcp.servers import AssistantServers, McpServers
+from heddle_tools_service.providers.moodle.accounts import Moodles, OwnAccount
 from heddle_tools_service.providers.open_meteo import OpenMeteo
-from heddle_tools_service.providers.rubrics import RubricFolder
-from heddle_tools_service.providers.web_search.searches import WebSearches
-from heddle_tools_service.providers.workspaces import Workspaces
+from heddle_tools_service.providers.rubrics import AssistantRubrics
+from heddle_tools_service.providers.web_search.searches import AssistantWeb, WebSearches
+from heddle_tools_service.providers.workspaces import CallersWorkspace, Workspaces
 from heddle_tools_service.registry import Registry
-from heddle_tools_service.sdk import Assistant, Caller, Tool, ToolCall
+from heddle_tools_service.sdk import Tool, ToolCall
 from heddle_tools_service.sdk.testing.loading import requestable
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
@@ -111,10 +110,6 @@ class Client:
             raise from_rpc(error) from error
 
 
-async def no_site(_: Assistant, __: Caller) -> MoodleSite:
-    raise AssertionError("Moodle is not part of this test")
-
-
 Registering = Callable[[Capabilities], Registry]
 
 
@@ -164,9 +159,7 @@ async def serving(
                 return KnowledgeClient(stub, call.grant)
 
             searches = web or WebSearches(http, http, None, {})
-            files = FileFolder(folder / "files")
-            rubrics = RubricFolder(folder / "rubrics")
-            moodles = Moodles(http, http, no_site)
+            moodles = Moodles(http, http, None, None)
             weather = OpenMeteo(http, NOWHERE, NOWHERE)
             workspaces = Workspaces(folder / "workspaces", Threads(threads))
             servers = McpServers(Conversations(http), {}, None)
@@ -174,17 +167,19 @@ async def serving(
                 {
                     httpx.AsyncClient: lambda _: http,
                     DocumentQueries: lambda call: DocumentSearch(client(call)),
-                    Files: lambda call: files.of(call.assistant),
+                    Files: lambda call: AssistantFiles(folder / "files", None, call.assistant),
                     Graph: lambda call: GraphSearch(client(call)),
-                    Moodle: lambda call: moodles.of(call.assistant, call.caller),
+                    Moodle: lambda call: OwnAccount(moodles, call.assistant, call.caller),
                     Pages: lambda call: PageSearch(client(call)),
                     Passages: lambda call: CollectionSearch(client(call)),
-                    RemoteServers: lambda call: servers.of(call.assistant),
-                    Rubrics: lambda call: rubrics.of(call.assistant),
+                    RemoteServers: lambda call: AssistantServers(servers, call.assistant),
+                    Rubrics: lambda call: AssistantRubrics(
+                        None, folder / "rubrics", call.assistant
+                    ),
                     SmallModel: lambda call: SmallModel(small_model, call.seconds),
                     Weather: lambda _: weather,
-                    WebSearch: lambda call: searches.of(call.assistant),
-                    Workspace: lambda call: workspaces.of(call.caller),
+                    WebSearch: lambda call: AssistantWeb(searches, call.assistant),
+                    Workspace: lambda call: CallersWorkspace(workspaces, call.caller),
                 }
             )
             runner = ToolRunner(

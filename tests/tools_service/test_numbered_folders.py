@@ -94,7 +94,7 @@ async def test_a_number_that_cannot_be_had_is_told_and_may_be_had_later(
         with pytest.raises(UnavailableError) as caught:
             await client.run("single_file", {"file_path": "1/notes.md"}, context)
         assert caught.value.message == (
-            "Failed to read file: whose folder it is cannot be told at the moment"
+            "Failed to read file: the owner of its folder cannot be determined at the moment"
         )
         accounts.failure = None
         await client.run("single_file", {"file_path": "1/notes.md"}, context)

@@ -139,7 +139,9 @@ async def test_a_database_that_cannot_be_asked_is_told_and_the_folder_does_not_s
         bench.put("essay", "an old one", owner=ADA)
         with pytest.raises(UnavailableError) as caught:
             await bench.title("essay")
-    assert caught.value.message == "Failed to load rubric: the rubrics cannot be had at the moment"
+    assert (
+        caught.value.message == "Failed to load rubric: the rubrics are unavailable at the moment"
+    )
 
 
 async def test_without_a_database_the_folder_is_all_there_is(

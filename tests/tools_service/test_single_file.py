@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from heddle_runtime.errors import InvalidRequestError, ToolFailedError
-from heddle_tools_service.providers.files import FileFolder
+from heddle_tools_service.providers.files import AssistantFiles
 from heddle_tools_service.sdk import Assistant, ToolError
 from tools_service.serving import Client, discovering, said, serving, text_of
 from tools_service.swapping import swapping
@@ -228,11 +228,11 @@ async def test_a_device_and_a_socket_are_not_files(tmp_path: Path) -> None:
             (Path("/dev"), "tty"),
         ):
             with pytest.raises(ToolError, match=r"Invalid file path|File not found"):
-                await FileFolder(root).of(Assistant()).read(path, 10)
+                await AssistantFiles(root, None, Assistant()).read(path, 10)
 
 
 async def test_no_descriptor_is_left_open(folder: Path) -> None:
-    files = FileFolder(folder / "files").of(Assistant())
+    files = AssistantFiles(folder / "files", None, Assistant())
     await files.read("guide.md", 10)
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - counting, not walking
     for path in (*PAYLOADS, "guide.md", "docs/latin.txt", "absent"):
@@ -248,7 +248,7 @@ async def test_a_folder_that_is_swapped_for_a_link_meanwhile_leaks_nothing(folde
     inside.mkdir()
     (inside / "secret.txt").write_text("harmless")
     (folder / "files" / "docs" / "other").symlink_to(folder / "outside")
-    files = FileFolder(folder / "files").of(Assistant())
+    files = AssistantFiles(folder / "files", None, Assistant())
     seen: dict[str, int] = {}
     async with swapping(folder / "files" / "docs"):
         async with asyncio.timeout(30):

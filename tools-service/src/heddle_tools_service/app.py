@@ -11,7 +11,7 @@ from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
 from heddle_runtime.guarded_http import new_client
-from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings
+from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings, account_stub
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 
@@ -29,22 +29,25 @@ from heddle_tools_service.capabilities.web_search import WebSearch
 from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.capability_injection import Capabilities
 from heddle_tools_service.generation import Channel, ConnectorModel
-from heddle_tools_service.owner_resources import OwnerResources, known_to, known_to_nobody
-from heddle_tools_service.providers.files import FileFolder
+from heddle_tools_service.providers.files import AssistantFiles
 from heddle_tools_service.providers.knowledge.client import KnowledgeClient
 from heddle_tools_service.providers.knowledge.documents import DocumentSearch
 from heddle_tools_service.providers.knowledge.graphs import GraphSearch
 from heddle_tools_service.providers.knowledge.pages import PageSearch
 from heddle_tools_service.providers.knowledge.passages import CollectionSearch
 from heddle_tools_service.providers.mcp.conversations import Conversations
-from heddle_tools_service.providers.mcp.servers import McpServers
-from heddle_tools_service.providers.moodle.accounts import Moodles
+from heddle_tools_service.providers.mcp.servers import AssistantServers, McpServers
+from heddle_tools_service.providers.moodle.accounts import Moodles, OwnAccount
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
-from heddle_tools_service.providers.rubric_client import RUBRICS
-from heddle_tools_service.providers.rubrics import RubricFolder
-from heddle_tools_service.providers.web_search.searches import WebSearches, operators_sites
-from heddle_tools_service.providers.workspaces import Workspaces
+from heddle_tools_service.providers.rubric_client import RUBRICS, RubricClient
+from heddle_tools_service.providers.rubrics import AssistantRubrics
+from heddle_tools_service.providers.web_search.searches import (
+    AssistantWeb,
+    WebSearches,
+    operators_sites,
+)
+from heddle_tools_service.providers.workspaces import CallersWorkspace, Workspaces
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import ToolCall
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
@@ -92,17 +95,24 @@ async def app(
             accounts = await resources.enter_async_context(
                 channel(settings.assistants_address, ACCOUNTS, RUBRICS)
             )
-        owners = _owner_resources(settings, accounts)
+        organizations = rubrics = None
+        if accounts is not None:
+            secret = settings.identity_secret
+            credentials = ServiceCredentials(
+                "heddle-tools", secret.get_secret_value() if secret else None
+            )
+            organizations = OrganizationSettings(account_stub(accounts), credentials)
+            rubrics = RubricClient(accounts, credentials)
+        number_of = organizations.number if organizations else None
         # Guarded even for the operator's assistants: the address comes from an assistant's author.
         conversations = Conversations(guarded_http)
         resources.push_async_callback(conversations.close)
         threads = Threads(settings.threads_per_tool)
-        web = _web_searches(settings, http, guarded_http, owners.settings)
-        files = FileFolder(settings.files_dir, owners.number_of)
-        moodles = Moodles(http, guarded_http, owners.site_of)
+        web = _web_searches(settings, http, guarded_http, organizations)
+        moodles = Moodles(http, guarded_http, organizations, _operators_moodle(settings))
         weather = OpenMeteo(http, settings.weather_url, settings.geocoding_url)
         workspaces = Workspaces(settings.workspace_dir, threads)
-        servers = McpServers(conversations, settings.mcp_commands, owners.settings)
+        servers = McpServers(conversations, settings.mcp_commands, organizations)
         model = _small_model(settings, connector)
 
         def client(call: ToolCall[Any, Any]) -> KnowledgeClient:
@@ -112,17 +122,19 @@ async def app(
             {
                 httpx.AsyncClient: lambda _: http,
                 DocumentQueries: lambda call: DocumentSearch(client(call)),
-                Files: lambda call: files.of(call.assistant),
+                Files: lambda call: AssistantFiles(settings.files_dir, number_of, call.assistant),
                 Graph: lambda call: GraphSearch(client(call)),
-                Moodle: lambda call: moodles.of(call.assistant, call.caller),
+                Moodle: lambda call: OwnAccount(moodles, call.assistant, call.caller),
                 Pages: lambda call: PageSearch(client(call)),
                 Passages: lambda call: CollectionSearch(client(call)),
-                RemoteServers: lambda call: servers.of(call.assistant),
-                Rubrics: lambda call: owners.rubrics.of(call.assistant),
+                RemoteServers: lambda call: AssistantServers(servers, call.assistant),
+                Rubrics: lambda call: AssistantRubrics(
+                    rubrics, settings.rubrics_dir, call.assistant
+                ),
                 SmallModel: lambda call: SmallModel(model, call.seconds),
                 Weather: lambda _: weather,
-                WebSearch: lambda call: web.of(call.assistant),
-                Workspace: lambda call: workspaces.of(call.caller),
+                WebSearch: lambda call: AssistantWeb(web, call.assistant),
+                Workspace: lambda call: CallersWorkspace(workspaces, call.caller),
             }
         )
         runner = ToolRunner(
@@ -156,16 +168,6 @@ def _web_searches(
     return WebSearches(http, guarded_http, owners, sites, settings.web_search_shared)
 
 
-def _owner_resources(settings: ToolsSettings, accounts: Channel | None) -> OwnerResources:
+def _operators_moodle(settings: ToolsSettings) -> MoodleSite | None:
     token = settings.moodle_token.get_secret_value()
-    moodle = MoodleSite(settings.moodle_url, token) if settings.moodle_url and token else None
-    rubrics = RubricFolder(settings.rubrics_dir)
-    if accounts is None:
-        return known_to_nobody(rubrics, moodle)
-    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
-    return known_to(
-        accounts,
-        ServiceCredentials("heddle-tools", secret),
-        rubrics=rubrics,
-        moodle=moodle,
-    )
+    return MoodleSite(settings.moodle_url, token) if settings.moodle_url and token else None

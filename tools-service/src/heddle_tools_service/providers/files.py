@@ -34,50 +34,20 @@ _INVALID = "Invalid file path"
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
 _REFUSED = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.EISDIR, errno.EINVAL, errno.ENXIO})
 NumberOf = Callable[[str, str], Awaitable[int | None]]
-"""Tells the number of an organisation's user, if the user has one."""
-
-
-async def no_number(_organization: str, _user: str) -> None:
-    """Know nobody's number."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileFolder:
-    """The folder that `single_file` reads from."""
-
-    root: Path
-    number_of: NumberOf = no_number
-
-    def of(self, assistant: Assistant) -> "AssistantFiles":
-        """Return the files that `assistant` may read."""
-        return AssistantFiles(self, assistant)
-
-    def owner(self, folder: str) -> str:
-        """Return whose folder it is; empty if it is for all. Reads a file: call it in a thread."""
-        try:
-            named = yaml.safe_load((self.root / OWNERS).read_bytes()) or {}
-            owners = {str(name).casefold(): str(owner) for name, owner in named.items()}
-        except FileNotFoundError:
-            owners = {}
-        except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
-            log.warning("owners not read", file=OWNERS, problem=type(error).__name__)
-            raise ToolError(
-                f"Failed to read file: {OWNERS} cannot be read, so nobody's files can be told"
-            ) from error
-        if (owner := owners.get(folder.casefold())) is not None:
-            return owner
-        return folder if _CREATOR.fullmatch(folder) else ""
+"""Returns the number that LAMB gave a user of an organisation; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssistantFiles:
-    """Files in the name of an assistant's owner."""
+    """The files of a folder that an assistant may read: the capability `Files`."""
 
-    files: FileFolder
+    root: Path
+    number_of: NumberOf | None
+    """None if no service knows the numbers of users."""
     assistant: Assistant
 
     async def read(self, path: str, most: int) -> FileText:
-        """Return the beginning of a file; see `heddle_tools_service.sdk.Files`."""
+        """Return the beginning of a file."""
         components = _components(path)
         # Judged before the disk is asked, so that nobody learns which files others have.
         if len(components) > 1 and not await self._may_read(components[0]):
@@ -86,7 +56,7 @@ class AssistantFiles:
 
     def _read(self, path: str, components: list[str], most: int) -> FileText:
         try:
-            text = _beginning(_open(self.files.root, components), most + 1)
+            text = _beginning(_open(self.root, components), most + 1)
         except UnicodeDecodeError as error:
             raise ToolError("Failed to read file: it is not UTF-8 text") from error
         except OSError as error:
@@ -100,20 +70,38 @@ class AssistantFiles:
         return FileText(text[:most], truncated=len(text) > most)
 
     async def _may_read(self, folder: str) -> bool:
-        owner = await asyncio.to_thread(self.files.owner, folder)
+        owner = await asyncio.to_thread(self._owner, folder)
         if not owner or owner.casefold() == self.assistant.owner.casefold():
             return True
         # A folder that OWNERS gives to somebody is nobody else's, whatever its name.
         return owner == folder and folder.isdecimal() and folder == await self._number()
 
+    def _owner(self, folder: str) -> str:
+        """Return the owner of a folder; empty if everybody may read it."""
+        try:
+            named = yaml.safe_load((self.root / OWNERS).read_bytes()) or {}
+            owners = {str(name).casefold(): str(owner) for name, owner in named.items()}
+        except FileNotFoundError:
+            owners = {}
+        except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
+            log.warning("owners not read", file=OWNERS, problem=type(error).__name__)
+            raise ToolError(
+                f"Failed to read file: {OWNERS} cannot be read, so the owners of files are unknown"
+            ) from error
+        if (owner := owners.get(folder.casefold())) is not None:
+            return owner
+        return folder if _CREATOR.fullmatch(folder) else ""
+
     async def _number(self) -> str:
         """Return the number of the assistant's owner, empty if there is none."""
+        if self.number_of is None:
+            return ""
         try:
-            number = await self.files.number_of(self.assistant.organization, self.assistant.owner)
+            number = await self.number_of(self.assistant.organization, self.assistant.owner)
         except HeddleError as error:
-            log.error("user's number cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
+            log.error("number of a user is unavailable", reason=error.reason)  # noqa: TRY400 - the other service is at fault
             raise ToolUnavailableError(
-                "Failed to read file: whose folder it is cannot be told at the moment"
+                "Failed to read file: the owner of its folder cannot be determined at the moment"
             ) from None
         return "" if number is None else str(number)
 

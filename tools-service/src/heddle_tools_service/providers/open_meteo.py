@@ -123,7 +123,7 @@ class OpenMeteo:
             raise ToolError(f"The answer of {_WHO} cannot be read: it is no object.")
         if status >= HTTPStatus.BAD_REQUEST or answer.get("error"):
             reason = redact(str(answer.get("reason", "")))[:_MAX_REASON_CHARS]
-            raise ToolError(f"{_WHO} refuses the request ({status}): {reason or 'no reason told'}")
+            raise ToolError(f"{_WHO} refuses the request ({status}): {reason or 'no reason given'}")
         return answer
 
 

@@ -1,8 +1,11 @@
-"""What the organisation of an assistant has set up."""
+"""The settings of the organisation that an assistant belongs to."""
+
+from dataclasses import replace
 
 import structlog
 from heddle.account.v1 import account_pb2
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from heddle_runtime.organization_settings import OrganizationSettings
 
 from heddle_tools_service.sdk import Assistant, ToolUnavailableError
@@ -11,17 +14,30 @@ log = structlog.get_logger(__name__)
 
 
 async def settings_of(
-    settings: OrganizationSettings, assistant: Assistant, prefix: str
+    settings: OrganizationSettings | None, assistant: Assistant, prefix: str
 ) -> account_pb2.ResolveSettingsResponse:
-    """Return what the organisation that `assistant` belongs to has set up.
+    """Return the settings of an assistant's organisation.
+
+    An assistant without owner and organisation is the operator's: it has the settings of the
+    default organisation.
+
+    Args:
+        settings: Reads the settings. Without it, there are none and all assistants are the
+            operator's.
+        assistant: The assistant.
+        prefix: The beginning of the error's message.
 
     Raises:
-        ToolUnavailableError: It cannot be had; the message begins with `prefix`.
+        ToolUnavailableError: The account service does not answer.
     """
+    if settings is None:
+        return account_pb2.ResolveSettingsResponse(system=True)
+    if not assistant.owner and not assistant.organization:
+        assistant = replace(assistant, organization=DEFAULT_ORGANIZATION)
     try:
         return await settings.of(assistant.organization, assistant.owner)
     except HeddleError as error:
-        log.error("settings cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
+        log.error("settings unavailable", reason=error.reason)  # noqa: TRY400 - the other service is at fault
         raise ToolUnavailableError(
-            f"{prefix} the organisation's settings cannot be had at the moment"
+            f"{prefix} the organisation's settings are unavailable at the moment"
         ) from None

@@ -1,6 +1,5 @@
-"""Rubrics that people keep in the database; those of the operator's folder come after them."""
+"""Rubrics of the database, read through the assistants service."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -12,7 +11,6 @@ from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_tools_service.capabilities.rubrics import Rubric
-from heddle_tools_service.providers.rubrics import RubricFolder
 from heddle_tools_service.sdk import Assistant, ToolUnavailableError
 
 if TYPE_CHECKING:  # a class of the stubs alone
@@ -26,7 +24,7 @@ _MAX_CACHED = 256  # each may hold a quarter of a million characters
 
 
 class RubricClient:
-    """Asks the service that keeps rubrics, in the tool service's own name."""
+    """Calls the service of rubrics with the credentials of the tool service."""
 
     def __init__(self, rubrics: Channel, acting: ServiceCredentials) -> None:
         self._rubrics: RubricServiceAsyncStub = pb_grpc.RubricServiceStub(rubrics)  # type: ignore[arg-type] # a local channel stands for a real one
@@ -34,18 +32,18 @@ class RubricClient:
         self._known: TTLCache[bytes, pb.Rubric | None] = TTLCache(REMEMBERED, _MAX_CACHED)
 
     async def find(self, rubric_id: str, assistant: Assistant) -> Rubric | None:
-        """Return a rubric; None alike if there is none and if the owner may not read it.
+        """Return a rubric; None if it does not exist or the assistant's owner may not read it.
 
         Raises:
-            ToolUnavailableError: It cannot be told.
+            ToolUnavailableError: The service does not answer.
         """
-        whose = pb.AssistantOwner(owner=assistant.owner, organization=assistant.organization)
-        request = pb.GetRubricRequest(id=rubric_id, on_behalf_of=whose)
+        owner = pb.AssistantOwner(owner=assistant.owner, organization=assistant.organization)
+        request = pb.GetRubricRequest(id=rubric_id, on_behalf_of=owner)
         try:
             rubric = await self._known.get(request.SerializeToString(), lambda: self._ask(request))
         except HeddleError as error:
-            log.error("rubric cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
-            raise ToolUnavailableError("the rubrics cannot be had at the moment") from None
+            log.error("rubric unavailable", reason=error.reason)  # noqa: TRY400 - the other service is at fault
+            raise ToolUnavailableError("the rubrics are unavailable at the moment") from None
         return Rubric(rubric.id, rubric.title, rubric.content_json) if rubric else None
 
     async def _ask(self, request: pb.GetRubricRequest) -> pb.Rubric | None:
@@ -53,28 +51,3 @@ class RubricClient:
             return (await self._acting.call(self._rubrics.GetRubric, request)).rubric
         except NotFoundError:
             return None
-
-
-@dataclass(frozen=True, slots=True)
-class RubricLibrary:
-    """All rubrics."""
-
-    client: RubricClient
-    folder: RubricFolder
-
-    def of(self, assistant: Assistant) -> "AssistantLibrary":
-        """Return the rubrics that `assistant` may use."""
-        return AssistantLibrary(self, assistant)
-
-
-@dataclass(frozen=True, slots=True)
-class AssistantLibrary:
-    """Rubrics in the name of an assistant's owner."""
-
-    rubrics: RubricLibrary
-    assistant: Assistant
-
-    async def get(self, rubric_id: str) -> Rubric | None:
-        """Return a rubric; None alike if there is none and if it may not be read."""
-        rubric = await self.rubrics.client.find(rubric_id, self.assistant)
-        return rubric or await self.rubrics.folder.of(self.assistant).get(rubric_id)

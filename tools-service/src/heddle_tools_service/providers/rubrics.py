@@ -1,4 +1,4 @@
-"""Keeps assessment rubrics as files: one YAML or JSON file each, in one folder.
+"""Assessment rubrics of the database and of a folder with one YAML or JSON file each.
 
 A file holds the columns of LAMB's `rubrics` table: `rubric_id`, `owner_email`, `organization`,
 `is_public`, `title` and `rubric_data`.
@@ -16,6 +16,7 @@ import yaml
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from heddle_tools_service.capabilities.rubrics import Rubric
+from heddle_tools_service.providers.rubric_client import RubricClient
 from heddle_tools_service.sdk import Assistant
 
 log = structlog.get_logger(__name__)
@@ -45,44 +46,39 @@ class RubricRecord(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class RubricFolder:
-    """The rubrics of a folder. Files that are added or changed count from the next look on."""
-
-    folder: Path | None
-
-    def of(self, assistant: Assistant) -> "AssistantRubrics":
-        """Return the rubrics that `assistant` may use."""
-        return AssistantRubrics(self, assistant)
-
-    def find(self, rubric_id: str) -> RubricRecord | None:
-        """Return the rubric of an id, whoever may read it. Reads files: call it in a thread."""
-        if self.folder is None or not self.folder.is_dir():
-            return None
-        records = _records(self.folder)
-        return next((record for record in records if record.rubric_id == rubric_id), None)
-
-
-@dataclass(frozen=True, slots=True)
 class AssistantRubrics:
-    """Rubrics in the name of an assistant's owner."""
+    """The rubrics that an assistant may use: the capability `Rubrics`.
 
-    rubrics: RubricFolder
+    Those of the database come before those of the operator's folder. Files that are added or
+    changed count from the next call on.
+    """
+
+    client: RubricClient | None
+    """None if there is no database."""
+    folder: Path
     assistant: Assistant
 
     async def get(self, rubric_id: str) -> Rubric | None:
-        """Return a rubric; None alike if there is none and if it may not be read."""
-        record = await asyncio.to_thread(self.rubrics.find, rubric_id)
+        """Return a rubric; None if it does not exist or the owner may not read it."""
+        if self.client and (rubric := await self.client.find(rubric_id, self.assistant)):
+            return rubric
+        record = await asyncio.to_thread(_find, self.folder, rubric_id)
         if record is None or not record.readable_by(self.assistant):
             return None
         return Rubric(record.rubric_id, record.title, record.rubric_data)
+
+
+def _find(folder: Path, rubric_id: str) -> RubricRecord | None:
+    records = _records(folder) if folder.is_dir() else ()
+    return next((record for record in records if record.rubric_id == rubric_id), None)
 
 
 def _records(folder: Path) -> Iterator[RubricRecord]:
     for path in sorted(folder.iterdir()):
         if path.suffix not in _ENDINGS or not path.is_file():
             continue
-        known = path.stat()
-        if (record := _read(path, known.st_mtime_ns, known.st_size)) is not None:
+        status = path.stat()
+        if (record := _read(path, status.st_mtime_ns, status.st_size)) is not None:
             yield record
 
 

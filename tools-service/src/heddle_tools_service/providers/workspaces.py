@@ -51,10 +51,6 @@ class Workspaces:
     root: Path
     threads: Threads
 
-    def of(self, caller: Caller) -> "CallersWorkspace":
-        """Return the workspace of `caller`."""
-        return CallersWorkspace(self, caller, shared=False)
-
     def engine(self, names: tuple[str, ...]) -> Workspace:
         """Return what works on a workspace's files."""
         return Workspace(Jail(self.root, names), State(self.root.joinpath(_STATE, *names)))
@@ -66,7 +62,7 @@ class CallersWorkspace:
 
     workspaces: Workspaces
     caller: Caller
-    shared: bool
+    shared: bool = False
     folder: tuple[str, ...] = ()
 
     def inside(self, folder: str, *, shared: bool = False) -> "CallersWorkspace":

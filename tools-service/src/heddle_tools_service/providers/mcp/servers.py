@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urlsplit
 
 from heddle_runtime.call_metadata import caller
-from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from heddle_runtime.organization_settings import OrganizationSettings
 from heddle_runtime.remote_json import server_address
 
@@ -23,22 +22,18 @@ CONFIGURATION_ERROR = "MCP configuration error:"
 
 @dataclass(frozen=True, slots=True)
 class McpServers:
-    """The servers of all assistants."""
+    """The MCP servers of all assistants."""
 
     conversations: Conversations
     commands: Mapping[str, tuple[str, ...]]
-    """By name, what the operator lets assistants run."""
+    """The commands that the operator lets assistants run, by name."""
     settings: OrganizationSettings | None
-    """What organisations have set up; None if nobody keeps it."""
-
-    def of(self, assistant: Assistant) -> "OwnServers":
-        """Return the servers that `assistant` may use."""
-        return OwnServers(self, assistant)
+    """None if no service has settings of organisations."""
 
 
 @dataclass(frozen=True, slots=True)
-class OwnServers:
-    """The servers of one assistant; see `RemoteServers`."""
+class AssistantServers:
+    """The MCP servers of one assistant: the capability `RemoteServers`."""
 
     servers: McpServers
     assistant: Assistant
@@ -95,11 +90,8 @@ class OwnServers:
 
     async def _token(self, name: str, url: str) -> str:
         """Return what opens a server, if it is that server's."""
-        known, assistant = self.servers.settings, self.assistant
-        if not assistant.owner and not assistant.organization:  # the operator's
-            assistant = replace(assistant, organization=DEFAULT_ORGANIZATION)
-        settings = await settings_of(known, assistant, CONFIGURATION_ERROR) if known else None
-        if settings is None or name not in settings.mcp_servers:
+        settings = await settings_of(self.servers.settings, self.assistant, CONFIGURATION_ERROR)
+        if name not in settings.mcp_servers:
             raise ToolError(
                 f"{CONFIGURATION_ERROR} the assistant's organisation has no credential {name!r}. "
                 f"Set mcp_servers.{name}, with url and token, in its settings.",

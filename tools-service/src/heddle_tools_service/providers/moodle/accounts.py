@@ -1,94 +1,137 @@
-"""What Moodle tells of the person who asks, and of nobody else."""
+"""The caller's data in the Moodle of an assistant's organisation, and nobody else's."""
 
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import httpx
+from heddle.account.v1.account_pb2 import ResolveSettingsResponse
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.remote_json import server_address
 from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_tools_service.capabilities.moodle import Assignments, Course
-from heddle_tools_service.providers.moodle.assignments import Span, look_at
-from heddle_tools_service.providers.moodle.rest import MoodleSite, call_function
-from heddle_tools_service.providers.moodle.sites import SiteOf
+from heddle_tools_service.providers.moodle.assignments import Span, examine
+from heddle_tools_service.providers.moodle.rest import (
+    CallFunction,
+    MoodleSite,
+    call_function,
+    objects,
+    whole,
+)
+from heddle_tools_service.providers.owner_settings import settings_of
 from heddle_tools_service.sdk import Assistant, Caller, ToolError
 
-REMEMBERED = 60.0
-"""Seconds for which an account that was found is not looked for again."""
+CONFIGURATION_ERROR = "Moodle configuration error:"
+NOT_CONFIGURED = "MOODLE_API_URL or MOODLE_TOKEN not configured"
+"""LAMB's message, which its users know."""
+_REMEDY = (
+    "Set moodle, with url and token, in the settings of the organisation; for the operator's own "
+    "assistants, set HEDDLE_TOOLS_MOODLE_URL and HEDDLE_TOOLS_MOODLE_TOKEN."
+)
+_ACCOUNT_SECONDS = 60.0
+"""How long the number of an account is cached."""
 
 
 def _numbers() -> TTLCache[tuple[MoodleSite, str], int]:
-    return TTLCache(REMEMBERED)
+    return TTLCache(_ACCOUNT_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Moodles:
-    """The Moodles of all organisations."""
+    """The Moodle sites of all organisations."""
 
     http: httpx.AsyncClient
-    """For the operator's."""
+    """For the operator's site."""
     guarded_http: httpx.AsyncClient
-    """For organisations' own: it goes only where an organisation may send it."""
-    site_of: SiteOf
+    """For sites of organisations: connects to permitted addresses only."""
+    settings: OrganizationSettings | None
+    """None if no service has settings of organisations."""
+    operators: MoodleSite | None
+    """The site in the service's own settings, for the operator's organisation only."""
     numbers: TTLCache[tuple[MoodleSite, str], int] = field(default_factory=_numbers)
 
-    def of(self, assistant: Assistant, caller: Caller) -> "OwnAccount":
-        """Return the account of `caller` in the Moodle of `assistant`."""
-        return OwnAccount(self, assistant, caller)
+    async def site(self, assistant: Assistant, caller: Caller) -> MoodleSite:
+        """Return the Moodle of an assistant's organisation.
 
-    def client(self, site: MoodleSite) -> httpx.AsyncClient:
-        """Return what reaches a site."""
-        return self.guarded_http if site.guarded else self.http
+        Raises:
+            ToolError: There is none, or the caller belongs to another organisation.
+            ToolUnavailableError: The settings cannot be read.
+        """
+        settings = await settings_of(self.settings, assistant, CONFIGURATION_ERROR)
+        if self.settings is not None:
+            _check_organization(settings, caller)
+        if settings.HasField("moodle") and settings.moodle.url and settings.moodle.token:
+            try:
+                url = server_address(settings.moodle.url)
+            except ValueError as error:
+                raise ToolError(
+                    f"{CONFIGURATION_ERROR} the address in the organisation's settings {error}"
+                ) from None
+            return MoodleSite(url, settings.moodle.token, guarded=not settings.system)
+        if self.operators is None or not settings.system:
+            raise ToolError(NOT_CONFIGURED, kind="not_configured", details={"remedy": _REMEDY})
+        return self.operators
+
+
+def _check_organization(settings: ResolveSettingsResponse, caller: Caller) -> None:
+    organization = settings.organization or DEFAULT_ORGANIZATION
+    callers = caller.organization or DEFAULT_ORGANIZATION
+    # A key identifies users of its own organisation only; another organisation's Moodle may know
+    # somebody else by the same e-mail address.
+    if callers != organization and not (settings.system and callers == DEFAULT_ORGANIZATION):
+        raise ToolError(
+            f"{CONFIGURATION_ERROR} the assistant belongs to another organisation, whose Moodle "
+            "you cannot use",
+            kind="other_organization",
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class OwnAccount:
-    """One person's account. Who that is comes from the signed identity alone."""
+    """The caller's account: the capability `Moodle`. The signed identity decides whose it is."""
 
     moodles: Moodles
     assistant: Assistant
     caller: Caller
 
     async def user(self) -> int:
-        """Return the person's number; see `heddle_tools_service.lms.Moodle`."""
+        """Return the caller's number."""
         _, number = await self._account()
         return number
 
     async def courses(self) -> tuple[Course, ...]:
-        """Return the person's courses."""
+        """Return the caller's courses."""
         site, number = await self._account()
         return await self._courses(site, number)
 
     async def assignments(self, *, days_past: int, days_future: int, limit: int) -> Assignments:
-        """Return the person's assignments of some days before and after now."""
+        """Return the caller's assignments of some days before and after now."""
         site, number = await self._account()
         courses = await self._courses(site, number)
         span = Span.around_now(days_past, days_future)
-        return await look_at(self.moodles.client(site), site, number, courses, span, limit)
+        return await examine(self._caller_of(site), number, courses, span, limit)
 
     async def _account(self) -> tuple[MoodleSite, int]:
-        site = await self.moodles.site_of(self.assistant, self.caller)
+        site = await self.moodles.site(self.assistant, self.caller)
         email = self.caller.subject
-        # A client that names somebody by an id of its own does not speak for the key's owner.
+        # A client that names a user by an id of its own does not speak for the key's owner.
         if "@" not in email or self.caller.client_user:
             raise ToolError(
-                "The request is made in nobody's name, so there is nobody to ask Moodle about. "
-                "Use a key of a user, or a trusted key and the header X-OpenWebUI-User-Email.",
+                "The request names no user, so Moodle cannot be asked. Use a key of a user, or a "
+                "trusted key and the header X-OpenWebUI-User-Email.",
                 kind="no_user",
             )
         key = (site, email)
         return site, await self.moodles.numbers.get(key, lambda: self._number(site, email))
 
     async def _number(self, site: MoodleSite, email: str) -> int:
-        answer = await call_function(
-            self.moodles.client(site),
-            site,
-            "core_user_get_users_by_field",
-            field="email",
-            values=[email],
-        )
-        users = [user for user in _objects(answer) if _has_address(user, email)]
+        call = self._caller_of(site)
+        answer = await call("core_user_get_users_by_field", field="email", values=[email])
+        users = [user for user in objects(answer) if _has_address(user, email)]
         if len(users) != 1:
             raise ToolError(
                 "Moodle has several accounts with your e-mail address."
@@ -96,20 +139,22 @@ class OwnAccount:
                 else "Moodle knows no account with your e-mail address.",
                 kind="unknown_user",
             )
-        return _integer(users[0].get("id"))
+        return _identifier(users[0])
 
     async def _courses(self, site: MoodleSite, number: int) -> tuple[Course, ...]:
-        answer = await call_function(
-            self.moodles.client(site), site, "core_enrol_get_users_courses", userid=number
-        )
-        # The token may see more than the person may: hidden courses are not shown.
-        return tuple(_course(each) for each in _objects(answer) if each.get("visible", 1))
+        answer = await self._caller_of(site)("core_enrol_get_users_courses", userid=number)
+        # The token may see more than the user may: hidden courses are not shown.
+        return tuple(_course(each) for each in objects(answer) if each.get("visible", 1))
+
+    def _caller_of(self, site: MoodleSite) -> CallFunction:
+        http = self.moodles.guarded_http if site.guarded else self.moodles.http
+        return partial(call_function, http, site)
 
 
 def _course(course: Mapping[str, Any]) -> Course:
     category = course.get("categoryname") or course.get("category") or ""
     return Course(
-        _integer(course.get("id")),
+        _identifier(course),
         html.unescape(str(course.get("fullname") or "")),
         html.unescape(str(course.get("shortname") or "")),
         html.unescape(str(category)),
@@ -121,13 +166,7 @@ def _has_address(user: Mapping[str, Any], email: str) -> bool:
     return str(user.get("email", email)).casefold() == email.casefold()
 
 
-def _objects(answer: object) -> list[Mapping[str, Any]]:
-    if isinstance(answer, list) and all(isinstance(each, Mapping) for each in answer):
-        return answer
-    raise ToolError("Moodle's answer cannot be read: it is no list of objects.")
-
-
-def _integer(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        return value
-    raise ToolError("Moodle's answer cannot be read: an id is no number.")
+def _identifier(answer: Mapping[str, Any]) -> int:
+    if number := whole(answer.get("id")):
+        return number
+    raise ToolError("Moodle's answer cannot be read: an id is not a number.")

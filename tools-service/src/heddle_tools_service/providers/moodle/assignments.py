@@ -1,4 +1,4 @@
-"""Which assignments somebody has handed in, has to, or has missed."""
+"""The assignments that a user has completed, must complete, or has missed."""
 
 import asyncio
 import html
@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import httpx
-
 from heddle_tools_service.capabilities.moodle import Assignment, Assignments, Course, Status
-from heddle_tools_service.providers.moodle.rest import MoodleSite, call_function
+from heddle_tools_service.providers.moodle.rest import CallFunction, objects, whole
 from heddle_tools_service.sdk import ToolError
 
 _DAY = 86_400
-_AT_ONCE = 8
+_CONCURRENT_CALLS = 8
 _END_OF_TIME = 253_402_300_800  # the year 10000, which no datetime knows
 
 
@@ -44,15 +42,17 @@ class _Listed:
     cutoff: int
 
 
-async def look_at(
-    http: httpx.AsyncClient,
-    site: MoodleSite,
-    user: int,
-    courses: Sequence[Course],
-    span: Span,
-    limit: int,
+async def examine(
+    call: CallFunction, user: int, courses: Sequence[Course], span: Span, limit: int
 ) -> Assignments:
-    """Return what `user` did about the assignments of `courses` in `span`, at most `limit`.
+    """Return the status of a user's assignments in `courses` that are due in `span`.
+
+    Args:
+        call: Calls functions of the site.
+        user: The user's number.
+        courses: The user's courses.
+        span: The span of time. Assignments without a date count, too.
+        limit: The most assignments to examine.
 
     Raises:
         ToolError: Moodle refuses; for a single assignment that is a warning.
@@ -60,21 +60,19 @@ async def look_at(
     """
     if not courses:
         return Assignments((), 0, ())
-    answer = await call_function(
-        http,
-        site,
+    answer = await call(
         "mod_assign_get_assignments",
         courseids=[course.id for course in courses],
         includenotenrolledcourses=1,  # the token's own account need not be enrolled
     )
     listed = sorted(_listed(answer, courses, span), key=lambda each: _distance(each, span))
-    gate = asyncio.Semaphore(_AT_ONCE)
+    gate = asyncio.Semaphore(_CONCURRENT_CALLS)
 
     async def one(each: _Listed) -> Assignment | ToolError | None:
         async with gate:
             try:
-                status = await call_function(
-                    http, site, "mod_assign_get_submission_status", assignid=each.id, userid=user
+                status = await call(
+                    "mod_assign_get_submission_status", assignid=each.id, userid=user
                 )
             except ToolError as error:
                 return error
@@ -91,18 +89,23 @@ async def look_at(
     )
 
 
-def _listed(answer: object, courses: Sequence[Course], span: Span) -> Iterator[_Listed]:
+def _listed(
+    answer: object,
+    courses: Sequence[Course],
+    span: Span,
+) -> Iterator[_Listed]:
     known = {course.id: course for course in courses}
-    for course in _list(answer, "courses"):
-        of = known.get(_whole(course.get("id")))
-        if of is None:  # nobody asked for it
+    members = answer if isinstance(answer, Mapping) else {}
+    for listed in objects(members.get("courses"), "courses"):
+        course = known.get(whole(listed.get("id")))
+        if course is None:  # it was not requested
             continue
-        for each in _list(course, "assignments"):
-            number, due = _whole(each.get("id")), _whole(each.get("duedate"))
+        for each in objects(listed.get("assignments"), "assignments"):
+            number, due = whole(each.get("id")), whole(each.get("duedate"))
             if number and (not due or span.begin <= due <= span.end):
                 name = html.unescape(str(each.get("name") or ""))
-                cutoff = _whole(each.get("cutoffdate"))
-                yield _Listed(number, name, of, due, cutoff)
+                cutoff = whole(each.get("cutoffdate"))
+                yield _Listed(number, name, course, due, cutoff)
 
 
 def _distance(listed: _Listed, span: Span) -> tuple[bool, float]:
@@ -115,7 +118,7 @@ def _judged(listed: _Listed, submission: object, now: float) -> Assignment | Non
     attempt = submission.get("lastattempt") if isinstance(submission, Mapping) else None
     if not isinstance(attempt, Mapping):  # for teachers
         return None
-    due = max(listed.due, _whole(attempt.get("extensionduedate"))) if listed.due else 0
+    due = max(listed.due, whole(attempt.get("extensionduedate"))) if listed.due else 0
     status: Status = "due"
     if _is_completed(attempt):
         status = "completed"
@@ -129,23 +132,11 @@ def _judged(listed: _Listed, submission: object, now: float) -> Assignment | Non
 
 
 def _is_completed(attempt: Mapping[str, Any]) -> bool:
-    """Return whether somebody, or his group, has handed in, or has a grade."""
+    """Return whether somebody, or their group, has handed in, or has a grade."""
     handed_in = (attempt.get("submission"), attempt.get("teamsubmission"))
     return attempt.get("graded") is True or any(
         isinstance(each, Mapping) and each.get("status") == "submitted" for each in handed_in
     )
-
-
-def _list(answer: object, name: str) -> list[Mapping[str, Any]]:
-    items = answer.get(name) if isinstance(answer, Mapping) else None
-    if isinstance(items, list) and all(isinstance(each, Mapping) for each in items):
-        return items
-    raise ToolError(f"Moodle's answer cannot be read: {name} is no list of objects.")
-
-
-def _whole(value: object) -> int:
-    """Return a number or a time of Moodle's; 0 stands for none there, and here for nonsense."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _time(seconds: int) -> datetime | None:

@@ -1,7 +1,7 @@
 """Calls functions of a Moodle site over its REST protocol."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -19,6 +19,8 @@ _MAX_MESSAGE_CHARS = 300
 _CODE = re.compile(r"[A-Za-z0-9_/-]{1,80}", re.ASCII)
 
 Value = str | int | Sequence[int] | Sequence[str]
+CallFunction = Callable[..., Awaitable[Any]]
+"""`call_function` for one site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,22 @@ async def call_function(
     return answer
 
 
+def objects(value: object, name: str = "the answer") -> list[Mapping[str, Any]]:
+    """Return a value of an answer if it is a list of objects.
+
+    Raises:
+        ToolError: It is something else.
+    """
+    if isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
+        return value
+    raise ToolError(f"Moodle's answer cannot be read: {name} is not a list of objects.")
+
+
+def whole(value: object) -> int:
+    """Return a number or a time of Moodle's if it is positive, otherwise 0, Moodle's "none"."""
+    return max(value, 0) if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
 def _flat(parameters: Mapping[str, Value]) -> dict[str, str]:
     """Return parameters as PHP reads them: a list is `name[0]`, `name[1]` and so on."""
     flat: dict[str, str] = {}
@@ -81,7 +99,7 @@ def _refusal(site: MoodleSite, function: str, answer: Mapping[str, Any]) -> Tool
     code = code if _CODE.fullmatch(code) else "unknown"
     reason = redact(_without(site.token, answer.get("message") or answer.get("error")))
     message = (
-        f"Moodle refuses {function} ({code}): {reason[:_MAX_MESSAGE_CHARS] or 'no reason told'}"
+        f"Moodle refuses {function} ({code}): {reason[:_MAX_MESSAGE_CHARS] or 'no reason given'}"
     )
     return ToolError(message, kind="moodle_error", details={"errorcode": code})
 
