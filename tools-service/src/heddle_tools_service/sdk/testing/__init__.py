@@ -28,7 +28,7 @@ from heddle_tools_service.sdk.testing.example_capabilities import (
     example_capabilities,
     silent_capabilities,
 )
-from heddle_tools_service.sdk.testing.loading import load, load_all
+from heddle_tools_service.sdk.testing.loading import load
 from heddle_tools_service.sdk.testing.running import Outcome, failure_of, run_tool, run_tool_sync
 from heddle_tools_service.sdk.testing.server import ScriptedServer, scripted_server
 
@@ -45,7 +45,6 @@ __all__ = [
     "example_capabilities",
     "failure_of",
     "load",
-    "load_all",
     "run_tool",
     "run_tool_sync",
     "scripted_server",

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -53,90 +54,10 @@ PAGE = PageMatch(
 REMOTE_TOOL = RemoteTool("search", "Finds.", {"type": "object"})
 
 
-class _Documents:
-    documents, failures = 1, ()
-    tables = (Table("documents", (Column("title", "TEXT", "the title", ("Sheds",)),)),)
-
-    async def open(self, *_: object) -> "_Documents":
-        return self
-
-    async def select(self, sql: str, **_: object) -> Rows:
-        return Rows(sql, ("title",), (("Sheds",),), truncated=False)
-
-
-class _Graph:
-    async def themes(self, *_: object, **__: object) -> GraphResults:
-        return GraphResults(2, 1, 1, (Theme(("shed", "gap"), 2, (), Mentions(1, (PASSAGE,))),))
-
-    async def paths(self, *_: object, **__: object) -> GraphResults:
-        return GraphResults(2, 1, 1)
-
-
-class _Files:
-    async def read(self, *_: object) -> FileText:
-        return FileText("notes", truncated=False)
-
-
-class _Rubrics:
-    async def get(self, rubric_id: str) -> Rubric:
-        data = {"criteria": [{"name": "A", "levels": [{"score": 1}]}]}
-        return Rubric(rubric_id, "Essay", data)
-
-
-class _Moodle:
-    async def user(self) -> int:
-        return 7
-
-    async def courses(self) -> tuple[Course, ...]:
-        return (Course(1, "Looms", "L1", "Crafts"),)
-
-    async def assignments(self, **_: object) -> Assignments:
-        return Assignments((), 0, ())
-
-
-class _Weather:
-    async def now(self, city: str) -> CurrentWeather:
-        return CurrentWeather(city, 20.5, "clear sky", "by the sky", "http://sky/")
-
-
-class _WebSearch:
-    async def providers(self) -> tuple[str, ...]:
-        return ("searxng",)
-
-    async def search(self, *_: object, **__: object) -> WebAnswer:
-        return WebAnswer("searxng", "A gap.", (WebResult("Sheds", "http://w/", "A gap."),))
-
-
-class _Workspace:
-    def inside(self, _: str, **__: object) -> "_Workspace":
-        return self
-
-    async def patch(self, *_: object, **__: object) -> Patched:
-        change = Change(0, 1, 1, 1, 1, "clearer", unchanged=False)
-        return Patched((ChangedFile("a.py", "changed", "abc", (change,), "-a\n+b\n", 1, 1),), "1")
-
-    async def restore(self, *_: object, **__: object) -> Patched:
-        return Patched((ChangedFile("a.py", "restored", "abc"),), "2")
-
-    async def page(self, *_: object) -> Page:
-        return Page("a.py", "abc", 1, ("a = 1",), 1, "LF", final_newline=True)
-
-    async def entries(self, *_: object, **__: object) -> Listing:
-        return Listing((Entry("a.py", folder=False, size=6),))
-
-    async def find(self, *_: object) -> Matches:
-        return Matches((Match("a.py", 1, "a = 1"),), 1, 0)
-
-
-class _RemoteServers:
-    async def use(self, _: object, work: Callable[[Any], Awaitable[Any]]) -> object:
-        return await work(self)
-
-    async def tools(self) -> list[RemoteTool]:
-        return [REMOTE_TOOL]
-
-    async def call(self, *_: object) -> RemoteAnswer:
-        return RemoteAnswer("A shed is a gap.", failed=False)
+_TABLES = (Table("documents", (Column("title", "TEXT", "the title", ("Sheds",)),)),)
+_CHANGE = Change(0, 1, 1, 1, 1, "clearer", unchanged=False)
+_PATCHED = ChangedFile("a.py", "changed", "abc", (_CHANGE,), "-a\n+b\n", 1, 1)
+_RUBRIC = {"criteria": [{"name": "A", "levels": [{"score": 1}]}]}
 
 
 class Silent:
@@ -155,22 +76,62 @@ class Silent:
         yield from asyncio.Event().wait().__await__()
 
 
+def _returning(value: object) -> Callable[..., Awaitable[Any]]:
+    """Return a method that returns `value`, whatever its arguments are."""
+
+    async def method(*_: object, **__: object) -> object:
+        return value
+
+    return method
+
+
 def example_capabilities() -> dict[type, object]:
     """Return an instance of every capability except `httpx.AsyncClient`, which answers at once."""
+    rows = Rows("SELECT title FROM documents", ("title",), (("Sheds",),), truncated=False)
+    tables = SimpleNamespace(documents=1, failures=(), tables=_TABLES, select=_returning(rows))
+    theme = Theme(("shed", "gap"), 2, (), Mentions(1, (PASSAGE,)))
+    weather = CurrentWeather("Paris", 20.5, "clear sky", "by the sky", "http://sky/")
+    page = WebResult("Sheds", "http://w/", "A gap.")
+    session = SimpleNamespace(
+        tools=_returning([REMOTE_TOOL]),
+        call=_returning(RemoteAnswer("A shed is a gap.", failed=False)),
+    )
     return {
-        DocumentQueries: _Documents(),
-        Files: _Files(),
-        Graph: _Graph(),
-        Moodle: _Moodle(),
+        DocumentQueries: SimpleNamespace(open=_returning(tables)),
+        Files: SimpleNamespace(read=_returning(FileText("notes", truncated=False))),
+        Graph: SimpleNamespace(
+            themes=_returning(GraphResults(2, 1, 1, (theme,))),
+            paths=_returning(GraphResults(2, 1, 1)),
+        ),
+        Moodle: SimpleNamespace(
+            user=_returning(7),
+            courses=_returning((Course(1, "Looms", "L1", "Crafts"),)),
+            assignments=_returning(Assignments((), 0, ())),
+        ),
         Pages: ScriptedPages([PAGE]),
         Passages: ScriptedPassages([PASSAGE]),
-        RemoteServers: _RemoteServers(),
-        Rubrics: _Rubrics(),
+        RemoteServers: SimpleNamespace(use=lambda _, work: work(session)),
+        Rubrics: SimpleNamespace(get=_returning(Rubric("1", "Essay", _RUBRIC))),
         SmallModel: SmallModel(ScriptedModel(["width of a shed"]), SECONDS),
-        Weather: _Weather(),
-        WebSearch: _WebSearch(),
-        Workspace: _Workspace(),
+        Weather: SimpleNamespace(now=_returning(weather)),
+        WebSearch: SimpleNamespace(
+            providers=_returning(("searxng",)),
+            search=_returning(WebAnswer("searxng", "A gap.", (page,))),
+        ),
+        Workspace: _workspace(),
     }
+
+
+def _workspace() -> SimpleNamespace:
+    workspace = SimpleNamespace(
+        patch=_returning(Patched((_PATCHED,), "1")),
+        restore=_returning(Patched((ChangedFile("a.py", "restored", "abc"),), "2")),
+        page=_returning(Page("a.py", "abc", 1, ("a = 1",), 1, "LF", final_newline=True)),
+        entries=_returning(Listing((Entry("a.py", folder=False, size=6),))),
+        find=_returning(Matches((Match("a.py", 1, "a = 1"),), 1, 0)),
+    )
+    workspace.inside = lambda *_, **__: workspace
+    return workspace
 
 
 def silent_capabilities(more: Mapping[type, object] | None = None) -> dict[type, object]:

@@ -20,7 +20,7 @@ def load(path: str | Path, *more: type) -> Tool:
             why.
     """
     file = Path(path).resolve()
-    registry = _registry(file.parent, more)
+    registry = Registry.discover(file.parent, requestable(*more))
     origin = f"folder:{file.name}"
     problems = [each.message for each in registry.problems if each.origin == origin]
     tools = [each.tool for each in registry if registry.origin(each.name) == origin]
@@ -28,27 +28,6 @@ def load(path: str | Path, *more: type) -> Tool:
         message = " ".join(problems) or f"{file.name} defines {len(tools)} tools instead of one."
         raise ValueError(message)
     return tools[0]
-
-
-def load_all(folder: str | Path, *more: type) -> list[Tool]:
-    """Return the tools of all files of a folder.
-
-    Raises:
-        ValueError: A file does not load. The message says why.
-    """
-    registry = _registry(Path(folder).resolve(), more)
-    problems = [
-        f"{each.origin}: {each.message}"
-        for each in registry.problems
-        if each.origin.startswith("folder:")
-    ]
-    if problems:
-        raise ValueError("\n".join(problems))
-    return [each.tool for each in registry if registry.origin(each.name).startswith("folder:")]
-
-
-def _registry(folder: Path, more: tuple[type, ...]) -> Registry:
-    return Registry.discover(folder, requestable(*more))
 
 
 def requestable(*more: type) -> Capabilities:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
-from google.protobuf.struct_pb2 import Struct
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.struct_codec import to_struct
 
 from heddle_tools_service.capability_injection import Capabilities
 from heddle_tools_service.generator_adapter import as_result
@@ -90,7 +90,7 @@ async def run_tool(  # noqa: PLR0913 - each sets one part of the call
         conversation = list(messages) or [{"role": "user", "content": query}]
         mode: Mode = "augment" if arguments is None else "function" if tree is None else "agent"
         call: ToolCall[Any, Any] = ToolCall(
-            config=installed.configure(_struct(config)),
+            config=installed.configure(to_struct(config or {})),
             arguments=installed.arguments_of(_function_call(tool, function, arguments)),
             query=_last_question(conversation),
             assistant=assistant or Assistant(),
@@ -105,7 +105,9 @@ async def run_tool(  # noqa: PLR0913 - each sets one part of the call
         if arguments is not None and isinstance(call.arguments, Query):
             call = replace(call, query=call.arguments.query)
         async with asyncio.timeout(seconds):
-            return Outcome(statuses, await _result(installed, call))
+            run = installed.run
+            output = await asyncio.to_thread(run, call) if tool.blocking else run(call)
+            return Outcome(statuses, await as_result(tool.name, output, call))
 
 
 def run_tool_sync(tool: Tool, *args: Any, **options: Any) -> Outcome:
@@ -128,13 +130,6 @@ def install(tool: Tool, values: Mapping[type, object]) -> Installed:
     return Registry.of(tool, capabilities=Capabilities(providers)).get(tool.name)
 
 
-async def _result(installed: Installed, call: ToolCall[Any, Any]) -> ToolResult:
-    if not installed.tool.blocking:
-        return await as_result(installed.name, installed.run(call), call)
-    output = await asyncio.to_thread(installed.run, call)
-    return await as_result(installed.name, output, call)
-
-
 def _function_call(
     tool: Tool, function: str, arguments: Mapping[str, Any] | None
 ) -> pb.FunctionCall | None:
@@ -149,9 +144,3 @@ def _last_question(messages: Sequence[Mapping[str, Any]]) -> str:
         if message.get("role") == "user" and isinstance(message.get("content"), str):
             return str(message["content"])
     return ""
-
-
-def _struct(config: Mapping[str, Any] | None) -> Struct:
-    struct = Struct()
-    struct.update(dict(config or {}))
-    return struct
