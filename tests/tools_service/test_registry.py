@@ -189,12 +189,12 @@ async def test_one_tool_can_be_asked_for() -> None:
 
 def test_an_entry_point_may_name_a_module_or_a_tool() -> None:
     from heddle_tools_service.adapters import tools_in  # noqa: PLC0415 - only this test reads it
-    from heddle_tools_service.tools import context_aware_rag, word_count  # noqa: PLC0415 - as above
+    from heddle_tools_service.tools import deep_analysis, word_count  # noqa: PLC0415 - as above
 
     assert [each.name for each in tools_in(word_count)] == ["word_count"]
     assert [each.name for each in tools_in(word_count.word_count)] == ["word_count"]
     # It imports from its relative; only what it defines is its own.
-    assert [each.name for each in tools_in(context_aware_rag)] == ["context_aware_rag"]
+    assert [each.name for each in tools_in(deep_analysis)] == ["deep_analysis"]
 
 
 def test_a_definition_needs_a_mode() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from heddle_tools_service.capabilities.passages import Passage, Passages
-from heddle_tools_service.sdk import Source, ToolCall, ToolError, ToolUnavailableError
+from heddle_tools_service.sdk import Source, ToolCall, ToolError
+from heddle_tools_service.tools.retrieval import as_error
 from heddle_tools_service.tools.retrieve_documents import RetrieveDocumentsArguments, options_of
 
 RetrieveFn = Callable[..., Awaitable[list[dict[str, Any]]]]
@@ -37,8 +38,7 @@ def retrieving(call: ToolCall[dict[str, Any]], passages: Passages) -> RetrieveFn
             config["collections"], query, top_k=config["top_k"], options=options_of(arguments)
         )
         if results.failures and not results.passages:
-            first = results.failures[0]
-            raise (ToolUnavailableError if first.unavailable else ToolError)(first.message)
+            raise as_error(results.failures[0])
         if results.warnings:  # such a plugin has no way to tell what was not heeded
             raise ToolError(results.warnings[0])
         return [_chunk(passage, number) for number, passage in enumerate(results.passages)]

@@ -6,16 +6,19 @@ from typing import Any
 from pydantic import Field
 
 from heddle_tools_service.capabilities.pages import PageMatch, Pages
-from heddle_tools_service.sdk import Example, ToolCall, ToolError, ToolResult, tool
-from heddle_tools_service.tools.fast_vector_search import failed
+from heddle_tools_service.sdk import Example, ToolCall, ToolResult, tool
 from heddle_tools_service.tools.pages_seen import PAGE_KIND
-from heddle_tools_service.tools.retrieved import (
+from heddle_tools_service.tools.retrieval import (
     ManualConfig,
     SearchText,
+    search_failed,
+    search_text,
+)
+from heddle_tools_service.tools.retrieved import (
+    milliseconds_since,
     page_object,
     page_source,
     result,
-    search_text,
 )
 
 _MAX_RESULTS = 20
@@ -48,16 +51,14 @@ async def colqwen_search(
     """Search pages with figures, best for diagrams, drawings, tables and screenshots."""
     started = time.perf_counter()
     query = search_text(call)
-    if not query:
-        raise ToolError("No user message found for query")
     call.status(f"Searching pages of {', '.join(call.config.collections)}...")
     results = await pages.search(call.config.collections, query, top_k=call.arguments.top_k)
     if results.failures and not results.pages:
-        raise failed(results.failures[0])
+        raise search_failed(results.failures[0])
     metadata = {
         "query": query,
         "count": len(results.pages),
-        "time_ms": round((time.perf_counter() - started) * 1000, 1),
+        "time_ms": milliseconds_since(started),
         "model": results.model,
         "visual": results.visual,
     }

@@ -1,4 +1,4 @@
-"""Looks through documents several times, each time for what is still missing."""
+"""Searches documents in several rounds, each for what is still missing."""
 
 from typing import Annotated
 
@@ -8,17 +8,10 @@ from heddle_tools_service.capabilities.pages import Pages
 from heddle_tools_service.capabilities.passages import Passages
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import Query, ToolCall, ToolResult, tool
-from heddle_tools_service.tools.investigation import (
-    DeepAnalysisConfig,
-    Investigation,
-    Limits,
-    Sources,
-)
+from heddle_tools_service.tools.investigation import DeepAnalysisConfig, Investigation
+from heddle_tools_service.tools.retrieval import any_chosen, check
 from heddle_tools_service.tools.retrieve_documents import format_passages
-from heddle_tools_service.tools.simple_rag import check, source_of
-
-_OF_ITS_TIME = 0.8
-"""What the searches and plans may take, so that what they found can be told."""
+from heddle_tools_service.tools.retrieved import passage_source
 
 
 class DeepAnalysisArguments(Query):
@@ -44,7 +37,7 @@ class DeepAnalysisArguments(Query):
     slot="context",
     category="rag",
     modes=("augment", "function"),
-    enabled=lambda occasion: any(occasion.config.collections),
+    enabled=any_chosen,
 )
 async def deep_analysis(
     call: ToolCall[DeepAnalysisConfig, DeepAnalysisArguments | None],
@@ -54,19 +47,18 @@ async def deep_analysis(
 ) -> ToolResult:
     """Investigate the user's documents thoroughly, in several rounds of different searches."""
     check(call)
-    config, task = call.config, call.query
-    limits = Limits(config.max_passes, config.max_tokens, call.seconds * _OF_ITS_TIME)
-    work = Investigation(call, Sources(passages, pages, model), task, limits)
+    task = call.query
+    work = Investigation(call, passages, pages, model)
     areas = (area.strip() for area in (call.arguments.focus_areas if call.arguments else ()))
     await work.begin([task, *(f"{task} {area}" for area in areas if area)])
     while searches := await work.plan():
         await work.make(searches)
-    best = work.best()[: config.max_passages]
+    best = work.best()[: call.config.max_passages]
     formatted = format_passages(best)
     written = await work.write(formatted) if best else ""
     return ToolResult(
         "\n\n".join(filter(None, (work.summary(), written, formatted))),
-        [source_of(each) for each in best],
+        [passage_source(each) for each in best],
         {**work.facts(), "documents_retrieved": len(best)},
         list(dict.fromkeys(work.warnings)),
     )

@@ -5,32 +5,24 @@ from typing import Any
 
 from pydantic import Field
 
-from heddle_tools_service.capabilities.passages import (
-    FailedSearch,
-    Passage,
-    Passages,
-    SearchOptions,
-)
-from heddle_tools_service.sdk import (
-    Example,
-    ToolCall,
-    ToolError,
-    ToolResult,
-    ToolUnavailableError,
-    tool,
-)
-from heddle_tools_service.tools.retrieved import (
+from heddle_tools_service.capabilities.passages import Passages
+from heddle_tools_service.sdk import Example, ToolCall, ToolError, ToolResult, tool
+from heddle_tools_service.tools.retrieval import (
     ASSET_MANUAL,
+    BALANCED,
     ManualConfig,
     SearchText,
-    passage_object,
-    result,
+    search_failed,
     search_text,
 )
-from heddle_tools_service.tools.simple_rag import source_of
+from heddle_tools_service.tools.retrieved import (
+    milliseconds_since,
+    passage_object,
+    passage_source,
+    result,
+)
 
 _MAX_RESULTS = 50
-_BALANCED = SearchOptions(vector_weight=0.5)
 
 
 class FastVectorSearchConfig(ManualConfig):
@@ -69,61 +61,37 @@ async def fast_vector_search(
     """Search a collection fast, best for definitions, specifications and simple facts."""
     started = time.perf_counter()
     query, collection = search_text(call), _collection(call)
-    if not query:
-        raise ToolError("No user message found for query")
     limit = call.arguments.limit if call.called else call.config.limit
     call.status("Embedding query...")
     call.status(f"Searching {collection}...")
-    findings = await passages.search([collection], query, top_k=limit, options=_BALANCED)
-    if findings.failures:
-        raise failed(findings.failures[0])
-    metadata = {
-        "query": query,
-        "count": len(findings.passages),
-        "time_ms": round((time.perf_counter() - started) * 1000, 1),
-    }
+    results = await passages.search([collection], query, top_k=limit, options=BALANCED)
+    if results.failures:
+        raise search_failed(results.failures[0])
     content: dict[str, Any] = {
         "name": collection,
-        "objects": [passage_object(each) for each in findings.passages],
-        "metadata": metadata,
-        "llm_message": f"Found {len(findings.passages)} text results for '{query}'",
+        "objects": [passage_object(each) for each in results.passages],
+        "metadata": {
+            "query": query,
+            "count": len(results.passages),
+            "time_ms": milliseconds_since(started),
+        },
+        "llm_message": f"Found {len(results.passages)} text results for '{query}'",
     }
-    return result(
-        call,
-        content,
-        _text(findings.passages),
-        [source_of(each) for each in findings.passages],
-        objects=content["objects"],
-        warnings=findings.warnings,
-    )
-
-
-def failed(failure: FailedSearch) -> ToolError:
-    """Return how a search that found nothing out is told: whether to try again, and what else."""
-    kind = ToolUnavailableError if failure.unavailable else ToolError
-    suggestion = (
-        "Try a different query or check service availability"
-        if failure.unavailable
-        else "Search another collection, or answer without"
-    )
-    details: dict[str, Any] = {"recoverable": failure.unavailable, "suggestion": suggestion}
-    return kind(f"Search failed: {failure.message}", kind="search_failed", details=details)
+    text = "\n\n".join(passage.text for passage in results.passages)
+    sources = [passage_source(each) for each in results.passages]
+    return result(call, content, text, sources, warnings=results.warnings)
 
 
 def _collection(call: ToolCall[FastVectorSearchConfig, FastVectorSearchArguments]) -> str:
-    """Return where to look: what the model names, if the assistant's author allows that."""
-    allowed, named = call.config.collections, call.arguments.collection
-    if named in allowed:
-        return named
-    # The default stands for the author's first, even where a model repeats it.
-    if named == ASSET_MANUAL:
+    """Return the collection that the model names, if the assistant's author allows it."""
+    allowed, name = call.config.collections, call.arguments.collection
+    if name in allowed:
+        return name
+    # The default stands for the author's first collection, also if a model repeats it.
+    if name == ASSET_MANUAL:
         return allowed[0]
     raise ToolError(
-        f"The collection {named[:80]!r} may not be searched here. Choose among "
+        f"The collection {name[:80]!r} may not be searched here. Choose among "
         f"{', '.join(map(repr, allowed))}.",
         kind="unknown_collection",
     )
-
-
-def _text(passages: tuple[Passage, ...]) -> str:
-    return "\n\n".join(passage.text for passage in passages)

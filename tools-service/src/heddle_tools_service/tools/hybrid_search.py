@@ -13,26 +13,28 @@ from heddle_tools_service.capabilities.passages import (
     Passage,
     PassageResults,
     Passages,
-    SearchOptions,
 )
 from heddle_tools_service.sdk import Example, ToolCall, ToolError, ToolResult, tool
-from heddle_tools_service.tools.fast_vector_search import failed
 from heddle_tools_service.tools.pages_seen import PAGE_KIND
 from heddle_tools_service.tools.passes import in_turn
-from heddle_tools_service.tools.retrieved import (
+from heddle_tools_service.tools.retrieval import (
+    BALANCED,
     ManualConfig,
     SearchText,
+    search_failed,
+    search_text,
+)
+from heddle_tools_service.tools.retrieved import (
     distinct,
+    milliseconds_since,
     page_object,
     page_source,
     passage_object,
+    passage_source,
     result,
-    search_text,
 )
-from heddle_tools_service.tools.simple_rag import source_of
 
 _MAX_RESULTS = 20
-_BALANCED = SearchOptions(vector_weight=0.5)
 
 
 class HybridSearchArguments(SearchText):
@@ -63,22 +65,20 @@ async def hybrid_search(
     """Search text and pages at once, best for tables, menus and questions that are not simple."""
     started = time.perf_counter()
     query = search_text(call)
-    if not query:
-        raise ToolError("No user message found for query")
     call.status(f"Searching {', '.join(call.config.collections)}...")
     text_results, page_results = await asyncio.gather(
         _search_passages(call, passages, query), _search_pages(call, pages, query)
     )
     failures = [*text_results.failures, *page_results.failures]
     if failures and not text_results.passages and not page_results.pages:
-        raise failed(failures[0])
+        raise search_failed(failures[0])
     best = distinct(in_turn(text_results.passages))[: call.arguments.text_limit]
     rest, visual = merged(best, page_results.pages)
     metadata = {
         "query": query,
         "text_count": len(rest),
         "visual_count": len(visual),
-        "time_ms": round((time.perf_counter() - started) * 1000, 1),
+        "time_ms": milliseconds_since(started),
         "model": page_results.model,
         "visual": page_results.visual,
     }
@@ -97,7 +97,7 @@ async def hybrid_search(
         call,
         answer,
         text,
-        [*map(source_of, rest), *map(page_source, page_results.pages)],
+        [*map(passage_source, rest), *map(page_source, page_results.pages)],
         objects=[*answer["text_results"], *({**page, "kind": PAGE_KIND} for page in visual)],
         warnings=warnings,
     )
@@ -127,7 +127,7 @@ async def _search_passages(
 ) -> PassageResults:
     try:
         return await passages.search(
-            call.config.collections, query, top_k=call.arguments.text_limit, options=_BALANCED
+            call.config.collections, query, top_k=call.arguments.text_limit, options=BALANCED
         )
     except ToolError as error:
         return PassageResults(failures=(FailedSearch("", f"The text was not searched: {error}"),))

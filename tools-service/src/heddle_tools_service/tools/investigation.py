@@ -1,9 +1,8 @@
-"""A bounded investigation of documents: searches, and a model that says what is still missing."""
+"""A bounded investigation of documents: a model plans further searches from the results so far."""
 
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field
@@ -17,16 +16,17 @@ from heddle_tools_service.capabilities.passages import (
 )
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import ToolCall, ToolError, ToolUnavailableError
-from heddle_tools_service.tools.chosen_collections import chosen
 from heddle_tools_service.tools.passes import Fusion, fused, in_turn
 from heddle_tools_service.tools.planning import Search, plan_prompt, planned, writing_prompt
+from heddle_tools_service.tools.retrieval import KnowledgeBaseConfig, as_error, chosen
 from heddle_tools_service.tools.retrieved import as_passage
-from heddle_tools_service.tools.simple_rag import KnowledgeBaseConfig
 
 _PLAN_TOKENS = 200
 _WRITING_TOKENS = 500
 _FEWEST_TOKENS = 50
 _LEAST_SECONDS = 0.1
+_TIME_FRACTION = 0.8
+"""Of the call's time, for searches and plans; the rest is for sending the result."""
 
 
 AllowedSearch = Literal["retrieve_documents", "hybrid_search"]
@@ -57,54 +57,32 @@ class DeepAnalysisConfig(KnowledgeBaseConfig):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What an investigation may spend."""
-
-    passes: int
-    """Searches."""
-    tokens: int
-    """That the model writes."""
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """What an investigation asks."""
-
-    passages: Passages
-    pages: Pages
-    model: SmallModel
-
-
 class Investigation:
-    """One investigation: what it has made and found, and what it may still spend."""
+    """The searches of one investigation, their results, and the budget that is left."""
 
     def __init__(
         self,
         call: ToolCall[DeepAnalysisConfig, Any],
-        sources: Sources,
-        task: str,
-        limits: Limits,
+        passages: Passages,
+        pages: Pages,
+        model: SmallModel,
     ) -> None:
         self._call = call
-        self._passages = sources.passages
-        self._pages = sources.pages
-        self._model = sources.model
-        self._task = task
-        self._limits = limits
-        self._ends = time.monotonic() + limits.seconds
-        self._tokens = limits.tokens
+        self._passages = passages
+        self._pages = pages
+        self._model = model
+        self._deadline = time.monotonic() + call.seconds * _TIME_FRACTION
+        self._tokens = call.config.max_tokens
         self._searches: list[Search] = []
         self._results: list[Sequence[Passage]] = []
         self._refused = 0
         self._rounds = 0
         self._planned = 0
         self.warnings: list[str] = []
-        """What went wrong, or could not be done, one sentence each."""
+        """Parts that failed or could not be done, one sentence each."""
 
     async def begin(self, queries: Sequence[str]) -> None:
-        """Search for `queries` by the first of the tools that are allowed.
+        """Search for `queries` with the first allowed tool.
 
         Raises:
             ToolError: All of them failed; the message is the first one's.
@@ -112,8 +90,7 @@ class Investigation:
         first = self._call.config.tools[0]
         failures = await self.make([Search(first, query) for query in queries])
         if failures and not any(self._results):
-            kind = ToolUnavailableError if failures[0].unavailable else ToolError
-            raise kind(failures[0].message)
+            raise as_error(failures[0])
         if not self._model.configured:
             self.warnings.append(
                 "No small fast model is set up: nothing but the question and its focus areas was "
@@ -121,43 +98,47 @@ class Investigation:
             )
 
     async def make(self, searches: Sequence[Search]) -> list[FailedSearch]:
-        """Make searches at once, as many as may still be made; return what of them failed."""
+        """Run searches concurrently, within the limit, and return the failed ones."""
         self._rounds += 1
-        some = searches[: self._limits.passes - len(self._searches)]
+        some = searches[: self._call.config.max_passes - len(self._searches)]
         for number, each in enumerate(some, len(self._searches) + 1):
             self._call.status(f"pass {number}: {each.query}")
         self._searches += some
         failures: list[FailedSearch] = []
-        for findings in await asyncio.gather(*map(self._search, some)):
-            self._results.append(in_turn(findings.passages))
-            failures += findings.failures
-            self.warnings += findings.warnings
+        for results in await asyncio.gather(*map(self._search, some)):
+            self._results.append(in_turn(results.passages))
+            failures += results.failures
+            self.warnings += results.warnings
         self.warnings += [failure.message for failure in failures]
         return failures
 
     async def plan(self) -> list[Search]:
-        """Return the searches that the model finds missing; none if no more may be made."""
-        if len(self._searches) >= self._limits.passes:
+        """Return the further searches that the model plans; none if the limit is reached."""
+        if len(self._searches) >= self._call.config.max_passes:
             return []
         tools = self._call.config.tools
-        prompt = plan_prompt(self._task, self._searches, self.best(), tools)
-        wished, refused = planned(await self._ask(prompt, _PLAN_TOKENS, "planning searches"), tools)
+        prompt = plan_prompt(self._call.query, self._searches, self.best(), tools)
+        searches, refused = planned(
+            await self._ask(prompt, _PLAN_TOKENS, "planning searches"), tools
+        )
         self._refused += len(refused)
         known = {each.key for each in self._searches}
-        fresh = {each.key: each for each in wished if each.key not in known}
-        self._planned += len(fresh)
-        return list(fresh.values())
+        new_searches = {each.key: each for each in searches if each.key not in known}
+        self._planned += len(new_searches)
+        return list(new_searches.values())
 
     def best(self) -> list[Passage]:
-        """Return all that was found, each passage once, the best first."""
+        """Return all passages, each once, the best first."""
         return fused(self._results, self._call.config.fusion)
 
     async def write(self, passages: str) -> str:
-        """Return the model's analysis of the `passages`; empty if it cannot write one any more."""
-        return await self._ask(writing_prompt(self._task, passages), _WRITING_TOKENS, "writing")
+        """Return the model's analysis of the `passages`; empty without time, tokens or a model."""
+        return await self._ask(
+            writing_prompt(self._call.query, passages), _WRITING_TOKENS, "writing"
+        )
 
     def summary(self) -> str:
-        """Return in one sentence what was done, so that nobody takes it for more."""
+        """Return one sentence about the searches."""
         how = "planned by a model" if self._planned else "for the question and its focus areas"
         return f"Searches made, {how}: {len(self._searches)}."
 
@@ -168,7 +149,7 @@ class Investigation:
             "rounds": self._rounds,
             "planned_passes": self._planned,
             "refused_tools": self._refused,
-            "tokens_allowed": self._limits.tokens,
+            "tokens_allowed": self._call.config.max_tokens,
             "tokens_left": self._tokens,
         }
 
@@ -192,11 +173,11 @@ class Investigation:
         if search.tool != "hybrid_search":
             return await texts
         pages = self._pages.search(collections, search.query, top_k=config.top_k)
-        findings, page_results = await asyncio.gather(texts, pages)
+        results, page_results = await asyncio.gather(texts, pages)
         return PassageResults(
-            (*findings.passages, *map(as_passage, page_results.pages)),
-            (*findings.failures, *page_results.failures),
-            findings.warnings,
+            (*results.passages, *map(as_passage, page_results.pages)),
+            (*results.failures, *page_results.failures),
+            results.warnings,
         )
 
     async def _ask(self, prompt: str, most: int, doing: str) -> str:
@@ -216,4 +197,4 @@ class Investigation:
         return ""
 
     def _left(self) -> float:
-        return self._ends - time.monotonic()
+        return self._deadline - time.monotonic()

@@ -1,4 +1,4 @@
-"""Makes one ranking of what several searches found."""
+"""Combines the rankings of several searches."""
 
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
@@ -14,7 +14,7 @@ def fused(rankings: Iterable[Sequence[Passage]], fusion: Fusion) -> list[Passage
     """Return the passages of all searches, each once, the best first.
 
     Args:
-        rankings: What each search found, its best first.
+        rankings: The passages of each search, its best first.
         fusion: `reciprocal_rank` by places alone; `convex` by what each search ordered its
             passages by, brought to 0..1 and averaged over all searches.
     """
@@ -34,7 +34,7 @@ def fused(rankings: Iterable[Sequence[Passage]], fusion: Fusion) -> list[Passage
 
 
 def in_turn(passages: Iterable[Passage]) -> list[Passage]:
-    """Return what one search found in several collections: the best of each, then the second.
+    """Return the passages of several collections: the best of each, then the second of each.
 
     Relevance is comparable within a collection only.
     """

@@ -8,13 +8,9 @@ from pydantic import BeforeValidator, Field
 
 from heddle_tools_service.capabilities.passages import NO_OPTIONS, Passage, Passages, SearchOptions
 from heddle_tools_service.sdk import Example, Query, ToolCall, ToolResult, tool
+from heddle_tools_service.tools.retrieval import KnowledgeBaseConfig, any_chosen, check, look_up
 from heddle_tools_service.tools.retrieved import passage_object
-from heddle_tools_service.tools.simple_rag import (
-    KnowledgeBaseConfig,
-    check,
-    look_up,
-    rag_result,
-)
+from heddle_tools_service.tools.simple_rag import rag_result
 
 _MAX_PREVIEW_CHARS = 200
 _UNTITLED = "Untitled"
@@ -58,30 +54,30 @@ class RetrieveDocumentsArguments(Query):
         ),
         Example("What is the latest on the grant?", {"query": "grant", "recency_weight": 0.5}),
     ],
-    enabled=lambda occasion: any(occasion.config.collections),
+    enabled=any_chosen,
 )
 async def retrieve_documents(
     call: ToolCall[KnowledgeBaseConfig, RetrieveDocumentsArguments | None], passages: Passages
 ) -> ToolResult:
     """Search the user's uploaded documents for information relevant to their query."""
     check(call)
-    findings = await look_up(call, passages, call.query, options=options_of(call.arguments))
-    formatted = format_passages(findings.passages)
-    result = rag_result(call, findings, [formatted])
+    results = await look_up(call, passages, call.query, options=options_of(call.arguments))
+    formatted = format_passages(results.passages)
+    result = rag_result(call, results, [formatted])
     if not call.called:
         return result
     answer = {
         "formatted_text": formatted,
-        "citation_sources": [citation(each) for each in findings.passages],
+        "citation_sources": [citation(each) for each in results.passages],
     }
     return ToolResult.json(
         answer,
         sources=result.sources,
         metadata=result.metadata,
         warnings=result.warnings,
-        objects=[passage_object(each) for each in findings.passages],
+        objects=[passage_object(each) for each in results.passages],
         name=", ".join(call.config.collections),
-        message=f"Found {len(findings.passages)} passages for '{call.query}'",
+        message=f"Found {len(results.passages)} passages for '{call.query}'",
     )
 
 

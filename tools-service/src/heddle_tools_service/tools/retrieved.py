@@ -1,45 +1,15 @@
-"""What retrieval tools tell models of passages and pages, and how they join them."""
+"""Passages and pages as models, clients and the routing agent read them."""
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic import Field
-
 from heddle_tools_service.capabilities.pages import PageMatch
 from heddle_tools_service.capabilities.passages import Passage
-from heddle_tools_service.sdk import Source, ToolArguments, ToolCall, ToolConfig, ToolResult
+from heddle_tools_service.sdk import Source, ToolCall, ToolResult
 
-ASSET_MANUAL = "AssetManual"
-_MAX_COLLECTIONS = 64
 _MAX_EXCERPT_CHARS = 1_000
-
-
-class ManualConfig(ToolConfig):
-    """Where to look."""
-
-    collections: tuple[str, ...] = Field(
-        default=(ASSET_MANUAL,),
-        min_length=1,
-        max_length=_MAX_COLLECTIONS,
-        description="Collections that may be searched, the one for calls that name none first",
-    )
-
-
-class SearchText(ToolArguments):
-    """What to look for; nothing means what the user asked."""
-
-    query: str = Field(
-        default="",
-        max_length=10_000,
-        description="Search query text. Without it, what the user asked.",
-    )
-
-
-def search_text(call: ToolCall[Any, Any]) -> str:
-    """Return what to look for: what the model says, else what the user asked."""
-    arguments: SearchText = call.arguments
-    return arguments.query.strip() or call.query.strip()
 
 
 def result(
@@ -48,32 +18,37 @@ def result(
     text: str,
     sources: Sequence[Source],
     *,
-    objects: Sequence[Mapping[str, Any]],
+    objects: Sequence[Mapping[str, Any]] | None = None,
     warnings: Sequence[str] = (),
 ) -> ToolResult:
-    """Return what was found, for a slot, for a model and for the routing agent.
+    """Return the result of a search for a slot, a model or the routing agent.
 
     Args:
-        call: Says which of them asks.
-        content: What models read: `name`, `metadata`, `llm_message`, and what was found.
+        call: The call of the tool.
+        content: What models read: `name`, `metadata`, `llm_message`, and the results.
         text: What fills a slot.
-        sources: What it rests on.
-        objects: What was found, piece by piece, for the agent.
-        warnings: What failed while the rest succeeded.
+        sources: The sources of the result.
+        objects: What the routing agent reads. None for `content["objects"]`.
+        warnings: Parts that failed.
     """
     return ToolResult(
         json.dumps(content, ensure_ascii=False) if call.called else text,
         sources,
         content["metadata"],
         warnings,
-        objects=objects,
+        objects=content["objects"] if objects is None else objects,
         name=content["name"],
         message=content["llm_message"],
     )
 
 
+def milliseconds_since(started: float) -> float:
+    """Return the time since `started`, a value of `time.perf_counter`."""
+    return round((time.perf_counter() - started) * 1000, 1)
+
+
 def distinct(passages: Iterable[Passage]) -> list[Passage]:
-    """Return passages without those that say what an earlier one says."""
+    """Return passages without those that have the text of an earlier one."""
     unique: dict[object, Passage] = {}
     for passage in passages:
         unique.setdefault(" ".join(passage.text.split()), passage)
@@ -81,7 +56,7 @@ def distinct(passages: Iterable[Passage]) -> list[Passage]:
 
 
 def passage_object(passage: Passage) -> dict[str, Any]:
-    """Return a passage as models read it, without what is not known."""
+    """Return a passage as models read it, without unknown members."""
     members = {
         "text": passage.text,
         "title": passage.title,
@@ -112,8 +87,20 @@ def page_object(page: PageMatch) -> dict[str, Any]:
     }
 
 
+def passage_source(passage: Passage) -> Source:
+    """Return a passage as clients read it."""
+    return Source(
+        passage.title,
+        passage.uri,
+        passage.text[:_MAX_EXCERPT_CHARS],
+        passage.score,
+        "passage",
+        passage.attributes,
+    )
+
+
 def page_source(page: PageMatch) -> Source:
-    """Return what a page is for clients; its link opens the picture of it, if there is one."""
+    """Return a page as clients read it; its link opens the document or the image of the page."""
     attributes = {
         "collection": page.collection,
         "document": page.document,

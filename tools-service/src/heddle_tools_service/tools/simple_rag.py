@@ -1,46 +1,26 @@
-"""Looks the question up in knowledge bases, and the parts that its two relatives share with it."""
+"""Tools that put passages of knowledge bases into the prompt."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
+from string import Template
 from typing import Any
 
-from pydantic import Field
+from heddle_tools_service.capabilities.passages import PassageResults, Passages
+from heddle_tools_service.capabilities.small_model import SmallModel
+from heddle_tools_service.sdk import Query, ToolCall, ToolError, ToolResult, tool
+from heddle_tools_service.tools.retrieval import KnowledgeBaseConfig, check, look_up
+from heddle_tools_service.tools.retrieved import passage_source
 
-from heddle_tools_service.capabilities.passages import (
-    NO_OPTIONS,
-    Passage,
-    PassageResults,
-    Passages,
-    SearchOptions,
-)
-from heddle_tools_service.sdk import (
-    Source,
-    ToolCall,
-    ToolConfig,
-    ToolError,
-    ToolResult,
-    ToolUnavailableError,
-    tool,
-)
-from heddle_tools_service.tools.chosen_collections import chosen, required
+_MAX_MESSAGES = 10
+_MAX_MESSAGE_CHARS = 1_000
+_MAX_QUERY_CHARS = 400
+_TASK = Template("""\
+Below is the end of a conversation. Write the one search query that finds what the user's last
+message needs. Replace words such as "it" or "that one" by what they stand for. Keep the language
+of the user. Answer with the query alone.
 
-_MAX_COLLECTIONS = 64
-_MAX_EXCERPT_CHARS = 1_000
+$conversation
 
-
-class KnowledgeBaseConfig(ToolConfig):
-    """Where to look, and how much to bring."""
-
-    collections: tuple[str, ...] = Field(
-        max_length=_MAX_COLLECTIONS,
-        description="List of collection IDs to query",
-        examples=[["kb-1"]],
-    )
-    top_k: int = Field(
-        default=3, ge=1, le=20, description="Number of results to retrieve from each collection"
-    )
-    threshold: float = Field(
-        default=0.0, ge=0.0, le=1.0, description="Similarity threshold; 0 lets everything pass"
-    )
+Search query:""")
 
 
 @tool(
@@ -54,79 +34,94 @@ class KnowledgeBaseConfig(ToolConfig):
 async def simple_rag(call: ToolCall[KnowledgeBaseConfig], passages: Passages) -> ToolResult:
     """Retrieves relevant context from knowledge base collections."""
     check(call)
-    findings = await look_up(call, passages, call.query)
-    return rag_result(call, findings, (passage.text for passage in findings.passages))
+    results = await look_up(call, passages, call.query)
+    return rag_result(call, results, (passage.text for passage in results.passages))
 
 
-def check(call: ToolCall[Any, Any]) -> None:
-    """Refuse to search for nothing, or nowhere."""
-    required(call.config)
-    if not call.query.strip():
-        raise ToolError("No user message found for query")
+@tool(
+    "context_aware_rag",
+    title="Context-Aware RAG",
+    config=KnowledgeBaseConfig,
+    slot="context",
+    category="rag",
+    modes=("augment", "function"),
+)
+async def context_aware_rag(
+    call: ToolCall[KnowledgeBaseConfig], passages: Passages, model: SmallModel
+) -> ToolResult:
+    """Retrieves context from knowledge bases for the question that the whole conversation asks."""
+    check(call)
+    query = await _rewritten(call, model)
+    results = await look_up(call, passages, query)
+    texts = (passage.text for passage in results.passages)
+    return rag_result(call, results, texts, query_rewritten=query != call.query)
 
 
-async def look_up(
-    call: ToolCall[KnowledgeBaseConfig],
-    passages: Passages,
-    query: str,
-    *,
-    sections: bool = False,
-    options: SearchOptions = NO_OPTIONS,
-) -> PassageResults:
-    """Search the configured collections at once.
-
-    Raises:
-        ToolError: Every one of them failed; the message is the first one's.
-    """
-    # An id that is named twice would only repeat its passages.
-    collections = chosen(call.config)
-    for collection in collections:
-        call.status(f"querying knowledge base {collection}")
-    findings = await passages.search(
-        collections,
-        query,
-        top_k=call.config.top_k,
-        threshold=call.config.threshold,
-        sections=sections,
-        options=options,
-    )
-    refuse_failure(findings, collections)
-    return findings
-
-
-def refuse_failure(findings: PassageResults, collections: Collection[str]) -> None:
-    """Raise what all of the `collections` failed with, the first one's; else nothing."""
-    if len(findings.failures) == len(collections):
-        first = findings.failures[0]
-        raise (ToolUnavailableError if first.unavailable else ToolError)(first.message)
+@tool(
+    "hierarchical_rag",
+    title="Hierarchical RAG",
+    config=KnowledgeBaseConfig,
+    slot="context",
+    category="rag",
+    modes=("augment", "function"),
+)
+async def hierarchical_rag(
+    call: ToolCall[KnowledgeBaseConfig], passages: Passages, model: SmallModel
+) -> ToolResult:
+    """Retrieves the sections around the passages that answer what the conversation asks."""
+    check(call)
+    query = await _rewritten(call, model)
+    results = await look_up(call, passages, query, sections=True)
+    # Several passages of one section bring it once.
+    sections = dict.fromkeys(passage.section or passage.text for passage in results.passages)
+    return rag_result(call, results, sections, query_rewritten=query != call.query)
 
 
 def rag_result(
     call: ToolCall[KnowledgeBaseConfig],
-    findings: PassageResults,
+    results: PassageResults,
     texts: Iterable[str],
     **more: bool,
 ) -> ToolResult:
-    """Return what was found as a result."""
+    """Return passages as the result of a tool.
+
+    Args:
+        call: The call of the tool.
+        results: The passages.
+        texts: The texts for the slot.
+        more: Further metadata.
+    """
     return ToolResult(
         "\n\n".join(filter(None, texts)),
-        [source_of(passage) for passage in findings.passages],
+        [passage_source(passage) for passage in results.passages],
         {
             "collections_queried": len(set(call.config.collections)),
-            "documents_retrieved": len(findings.passages),
+            "documents_retrieved": len(results.passages),
             **more,
         },
-        [*(failure.message for failure in findings.failures), *findings.warnings],
+        [*(failure.message for failure in results.failures), *results.warnings],
     )
 
 
-def source_of(passage: Passage) -> Source:
-    """Return what a passage is for clients."""
-    return Source(
-        passage.title,
-        passage.uri,
-        passage.text[:_MAX_EXCERPT_CHARS],
-        passage.score,
-        "passage",
-        passage.attributes,
-    )
+async def _rewritten(call: ToolCall[Any], model: SmallModel) -> str:
+    """Return a query that makes sense without the conversation.
+
+    The query of a model that calls the tool does already. Without an answer of the small model the
+    query is the last user message.
+    """
+    if isinstance(call.arguments, Query) or not model.configured:
+        return call.query
+    turns = "\n".join(map(_turn, call.request["messages"][-_MAX_MESSAGES:]))
+    try:
+        answer = await model.generate(_TASK.substitute(conversation=turns), max_tokens=100)
+    except ToolError:
+        return call.query
+    lines = [line.strip(" \t\"'`") for line in answer.splitlines()]
+    return next(filter(None, lines), call.query)[:_MAX_QUERY_CHARS]
+
+
+def _turn(message: Mapping[str, Any]) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, list):
+        content = " ".join(part["text"] for part in content if part.get("type") == "text")
+    return f"{message.get('role', 'user')}: {content[:_MAX_MESSAGE_CHARS]}"

@@ -8,7 +8,8 @@ from pydantic import Field
 from heddle_tools_service.capabilities.pages import PageMatch, Pages
 from heddle_tools_service.sdk import Example, ToolArguments, ToolCall, ToolError, ToolResult, tool
 from heddle_tools_service.tools.pages_seen import pages_in, pages_seen
-from heddle_tools_service.tools.retrieved import ManualConfig, page_source, result
+from heddle_tools_service.tools.retrieval import ManualConfig
+from heddle_tools_service.tools.retrieved import milliseconds_since, page_source, result
 
 _MAX_PATH_CHARS = 400
 
@@ -64,7 +65,7 @@ async def visual_interpretation(
     seen = await pages.interpret(page, prompt)
     metadata = {
         "prompt": prompt,
-        "time_ms": round((time.perf_counter() - started) * 1000, 1),
+        "time_ms": milliseconds_since(started),
         "model": seen.model,
         "visual": seen.visual,
     }

@@ -1,0 +1,174 @@
+"""What the tools that search collections share: their options, the search, and its failures."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
+
+from pydantic import Field
+
+from heddle_tools_service.capabilities.passages import (
+    NO_OPTIONS,
+    FailedSearch,
+    PassageResults,
+    Passages,
+    SearchOptions,
+)
+from heddle_tools_service.sdk import (
+    OfferContext,
+    ToolArguments,
+    ToolCall,
+    ToolConfig,
+    ToolError,
+    ToolUnavailableError,
+)
+
+ASSET_MANUAL = "AssetManual"
+MAX_COLLECTIONS = 64
+BALANCED = SearchOptions(vector_weight=0.5)
+_NO_QUERY = "No user message found for query"
+
+
+class KnowledgeBaseConfig(ToolConfig):
+    """The collections to search, and the number of results."""
+
+    collections: tuple[str, ...] = Field(
+        max_length=MAX_COLLECTIONS,
+        description="List of collection IDs to query",
+        examples=[["kb-1"]],
+    )
+    top_k: int = Field(
+        default=3, ge=1, le=20, description="Number of results to retrieve from each collection"
+    )
+    threshold: float = Field(
+        default=0.0, ge=0.0, le=1.0, description="Similarity threshold; 0 lets everything pass"
+    )
+
+
+class ManualConfig(ToolConfig):
+    """The collections to search."""
+
+    collections: tuple[str, ...] = Field(
+        default=(ASSET_MANUAL,),
+        min_length=1,
+        max_length=MAX_COLLECTIONS,
+        description="Collections that may be searched, the one for calls that name none first",
+    )
+
+
+class SearchText(ToolArguments):
+    """The query; without one, the user's message is searched for."""
+
+    query: str = Field(
+        default="",
+        max_length=10_000,
+        description="Search query text. Without it, what the user asked.",
+    )
+
+
+class HasCollections(Protocol):
+    """A configuration that names collections."""
+
+    @property
+    def collections(self) -> tuple[str, ...]:
+        """The names; empty ones are ignored."""
+
+
+def chosen(config: HasCollections) -> tuple[str, ...]:
+    """Return the names of the collections, each once."""
+    return tuple(dict.fromkeys(filter(None, config.collections)))
+
+
+def any_chosen(context: OfferContext[Any]) -> bool:
+    """Return whether a configuration names collections."""
+    return bool(chosen(context.config))
+
+
+def required(config: HasCollections) -> tuple[str, ...]:
+    """Return the names of the collections, each once.
+
+    Raises:
+        ToolError: There are none.
+    """
+    collections = chosen(config)
+    if not collections:
+        raise ToolError("No collections configured")
+    return collections
+
+
+def check(call: ToolCall[Any, Any]) -> None:
+    """Refuse a search without collections or without a query.
+
+    Raises:
+        ToolError: One of them is missing.
+    """
+    required(call.config)
+    if not call.query.strip():
+        raise ToolError(_NO_QUERY)
+
+
+def search_text(call: ToolCall[Any, Any]) -> str:
+    """Return the query of the model, otherwise the user's message.
+
+    Raises:
+        ToolError: Both are empty.
+    """
+    arguments: SearchText = call.arguments
+    query = arguments.query.strip() or call.query.strip()
+    if not query:
+        raise ToolError(_NO_QUERY)
+    return query
+
+
+async def look_up(
+    call: ToolCall[KnowledgeBaseConfig],
+    passages: Passages,
+    query: str,
+    *,
+    sections: bool = False,
+    options: SearchOptions = NO_OPTIONS,
+) -> PassageResults:
+    """Search the configured collections at once.
+
+    Raises:
+        ToolError: Every one of them failed; the message is the first one's.
+    """
+    # A collection that is named twice would repeat its passages.
+    collections = chosen(call.config)
+    for collection in collections:
+        call.status(f"querying knowledge base {collection}")
+    results = await passages.search(
+        collections,
+        query,
+        top_k=call.config.top_k,
+        threshold=call.config.threshold,
+        sections=sections,
+        options=options,
+    )
+    refuse_failure(results.failures, collections)
+    return results
+
+
+def refuse_failure(failures: Sequence[FailedSearch], collections: Collection[str]) -> None:
+    """Raise the first failure if all `collections` failed.
+
+    Raises:
+        ToolError: The first failure.
+    """
+    if len(failures) == len(collections):
+        raise as_error(failures[0])
+
+
+def as_error(failure: FailedSearch) -> ToolError:
+    """Return the error of a failed search."""
+    return (ToolUnavailableError if failure.unavailable else ToolError)(failure.message)
+
+
+def search_failed(failure: FailedSearch) -> ToolError:
+    """Return the error of a search without results, with advice for the routing agent."""
+    kind = ToolUnavailableError if failure.unavailable else ToolError
+    suggestion = (
+        "Try a different query or check service availability"
+        if failure.unavailable
+        else "Search another collection, or answer without"
+    )
+    details: dict[str, Any] = {"recoverable": failure.unavailable, "suggestion": suggestion}
+    return kind(f"Search failed: {failure.message}", kind="search_failed", details=details)
