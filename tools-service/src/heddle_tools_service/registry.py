@@ -35,7 +35,7 @@ from heddle_tools_service.sdk import (
     Trigger,
 )
 from heddle_tools_service.sdk.definition import Outcome
-from heddle_tools_service.validation_errors import ARGUMENTS, REQUIRED
+from heddle_tools_service.validation_errors import ARGUMENTS, REQUIRED, listed
 
 ENTRY_POINTS = "heddle.tools"
 NO_CAPABILITIES = Capabilities()
@@ -98,57 +98,53 @@ class Installed:
             raise NotFoundError(f"No function is named {call.name[:_MAX_NAME_CHARS]!r}.")
         parsed, violations = self.arguments.read(members_of(call))
         if violations:
-            message = f"The arguments of {function.name!r} are wrong: {_listed(violations)}."
+            message = f"The arguments of {function.name!r} are wrong: {listed(violations)}."
             raise InvalidRequestError(message, violations, kind=WRONG_ARGUMENTS, tool=self.name)
         return parsed
 
     def functions(self) -> list[chat_pb2.FunctionDeclaration]:
-        """Return what a model is told of the tool, whatever its configuration.
+        """Return the declaration of the function that models may call.
 
         Raises:
-            InvalidRequestError: It cannot be called by models.
+            InvalidRequestError: Models cannot call the tool.
         """
-        if self.tool.function is None or "function" not in self.tool.modes:
-            raise self._wrong_mode("function")
-        return [declaration(self.tool.function)]
+        self.require("function")
+        return [declaration(self.tool.function)] if self.tool.function else []
 
-    def require_agent(self) -> None:
-        """Refuse a tool that the routing agent cannot choose.
+    def require(self, mode: Mode) -> None:
+        """Refuse a tool that does not support a mode.
 
         Raises:
-            InvalidRequestError: It has not the mode.
+            InvalidRequestError: It does not.
         """
-        if "agent" not in self.tool.modes:
-            raise self._wrong_mode("agent")
+        if mode not in self.tool.modes:
+            raise self._wrong_mode(mode)
 
     def require_enabled(self, config: object, conversation: Conversation) -> None:
-        """Refuse a call of what is not offered now, whatever a model was offered before.
+        """Refuse a call of a tool that is disabled now, whatever a model was offered before.
 
         Raises:
-            NotFoundError: Models may not call the tool.
+            NotFoundError: The tool is disabled.
         """
         if not self.is_enabled(config, conversation):
             raise NotFoundError(f"The function of the tool {self.name!r} is switched off here.")
 
     def is_enabled(self, config: object, conversation: Conversation) -> bool:
-        """Return whether models may call the tool under a configuration it has read."""
+        """Return whether models may call the tool with this configuration."""
         enabled = self.tool.enabled
         context = OfferContext(config, conversation.assistant, conversation.caller)
         return enabled is None or enabled(context)
 
     def _defaults(self) -> object:
-        if "augment" not in self.tool.modes:
-            raise self._wrong_mode("augment")
+        self.require("augment")
         if self.arguments is None:
             return None
         parsed, violations = self.arguments.read({})
         return None if violations else parsed
 
     def _wrong_mode(self, mode: Mode) -> InvalidRequestError:
-        message = (
-            f"The tool {self.name!r} cannot be bound in the mode {mode!r}, only in "
-            f"{' and '.join(map(repr, self.tool.modes))}."
-        )
+        modes = " and ".join(map(repr, self.tool.modes))
+        message = f"The tool {self.name!r} cannot be bound in the mode {mode!r}, only in {modes}."
         return InvalidRequestError(message, [Violation("mode", "is none of the tool's")])
 
     def validate(self, config: Struct) -> tuple[dict[str, Any], Sequence[Violation]]:
@@ -243,11 +239,7 @@ def _summary(tool: str, violations: Sequence[Violation]) -> str:
     name = first.field.removeprefix("config.")
     if not others and first.description == REQUIRED and "." not in name:
         return f"No {name} configured"
-    return f"The configuration of the tool {tool!r} is wrong: {_listed([first])}."
-
-
-def _listed(violations: Sequence[Violation]) -> str:
-    return "; ".join(f"{each.field} {each.description}" for each in violations)
+    return f"The configuration of the tool {tool!r} is wrong: {listed([first])}."
 
 
 def _install(tool: Tool, capabilities: Capabilities) -> Installed:

@@ -9,9 +9,9 @@ from heddle_runtime.json_schema import Schema, SchemaError, UncheckableError
 from pydantic import ValidationError
 
 from heddle_tools_service.definitions import DefinitionError
-from heddle_tools_service.validation_errors import CONFIG, Noun, model_complaints, validation_errors
+from heddle_tools_service.validation_errors import CONFIG, Noun, model_violations, validation_errors
 
-_DEEPEST = 32
+_MAX_DEPTH = 32
 
 
 class CompiledSchema:
@@ -36,7 +36,6 @@ class CompiledSchema:
         """
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"The {noun.schema} is not a JSON object. Make it one.")
-        _refuse_far_references(schema, noun)
         try:
             self._validator = Schema(schema)
         except SchemaError as error:
@@ -69,13 +68,13 @@ class CompiledSchema:
         try:
             return effective, self._parse(effective), []
         except ValidationError as error:
-            return effective, None, model_complaints(error, self._noun)
+            return effective, None, model_violations(error, self._noun)
 
 
 def _fill(value: object, schema: object, root: Mapping[str, Any], depth: int) -> None:
     """Put the defaults of `schema` into `value`, also into what those defaults contain."""
     schema = _resolved(schema, root)
-    if depth > _DEEPEST or not isinstance(schema, Mapping):
+    if depth > _MAX_DEPTH or not isinstance(schema, Mapping):
         return
     properties = schema.get("properties")
     if isinstance(value, dict) and isinstance(properties, Mapping):
@@ -95,22 +94,3 @@ def _resolved(schema: object, root: Mapping[str, Any]) -> object:
     if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
         return schema
     return root.get("$defs", {}).get(reference.removeprefix("#/$defs/"))
-
-
-def _refuse_far_references(schema: object, noun: Noun) -> None:
-    match schema:
-        case Mapping():
-            for name in ("$ref", "$dynamicRef"):
-                reference = schema.get(name, "#")
-                if isinstance(reference, str) and not reference.startswith("#"):
-                    raise DefinitionError(
-                        f"The {noun.schema} refers to another document. Copy what it needs into "
-                        "its own $defs."
-                    )
-            for inner in schema.values():
-                _refuse_far_references(inner, noun)
-        case list():
-            for inner in schema:
-                _refuse_far_references(inner, noun)
-        case _:
-            return

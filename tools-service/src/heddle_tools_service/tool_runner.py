@@ -55,13 +55,12 @@ class ToolRunner:
             assistant: The assistant that offers them.
             remaining: Seconds until the deadline of the call.
         """
-        seconds = min(self.default_timeout, remaining * _USABLE_FRACTION)
+        seconds = self._callback_seconds(remaining)
         try:
             return await result_of(self._functions(invocation, assistant, seconds), seconds)
         except Exception as error:  # noqa: BLE001 - one tool's failure must not affect the others
-            return pb.ToolFunctions(
-                id=invocation.id, error=to_status(failure(invocation.name, error))
-            )
+            status = to_status(failure(invocation.name, error))
+            return pb.ToolFunctions(id=invocation.id, error=status)
 
     async def assess(
         self, invocation: pb.ToolInvocation, context: pb.RunContext, remaining: float
@@ -75,7 +74,7 @@ class ToolRunner:
             context: The run.
             remaining: Seconds until the deadline of the call.
         """
-        seconds = min(self.default_timeout, remaining * _USABLE_FRACTION)
+        seconds = self._callback_seconds(remaining)
         try:
             return await result_of(self._assessments(invocation, context, seconds), seconds)
         except Exception as error:  # noqa: BLE001 - one tool's failure must not affect the others
@@ -94,6 +93,9 @@ class ToolRunner:
         """
         request = context.tree.user_prompt or Conversation(context).query
         await self.similarity.compare(request, assessments, remaining)
+
+    def _callback_seconds(self, remaining: float) -> float:
+        return min(self.default_timeout, remaining * _USABLE_FRACTION)
 
     async def _functions(
         self, invocation: pb.ToolInvocation, assistant: Assistant, seconds: float
@@ -114,7 +116,7 @@ class ToolRunner:
         self, invocation: pb.ToolInvocation, context: pb.RunContext, seconds: float
     ) -> list[pb.Assessment]:
         installed = self.registry.get(invocation.name)
-        installed.require_agent()
+        installed.require("agent")
         config = installed.configure(invocation.config)
         conversation = Conversation(context)
         call = conversation.call(config=config, seconds=seconds, mode="agent")

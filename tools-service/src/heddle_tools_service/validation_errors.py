@@ -53,12 +53,17 @@ def validation_errors(errors: Iterable[ValidationError], noun: Noun) -> list[Vio
     return sorted(violations, key=lambda violation: violation.field)
 
 
-def model_complaints(error: ModelError, noun: Noun) -> list[Violation]:
+def model_violations(error: ModelError, noun: Noun) -> list[Violation]:
     """Return what a pydantic model finds wrong beyond its schema."""
     return [
         Violation(_path(noun, item["loc"]), redact(item["msg"].removeprefix("Value error, ")))
         for item in error.errors(include_input=False, include_url=False)
     ]
+
+
+def listed(violations: Iterable[Violation]) -> str:
+    """Return violations in one line."""
+    return "; ".join(f"{each.field} {each.description}" for each in violations)
 
 
 def _of(error: ValidationError, noun: Noun) -> Iterator[Violation]:

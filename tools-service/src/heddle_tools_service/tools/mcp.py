@@ -1,6 +1,7 @@
 """Offers models the tools of an MCP server, as far as the assistant's author has accepted them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from heddle_tools_service.capabilities.remote_servers import (
     RemoteAnswer,
@@ -8,6 +9,8 @@ from heddle_tools_service.capabilities.remote_servers import (
     RemoteSession,
     RemoteTool,
 )
+from heddle_tools_service.definitions import DefinitionError
+from heddle_tools_service.schemas import CompiledSchema
 from heddle_tools_service.sdk import (
     CalledFunction,
     Function,
@@ -19,15 +22,15 @@ from heddle_tools_service.sdk import (
     tool,
 )
 from heddle_tools_service.tools.mcp_acceptance import judged, names
-from heddle_tools_service.tools.mcp_arguments import check
 from heddle_tools_service.tools.mcp_options import McpConfig
+from heddle_tools_service.validation_errors import ARGUMENTS, listed
 
 
 async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> FunctionOffer:
-    """Return what the server has, sorted into what a model may call and what is held back."""
+    """Return the tools of the server that a model may call, and those that are held back."""
     config = call.config
     tools = await servers.use(config.server(call.seconds), _tools)
-    named = names(config.tools)
+    function_names = names(config.tools)
     functions: list[Function] = []
     held_back = [
         HeldBackFunction(name, "", {}, "", f"The MCP server has no tool {name[:80]!r}.")
@@ -35,7 +38,7 @@ async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> Function
         if name not in {each.name for each in tools}
     ]
     for each in tools:
-        if config.tools and each.name not in named:
+        if config.tools and each.name not in function_names:
             continue
         form, reason = judged(each, config)
         if reason:
@@ -44,7 +47,7 @@ async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> Function
             )
         else:
             schema = dict(each.schema)
-            functions.append(Function(named[each.name], each.description, schema, dict))
+            functions.append(Function(function_names[each.name], each.description, schema, dict))
     return FunctionOffer(functions, held_back)
 
 
@@ -67,13 +70,13 @@ async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers)
     call.status(f"asking {config.command or config.url.split('/')[2]} for {name[:80]}")
 
     async def work(session: RemoteSession) -> RemoteAnswer:
-        # Looked at again: between what the model read and now the server may have become another.
+        # Checked again: the server may have changed since the model read its tools.
         for each in await session.tools():
             if each.name == name:
                 _, reason = judged(each, config)
                 if reason:
                     raise ToolError(reason, kind="held_back")
-                check(called.arguments, each.schema)
+                _check(called.arguments, each.schema)
                 return await session.call(name, called.arguments)
         raise ToolError(f"The MCP server has no tool {name[:80]!r}.", kind="unknown_function")
 
@@ -81,8 +84,24 @@ async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers)
     left_out = f"[left out: {', '.join(answer.left_out)}]" if answer.left_out else ""
     text = "\n".join(filter(None, (answer.text, left_out)))
     if answer.failed:
-        raise ToolError(text or f"{name} failed and did not say why.", kind="mcp_tool_error")
+        raise ToolError(text or f"{name} failed without a message.", kind="mcp_tool_error")
     return ToolResult(text, name=called.name)
+
+
+def _check(arguments: dict[str, Any], schema: Mapping[str, Any]) -> None:
+    """Refuse arguments that do not match a server's schema.
+
+    A schema that cannot be compiled is ignored: the server checks its arguments itself.
+
+    Raises:
+        ToolError: Says what is wrong.
+    """
+    try:
+        _, violations = CompiledSchema(schema, dict, ARGUMENTS).check(arguments)
+    except DefinitionError:
+        return
+    if violations:
+        raise ToolError(f"The arguments are wrong: {listed(violations)}.", kind="arguments")
 
 
 async def _tools(session: RemoteSession) -> Sequence[RemoteTool]:

@@ -52,13 +52,13 @@ def judged(remote_tool: RemoteTool, config: McpConfig) -> tuple[str, str]:
 
 def names(tools: Sequence[str]) -> dict[str, str]:
     """Return by the server's names what models call the tools: fewer letters are allowed there."""
-    named: dict[str, str] = {}
+    function_names: dict[str, str] = {}
     for name in tools:
         preferred = _FOREIGN.sub("_", name)[:_MAX_NAME_CHARS] or "_"
         free, number = preferred, 1
-        while free in named.values():
+        while free in function_names.values():
             number += 1
             ending = f"_{number}"
             free = preferred[: _MAX_NAME_CHARS - len(ending)] + ending
-        named.setdefault(name, free)
-    return named
+        function_names.setdefault(name, free)
+    return function_names
