@@ -1,7 +1,6 @@
-"""The workspace of whoever calls: a folder for each organisation, and in it one for each person.
+"""The workspace of the caller: a folder for each organisation, and in it one for each user.
 
-Who that is comes from the signed identity of the call. No argument of a model and no member of the
-request names a workspace.
+The signed identity of the call decides; no argument of a model and no member of the request does.
 """
 
 import asyncio
@@ -51,14 +50,10 @@ class Workspaces:
     root: Path
     threads: Threads
 
-    def engine(self, names: tuple[str, ...]) -> Workspace:
-        """Return what works on a workspace's files."""
-        return Workspace(Jail(self.root, names), State(self.root.joinpath(_STATE, *names)))
-
 
 @dataclass(frozen=True, slots=True)
 class CallersWorkspace:
-    """See `heddle_tools_service.sdk.Workspace`."""
+    """The workspace of a caller, or of the caller's organisation: the capability `Workspace`."""
 
     workspaces: Workspaces
     caller: Caller
@@ -104,27 +99,28 @@ class CallersWorkspace:
 
     async def entries(self, folder: str, pattern: str, *, depth: int, most: int) -> Listing:
         """Return what is in a folder."""
-
-        def work(engine: Workspace, _: IsWaitedFor) -> Listing:
-            return engine.list(self._below(folder), pattern, depth, most)
-
-        return await self._run(work)
+        return await self._run(
+            lambda engine, _: engine.list(self._below(folder), pattern, depth, most)
+        )
 
     async def find(self, query: FileQuery) -> Matches:
         """Return the lines of files that match."""
-
-        def work(engine: Workspace, _: IsWaitedFor) -> Matches:
-            return engine.search(replace(query, folder=self._below(query.folder)))
-
-        return await self._run(work)
+        return await self._run(
+            lambda engine, _: engine.search(replace(query, folder=self._below(query.folder)))
+        )
 
     async def _run(self, work: Callable[[Workspace, IsWaitedFor], ResultT]) -> ResultT:
-        """Do work in a thread. If nobody waits any more, a patch is not begun to be written."""
+        """Do work in a thread. A patch whose caller was cancelled is not written."""
         cancelled = threading.Event()
-        engine = self.workspaces.engine(self._names())
+        names = self._names()
+        engine = Workspace(
+            Jail(self.workspaces.root, names), State(self.workspaces.root.joinpath(_STATE, *names))
+        )
         try:
             result = await self.workspaces.threads.run(
-                self._queue(), lambda: work(engine, lambda: not cancelled.is_set())
+                # One of some queues, so that most people do not wait for others.
+                f"workspace-{crc32('/'.join(names).encode()) % _QUEUES}",
+                lambda: work(engine, lambda: not cancelled.is_set()),
             )
         except asyncio.CancelledError:
             cancelled.set()
@@ -136,10 +132,6 @@ class CallersWorkspace:
             message = f"The workspace cannot be used: {os.strerror(error.errno or 0)}."
             raise ToolUnavailableError(message) from error
         return cast("ResultT", result)
-
-    def _queue(self) -> str:
-        """Return in which of some queues to wait, so that most people do not wait for others."""
-        return f"workspace-{crc32('/'.join(self._names()).encode()) % _QUEUES}"
 
     def _names(self) -> tuple[str, ...]:
         organization = folder_name(self.caller.organization or DEFAULT_ORGANIZATION)
@@ -155,12 +147,12 @@ class CallersWorkspace:
                 )
 
     def _below(self, folder: str) -> str:
-        """Return a folder to look into: without one that is asked for, all that is open."""
-        names = tuple(folder_components(folder))
-        if not names:
+        """Return the path of a folder; without a name, of the folder that is open."""
+        path = "/".join(folder_components(folder))
+        if not path:
             return "/".join(self.folder)
-        self._check("/".join(names))
-        return "/".join(names)
+        self._check(path)
+        return path
 
 
 def folder_name(name: str) -> str:

@@ -33,7 +33,7 @@ class Write:
     """What becomes of one file."""
 
     path: str
-    components: list[str]
+    """The components with `/` between."""
     before: Image | None
     """What is there; None: nothing."""
     after: bytes | None
@@ -69,7 +69,7 @@ def commit(
     folders: dict[str, list[str]] = {}
     for write in writes:
         with about(write.path):
-            missing = area.missing(write.components) if write.before is None else []
+            missing = area.missing(write.path.split("/")) if write.before is None else []
         folders.update({"/".join(folder): folder for folder in missing})
     record = Record(_identifier(), tuple(map(_recorded, writes)), tuple(folders))
     with state.noted(record), ExitStack() as parents:
@@ -138,7 +138,7 @@ def _swap_all(area: Jail, staged: Sequence[_Staged], is_waited_for: Callable[[],
 
 
 def _stage(area: Jail, write: Write, temporary: str, parents: ExitStack) -> _Staged:
-    *folders, name = write.components
+    *folders, name = write.path.split("/")
     with about(write.path):
         parent = parents.enter_context(area.folder(folders))
         if write.after is not None:
@@ -148,7 +148,7 @@ def _stage(area: Jail, write: Write, temporary: str, parents: ExitStack) -> _Sta
 
 def _check_still(area: Jail, one: _Staged) -> None:
     """Refuse to replace what is not what was read, or is not where it was."""
-    with about(one.write.path), area.folder(one.write.components[:-1]) as now:
+    with about(one.write.path), area.folder(one.write.path.split("/")[:-1]) as now:
         moved = not os.path.samestat(os.fstat(now), os.fstat(one.parent))
         before = one.write.before
         if moved or jail.stamp(one.parent, one.name) != (before.stamp if before else None):
@@ -199,10 +199,9 @@ def _remove(parent: int, name: str) -> None:
 
 def _recorded(write: Write) -> FileRecord:
     after = None if write.after is None else sha256(write.after).hexdigest()
-    path, before = "/".join(write.components), write.before
-    if before is None:
-        return FileRecord(path, None, after, write.mode)
-    return FileRecord(path, before.digest, after, before.mode)
+    if write.before is None:
+        return FileRecord(write.path, None, after, write.mode)
+    return FileRecord(write.path, write.before.digest, after, write.before.mode)
 
 
 def _identifier() -> str:

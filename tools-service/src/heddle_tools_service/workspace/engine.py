@@ -9,11 +9,11 @@ from hashlib import sha256
 
 from heddle_tools_service.workspace.commit import Write, commit, undo
 from heddle_tools_service.workspace.errors import WorkspaceError
-from heddle_tools_service.workspace.jail import Image, Jail
+from heddle_tools_service.workspace.jail import Jail
 from heddle_tools_service.workspace.limits import LOCK_WAIT, MAX_BACKUPS
 from heddle_tools_service.workspace.locks import held, paths_held
 from heddle_tools_service.workspace.paths import components
-from heddle_tools_service.workspace.planning import Planned, plan, read
+from heddle_tools_service.workspace.planning import Planned, plan, read, read_if_present
 from heddle_tools_service.workspace.searching import searched
 from heddle_tools_service.workspace.shapes import (
     ChangedFile,
@@ -24,7 +24,7 @@ from heddle_tools_service.workspace.shapes import (
     Page,
     Patched,
 )
-from heddle_tools_service.workspace.state import FileRecord, Record, State
+from heddle_tools_service.workspace.state import Record, State
 from heddle_tools_service.workspace.texts import decode, shown
 from heddle_tools_service.workspace.walking import listed
 
@@ -132,7 +132,7 @@ class Workspace:
 
     def _restored(self, record: Record, index: int, *, force: bool) -> Planned:
         file = record.files[index]
-        now = self._now(file)
+        now = read_if_present(self.area, file.path)
         if (now and now.digest) != file.after and not force:
             message = (
                 f"{file.path!r} changed since. Set force to true to lose that, or patch it instead."
@@ -144,20 +144,12 @@ class Workspace:
                 data = (self.state.backup(record.id) / str(index)).read_bytes()
             except FileNotFoundError:  # it became too old meanwhile
                 raise _no_backup(record.id) from None
-        write = Write(file.path, components(file.path), now, data, file.mode)
+        write = Write(file.path, now, data, file.mode)
         if data == (now and now.data):
             return Planned(write, ChangedFile(file.path, "unchanged", file.before or ""))
         if data is None:
             return Planned(write, ChangedFile(file.path, "removed", ""))
         return Planned(write, ChangedFile(file.path, "restored", sha256(data).hexdigest()))
-
-    def _now(self, file: FileRecord) -> Image | None:
-        try:
-            return read(self.area, file.path)
-        except WorkspaceError as error:
-            if error.kind == "not_found":
-                return None
-            raise
 
     @contextmanager
     def _writing(self, paths: Sequence[str]) -> Iterator[None]:

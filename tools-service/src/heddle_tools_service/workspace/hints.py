@@ -25,7 +25,7 @@ def numbered(lines: Sequence[str], start: int, stop: int) -> list[str]:
 def remedies(lines: Sequence[str], old: list[str], new: list[str], near: int) -> list[str]:
     """Return what to do about `old` not being at line `near`, counted from 0."""
     remedies_ = []
-    if new and _shown(lines[near : near + len(new)]) == new:
+    if new and list(map(shown, lines[near : near + len(new)])) == new:
         remedies_.append("The new text is already there: this change needs nothing more.")
     elif new and places(lines, new):
         at = places(lines, new)[0] + 1
@@ -51,13 +51,7 @@ def places(lines: Sequence[str], block: Sequence[str]) -> list[int]:
     if not any(line.strip() for line in block):  # blank lines are everywhere
         return []
     whole = "\n".join(["", *map(shown, lines), ""])
-    sought = "\n".join(["", *block, ""])
-    positions: list[int] = []
-    at = whole.find(sought)
-    while at >= 0 and len(positions) < MAX_PLACES:
-        positions.append(whole.count("\n", 0, at))
-        at = whole.find(sought, at + 1)
-    return positions
+    return [line - 1 for line in lines_of(whole, "\n".join(["", *block, ""]))[:MAX_PLACES]]
 
 
 def lines_of(text: str, needle: str) -> list[int]:
@@ -114,14 +108,10 @@ def _by_likeness(lines: Sequence[str], block: Sequence[str], near: int) -> int |
 
 
 def _nuance(lines: Sequence[str], old: Sequence[str], start: int) -> str:
-    there = _shown(lines[start : start + len(old)])
+    there = map(shown, lines[start : start + len(old)])
     if [line.split() for line in there] == [line.split() for line in old]:
         return ", which differ in blanks or tabs alone"
     return ""
-
-
-def _shown(lines: Sequence[str]) -> list[str]:
-    return [shown(line) for line in lines]
 
 
 def _line(lines: Sequence[str], index: int) -> str:

@@ -70,6 +70,20 @@ def read(area: Jail, path: str) -> Image:
         return jail.read(parent, name, path)
 
 
+def read_if_present(area: Jail, path: str) -> Image | None:
+    """Return a file of the workspace; None if there is none.
+
+    Raises:
+        WorkspaceError: There is one that may not be read.
+    """
+    try:
+        return read(area, path)
+    except WorkspaceError as error:
+        if error.kind == "not_found":
+            return None
+        raise
+
+
 def _check_number(files: Sequence[FileEdits]) -> None:
     paths = ["/".join(components(file.path)) for file in files]
     twice = next((path for path in paths if paths.count(path) > 1), None)
@@ -86,8 +100,9 @@ def _plan_file(area: Jail, file: FileEdits, *, relocate: bool) -> Planned:
         message = f"{file.path!r}: changes must have 1 to {MAX_EDITS} items."
         raise WorkspaceError("invalid_arguments", message)
     before = None if file.create else _present(area, file)
-    if file.create:
-        _check_absent(area, file)
+    if file.create and read_if_present(area, file.path) is not None:
+        message = f"{file.path!r} exists already. Read it and change it without create."
+        raise WorkspaceError("conflict", message)
     text = decode(before.data if before else b"", file.path)
     edits = [_whole(file)] if file.create else file.edits
     hunks = list(_hunks(file.path, text, edits, relocate=relocate))
@@ -99,8 +114,7 @@ def _plan_file(area: Jail, file: FileEdits, *, relocate: bool) -> Planned:
     if len(after) > MAX_FILE_BYTES:
         message = f"{file.path!r} would have more than {MAX_FILE_BYTES:,} bytes. Split it."
         raise WorkspaceError("invalid_arguments", message)
-    names = components(file.path)
-    path = "/".join(names)
+    path = "/".join(components(file.path))
     diff, added, removed = unified(path, applied, created=file.create)
     changed_file = ChangedFile(
         path=path,
@@ -112,7 +126,7 @@ def _plan_file(area: Jail, file: FileEdits, *, relocate: bool) -> Planned:
         removed=removed,
     )
     mode = before.mode if before else _NEW_MODE
-    return Planned(Write(path, names, before, after, mode), changed_file)
+    return Planned(Write(path, before, after, mode), changed_file)
 
 
 def _present(area: Jail, file: FileEdits) -> Image:
@@ -129,17 +143,6 @@ def _present(area: Jail, file: FileEdits) -> Image:
             f"{file.path!r} is not what you read: its sha256 is {text.digest}. Read it again.",
         )
     return text
-
-
-def _check_absent(area: Jail, file: FileEdits) -> None:
-    try:
-        read(area, file.path)
-    except WorkspaceError as error:
-        if error.kind == "not_found":
-            return
-        raise
-    message = f"{file.path!r} exists already. Read it and change it without create."
-    raise WorkspaceError("conflict", message)
 
 
 def _whole(file: FileEdits) -> Edit:

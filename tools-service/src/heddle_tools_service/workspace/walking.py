@@ -1,7 +1,7 @@
 """Walks over a workspace, one folder's descriptor at a time; links are passed by."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from heddle_tools_service.workspace.errors import about
 from heddle_tools_service.workspace.globs import matcher
@@ -45,30 +45,23 @@ def walk(area: Jail, folder: str, depth: int = DEEPEST) -> Iterator[Entry]:
     """
     start = folder_components(folder)
     with about(folder or "."):
-        entries = _scanned(area, start) if start or _exists(area) else []
+        # A workspace that was never written to has no folder, which is no mistake.
+        entries = _scanned(area, start) if start else _readable(area, [])
     waiting = [(entry, len(start) + 1) for entry in reversed(entries)]
     while waiting:
         entry, level = waiting.pop()
         yield entry
         if entry.folder and level - len(start) < min(depth, DEEPEST):
-            inner = _quietly(area, entry.path.split("/"))
+            inner = _readable(area, entry.path.split("/"))
             waiting += [(each, level + 1) for each in reversed(inner)]
 
 
-def _exists(area: Jail) -> bool:
-    """Return whether the workspace has been written to; an empty one is no mistake."""
-    return _tried(lambda: _scanned(area, [])) is not None
-
-
-def _quietly(area: Jail, folder: Sequence[str]) -> list[Entry]:
-    return _tried(lambda: _scanned(area, folder)) or []
-
-
-def _tried(scan: Callable[[], list[Entry]]) -> list[Entry] | None:
+def _readable(area: Jail, folder: Sequence[str]) -> list[Entry]:
+    """Return what is in a folder; nothing if it vanished or cannot be read."""
     try:
-        return scan()
+        return _scanned(area, folder)
     except OSError:
-        return None
+        return []
 
 
 def _scanned(area: Jail, folder: Sequence[str]) -> list[Entry]:
