@@ -1,14 +1,9 @@
-"""Reads the tools that a module holds, in our own shape or in an older one."""
+"""Reads the tools of a module, in the format of the SDK or in an older one."""
 
 from collections.abc import Callable, Iterable
 from types import ModuleType
 
-from heddle_tools_service.adapters import (
-    base_tools,
-    rag_processors,
-    tool_plugins,
-    tool_processors,
-)
+from heddle_tools_service.adapters import base_tools, processors, tool_plugins
 from heddle_tools_service.sdk import Tool
 
 Reader = Callable[[ModuleType], Iterable[Tool]]
@@ -17,10 +12,10 @@ Reader = Callable[[ModuleType], Iterable[Tool]]
 def tools_in(module: ModuleType | Tool) -> list[Tool]:
     """Return the tools of `module`. An entry point may also name a tool itself.
 
-    The first shape that fits counts, so that a module can serve an older host as well.
+    The first format that fits counts, so that a module can serve an older host as well.
 
     Raises:
-        DefinitionError: An older shape that is incomplete; the message says what to mend.
+        DefinitionError: An older format that is incomplete; the message says what to change.
     """
     if isinstance(module, Tool):
         return [module]
@@ -44,5 +39,5 @@ def _native(module: ModuleType) -> Iterable[Tool]:
 
 _READERS: tuple[Reader, ...] = (
     *(_native, base_tools.read, tool_plugins.read),
-    *(tool_processors.read, rag_processors.read),
+    *(processors.read_tool_processor, processors.read_rag_processor),
 )

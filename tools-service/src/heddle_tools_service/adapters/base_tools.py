@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, create_model
 
-from heddle_tools_service.adapters.legacy import title_of
+from heddle_tools_service.adapters.legacy import legacy_tool
 from heddle_tools_service.definitions import DefinitionError
 from heddle_tools_service.models import arguments_schema
 from heddle_tools_service.sdk import FileChange, Function, ReportStatus, Tool, ToolCall, ToolResult
@@ -18,16 +18,16 @@ Callback = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 class BaseTool:
-    """What such a class derives from where the package that it was written for is not there."""
+    """The base class, for installations without the package that a class was written for."""
 
     name: str = ""
     description: str = ""
     args_schema: type[BaseModel] | None = None
-    """What a model fills in. None: the parameters of `_arun`."""
+    """The arguments. None: the parameters of `_arun`."""
     _callback: Callback | None = None
 
     def set_sse_callback(self, callback: Callback) -> None:
-        """Take what tells the person who waits."""
+        """Set the function that receives events for the waiting user."""
         self._callback = callback
 
     async def emit_event(self, event: Mapping[str, Any]) -> None:
@@ -42,10 +42,10 @@ def read(module: ModuleType) -> Iterator[Tool]:
         if isinstance(value, type) and value.__module__ == module.__name__:
             work = getattr(value, "_arun", None)
             if inspect.iscoroutinefunction(work) and not inspect.isabstract(value):
-                yield _tool(value)
+                yield _tool(module, value)
 
 
-def _tool(tool_class: type) -> Tool:
+def _tool(module: ModuleType, tool_class: type) -> Tool:
     try:
         example = tool_class()
     except Exception as error:
@@ -54,23 +54,18 @@ def _tool(tool_class: type) -> Tool:
     arguments = _arguments(example)
     name = str(getattr(example, "name", ""))
     description = " ".join(str(getattr(example, "description", "")).split())
-    return Tool(
-        name=name,
-        title=title_of(name),
-        description=description,
-        slot="context",
-        schema={},
-        parse=dict,
-        run=_calling(tool_class),
-        category="legacy",
+    return legacy_tool(
+        module,
+        name,
+        description,
+        _calling(tool_class),
         modes=("function",),
-        module=tool_class.__module__,
-        function=Function(name, description, arguments_schema(arguments), _taken(arguments)),
+        function=Function(name, description, arguments_schema(arguments), _parser(arguments)),
     )
 
 
 def _arguments(tool: Any) -> type[BaseModel]:  # noqa: ANN401 - whatever the author made
-    """Return the model of what `_arun` takes: the author's, or one made of its parameters."""
+    """Return the model of the arguments: the author's, or one of the parameters of `_arun`."""
     declared = getattr(tool, "args_schema", None)
     if isinstance(declared, type) and issubclass(declared, BaseModel):
         return declared
@@ -88,20 +83,18 @@ def _arguments(tool: Any) -> type[BaseModel]:  # noqa: ANN401 - whatever the aut
     return create_model("Arguments", __config__=config, **members)
 
 
-def _taken(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    def taken(arguments: dict[str, Any]) -> dict[str, Any]:
-        read = model.model_validate(arguments)
-        return {
-            name: getattr(read, name)
-            for name in (*type(read).model_fields, *(read.model_extra or ()))
-        }
+def _parser(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def parse(arguments: dict[str, Any]) -> dict[str, Any]:
+        parsed = model.model_validate(arguments)
+        names = (*type(parsed).model_fields, *(parsed.model_extra or ()))
+        return {name: getattr(parsed, name) for name in names}
 
-    return taken
+    return parse
 
 
 def _calling(tool_class: type) -> Run:
     async def run(call: ToolCall[dict[str, Any], dict[str, Any]]) -> ToolResult:
-        tool = tool_class()  # one for each call: it is told whom to tell
+        tool = tool_class()  # one for each call, as it has a callback of its own
         if callable(listen := getattr(tool, "set_sse_callback", None)):
             listen(_callback(call.status))
         return _result(await tool._arun(**call.arguments))  # noqa: SLF001 - as above
@@ -110,13 +103,13 @@ def _calling(tool_class: type) -> Run:
 
 
 def _callback(status: ReportStatus) -> Callback:
-    async def tell(event: Mapping[str, Any]) -> None:
+    async def report(event: Mapping[str, Any]) -> None:
         file, reason = str(event.get("file") or ""), str(event.get("reason") or "")
         change = FileChange(file, reason, diff=str(event.get("diff") or "")) if file else None
         message = event.get("message") or event.get("content") or f"{event.get('type', '')} {file}"
         status(str(message), change)
 
-    return tell
+    return report
 
 
 def _result(output: object) -> ToolResult:

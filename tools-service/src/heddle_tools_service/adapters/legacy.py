@@ -1,20 +1,18 @@
-"""What files of older shapes get and give, and how it becomes a `ToolCall` and a `ToolResult`."""
+"""What tools of older formats receive and return."""
 
-import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from heddle_tools_service.sdk import Source, ToolCall, ToolError, ToolResult
+from heddle_tools_service.sdk import Source, Tool, ToolCall, ToolError, ToolResult
 from heddle_tools_service.sdk.definition import Run
 
 _DEFAULT_TOP_K = 3
-_OURS = frozenset({"title", "name", "filename", "url", "path", "similarity", "score", "type"})
-
-Arguments = Callable[[ToolCall[dict[str, Any]]], tuple[Any, ...]]
-ToResult = Callable[[Any], ToolResult]
+_SOURCE_MEMBERS = frozenset(
+    {"title", "name", "filename", "url", "path", "similarity", "score", "type"}
+)
 
 
 @dataclass
@@ -61,27 +59,34 @@ class LegacyAssistant:
         )
 
 
-def calling(process: Callable[..., Any], arguments: Arguments, to_result: ToResult) -> Run:
-    """Return a tool's function that calls `process`: async if that is, else one for a thread."""
-    if inspect.iscoroutinefunction(process):
+def legacy_tool(module: ModuleType, name: str, description: str, run: Run, **more: object) -> Tool:
+    """Return a tool of a module that was not written for Heddle.
 
-        async def run(call: ToolCall[dict[str, Any]]) -> ToolResult:
-            return to_result(await process(*arguments(call)))
-
-        return run
-
-    def run_in_thread(call: ToolCall[dict[str, Any]]) -> ToolResult:
-        return to_result(process(*arguments(call)))
-
-    return run_in_thread
+    Args:
+        module: The module.
+        name: The tool's name.
+        description: Its description.
+        run: Its function.
+        more: Further members of `Tool`, in place of their defaults.
+    """
+    members: dict[str, Any] = {
+        "title": title_of(name),
+        "slot": "context",
+        "schema": {},
+        "category": "legacy",
+        **more,
+    }
+    return Tool(
+        name=name, description=description, run=run, parse=dict, module=module.__name__, **members
+    )
 
 
 def to_result(output: object) -> ToolResult:
-    """Return what an older tool gave: a dict or an object, its members as in LAMB.
+    """Return the result of a legacy tool: a dict or an object with the members of LAMB's.
 
     Raises:
-        ToolError: It tells an error and has no content.
-        TypeError: It is something else.
+        ToolError: It has an error and no content.
+        TypeError: It has neither.
     """
     if isinstance(output, ToolResult):
         return output
@@ -104,13 +109,8 @@ def to_result(output: object) -> ToolResult:
     )
 
 
-def stem(module: ModuleType) -> str:
-    """Return the name of the file that `module` was read from, without its ending."""
-    return module.__name__.rpartition(".")[2]
-
-
 def title_of(name: object) -> str:
-    """Return a name for people."""
+    """Return a name as the title of a tool."""
     return str(name).replace("_", " ").title()
 
 
@@ -133,5 +133,5 @@ def _source(source: object) -> Source:
 
 def _attributes(source: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
     for name, value in source.items():
-        if name not in _OURS and isinstance(value, str | int | float):
+        if name not in _SOURCE_MEMBERS and isinstance(value, str | int | float):
             yield str(name), str(value)

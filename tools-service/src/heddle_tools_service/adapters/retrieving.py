@@ -1,4 +1,4 @@
-"""Retrieval as older plugins know it: chunks as dicts, citations as dicts."""
+"""Retrieval for tools of older formats, with chunks and citations as dicts."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ RetrieveFn = Callable[..., Awaitable[list[dict[str, Any]]]]
 
 
 async def later(_: str, **__: object) -> list[dict[str, Any]]:
-    """Stand for retrieval where nothing is retrieved yet.
+    """Refuse to retrieve documents before the function is called.
 
     Raises:
         ToolError: Always.
@@ -23,11 +23,11 @@ async def later(_: str, **__: object) -> list[dict[str, Any]]:
 
 
 def retrieving(call: ToolCall[dict[str, Any]], passages: Passages) -> RetrieveFn:
-    """Return what searches the collections of a call's configuration."""
+    """Return a function that searches the collections of a call's configuration."""
 
-    async def retrieve(query: str, **wishes: object) -> list[dict[str, Any]]:
+    async def retrieve(query: str, **options: object) -> list[dict[str, Any]]:
         try:
-            arguments = RetrieveDocumentsArguments.model_validate({"query": query, **wishes})
+            arguments = RetrieveDocumentsArguments.model_validate({"query": query, **options})
         except ValidationError as error:
             wrong = sorted({str(each["loc"][0]) for each in error.errors()})
             raise ToolError(
@@ -39,7 +39,7 @@ def retrieving(call: ToolCall[dict[str, Any]], passages: Passages) -> RetrieveFn
         )
         if results.failures and not results.passages:
             raise as_error(results.failures[0])
-        if results.warnings:  # such a plugin has no way to tell what was not heeded
+        if results.warnings:  # such a plugin cannot report what the search ignored
             raise ToolError(results.warnings[0])
         return [_chunk(passage, number) for number, passage in enumerate(results.passages)]
 
@@ -47,7 +47,7 @@ def retrieving(call: ToolCall[dict[str, Any]], passages: Passages) -> RetrieveFn
 
 
 def sources_of(citations: Iterable[Mapping[str, Any]]) -> list[Source]:
-    """Return what an answer rests on, as clients see it."""
+    """Return the sources of an answer, as clients read them."""
     return [
         Source(
             title=str(each.get("doc_title") or "Untitled"),

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from heddle_tools_service.adapters.legacy import title_of
+from heddle_tools_service.adapters.legacy import legacy_tool
 from heddle_tools_service.adapters.retrieving import RetrieveFn, later, retrieving, sources_of
 from heddle_tools_service.capabilities.passages import Passages
 from heddle_tools_service.definitions import DefinitionError
@@ -39,18 +39,18 @@ _CONFIG = {
 
 @dataclass
 class ToolContext:
-    """What a handler knows of the conversation."""
+    """What a handler receives of the conversation."""
 
     retrieve_fn: RetrieveFn | None = None
     user_token: str = ""
-    """Always empty: nobody's credentials are handed to tools."""
+    """Always empty: tools receive no credentials of users."""
     user_id: str = ""
     has_documents: bool = False
 
 
 @dataclass
 class ToolEvent:
-    """What a handler may return in place of the data itself."""
+    """Data that a handler may return with the name of its tool."""
 
     tool_name: str
     data: Any
@@ -61,14 +61,14 @@ class ToolPlugin:
     """A function that models call."""
 
     definition: dict[str, Any]
-    """A tool object of OpenAI's."""
+    """A tool in OpenAI's format."""
     handler: Callable[..., Awaitable[Any]]
-    """Gets the arguments, the context and `on_status`; returns text, or what becomes JSON."""
+    """Receives the arguments, the context and `on_status`; returns text or a JSON value."""
     enabled: Callable[[ToolContext], bool] = lambda _: True
 
 
 def make_importable() -> None:
-    """Let files import these types from where they lay; a module that is really there stays."""
+    """Let files import these types from their old module, unless that module is installed."""
     package, tools, _ = _OLD_HOME.split(".")
     if package in sys.modules or find_spec(package):
         return
@@ -79,7 +79,7 @@ def make_importable() -> None:
 
 
 def read(module: ModuleType) -> Iterator[Tool]:
-    """Yield the tool of a module, if it is of this shape."""
+    """Yield the tool of a module, if it has this format."""
     plugin = getattr(module, "plugin", None)
     if plugin is None:
         return
@@ -96,17 +96,13 @@ def read(module: ModuleType) -> Iterator[Tool]:
         raise DefinitionError("The definition names no function. Add function.name to it.")
     name = function["name"]
     description = str(function.get("description", ""))
-    yield Tool(
-        name=name,
-        title=title_of(name),
-        description=description,
-        slot="context",
+    yield legacy_tool(
+        module,
+        name,
+        description,
+        _calling(plugin.handler),
         schema=_CONFIG,
-        parse=dict,
-        run=_calling(plugin.handler),
-        category="legacy",
         modes=("function",),
-        module=module.__name__,
         function=Function(name, description, dict(function.get("parameters") or {}), dict),
         enabled=lambda offer: plugin.enabled(_context(offer, later)),
     )
