@@ -1,18 +1,21 @@
 """Settings of the tool service."""
 
 from pathlib import Path
+from typing import Literal
 
 from heddle_runtime import addresses
+from heddle_runtime.egress import EgressSettings
 from heddle_runtime.remote_json import server_address
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
-from heddle_tools_service.provider_settings import ProviderSettings
-
+Place = Literal["local", "cloud"]
+SearchProvider = Literal["perplexity", "tavily", "brave", "searxng"]
+_MODEL = r"^$|^[a-z][a-z0-9_]*/.+$"
 NO_SERVICE = "none"  # not empty: an empty environment variable counts as unset
 
 
-class ToolsSettings(ProviderSettings):
+class ToolsSettings(EgressSettings):
     """Settings of the tool service."""
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_TOOLS_", populate_by_name=True)
@@ -67,6 +70,41 @@ class ToolsSettings(ProviderSettings):
         default="https://geocoding-api.open-meteo.com",
         description="Address of Open-Meteo's geocoder, or of a server of your own.",
     )
+    providers: Place | None = Field(
+        default=None,
+        validation_alias="HEDDLE_PROVIDERS",
+        description="Where models are, unless the setting of one says otherwise: `local` for those "
+        "that ship with Heddle, `cloud` for the servers that other settings name. The knowledge "
+        "service reads it too. Without it, each is in the cloud if its server is named.",
+    )
+    llm: Place | None = Field(
+        default=None, description="Which small fast model is used: local or cloud."
+    )
+    small_fast_model: str = Field(
+        default="",
+        pattern=_MODEL,
+        description="Model that rewrites questions for context_aware_rag and hierarchical_rag and "
+        "plans the searches of deep_analysis, as connector/model. Empty: questions are searched "
+        "for as they are.",
+    )
+    small_fast_model_cloud: str = Field(
+        default="",
+        pattern=_MODEL,
+        description="The same where the models come from the cloud. Empty: as there.",
+    )
+    web_search_keys: dict[SearchProvider, SecretStr] = Field(
+        default={},
+        description="Keys of search providers for the operator's assistants, as a JSON object: "
+        "perplexity, tavily, brave; searxng needs none.",
+    )
+    web_search_searxng_url: str = Field(
+        default="", description="Address of a SearXNG that answers with JSON."
+    )
+    web_search_shared: bool = Field(
+        default=False,
+        description="Let organisations that have set up no search provider use the operator's, at "
+        "the operator's expense.",
+    )
     mcp_commands: dict[str, tuple[str, ...]] = Field(
         default={},
         description="Commands that assistants may run as MCP servers, as a JSON object: by name "
@@ -90,7 +128,14 @@ class ToolsSettings(ProviderSettings):
                 raise ValueError(message)
         return commands
 
-    @field_validator("moodle_url", "weather_url", "geocoding_url")
+    @field_validator("moodle_url", "weather_url", "geocoding_url", "web_search_searxng_url")
     @classmethod
     def _check_url(cls, url: str) -> str:
         return server_address(url) if url else ""
+
+    @property
+    def small_model(self) -> str:
+        """The small fast model, as `connector/model`; empty if none is configured."""
+        default = "cloud" if self.small_fast_model_cloud else "local"
+        cloud = (self.llm or self.providers or default) == "cloud"
+        return (self.small_fast_model_cloud if cloud else "") or self.small_fast_model
