@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from heddle_tools_service.capabilities.workspace import Edit, FileEdits, Patched
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.jail import Jail
-from heddle_tools_service.workspace.shapes import Edit, FileEdits, Patched
 from heddle_tools_service.workspace.state import State
 
 # The example of the tool's first manual.

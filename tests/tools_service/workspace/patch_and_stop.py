@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from heddle_tools_service.workspace.shapes import Edit, FileEdits
+from heddle_tools_service.capabilities.workspace import Edit, FileEdits
 from tools_service.workspace.areas import waiting, workspace_in
 
 BEFORE_THE_SECOND_FILE = 3  # the first renaming finishes the note in the journal

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from heddle_tools_service.workspace.shapes import Edit
+from heddle_tools_service.capabilities.workspace import Edit
 from tools_service.workspace.areas import patched, workspace_in
 
 

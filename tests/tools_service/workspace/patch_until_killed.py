@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from heddle_tools_service.capabilities.workspace import Edit, FileEdits
 from heddle_tools_service.workspace.engine import Workspace
-from heddle_tools_service.workspace.shapes import Edit, FileEdits
 from tools_service.workspace.areas import left_over, patched, waiting, workspace_in
 
 FILES = ("a.txt", "b.txt", "src/c.txt", "src/deep/d.txt")

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from heddle_tools_service.capabilities.workspace import Edit, FileEdits, FileQuery
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
-from heddle_tools_service.workspace.shapes import Edit, FileEdits, FileQuery
 from runtime.examples import repetitions
 from tools_service.swapping import swapping
 from tools_service.workspace.areas import left_over, patched, waiting, workspace_in

@@ -10,10 +10,10 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from heddle_tools_service.capabilities.workspace import Edit, FileEdits
 from heddle_tools_service.workspace import locks
 from heddle_tools_service.workspace.engine import IsWaitedFor, Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
-from heddle_tools_service.workspace.shapes import Edit, FileEdits
 from tools_service.workspace.areas import left_over, waiting, workspace_in
 
 TESTS = Path(__file__).parents[2]

@@ -5,8 +5,8 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from heddle_tools_service.capabilities.workspace import Change, Edit
 from heddle_tools_service.workspace.engine import Workspace
-from heddle_tools_service.workspace.shapes import Change, Edit
 from tools_service.workspace.areas import patched
 
 DIFF = f"""\

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from heddle_tools_service.capabilities.workspace import Edit, FileEdits
 from heddle_tools_service.workspace import state
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
-from heddle_tools_service.workspace.shapes import Edit, FileEdits
 from tools_service.workspace.areas import SEVEN, left_over, patched, waiting
 
 

@@ -8,8 +8,8 @@ from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
 import pytest
+from heddle_tools_service.capabilities.workspace import Edit
 from heddle_tools_service.workspace.engine import Workspace
-from heddle_tools_service.workspace.shapes import Edit
 from tools_service.workspace.areas import left_over, patched
 
 TESTS = Path(__file__).parents[2]

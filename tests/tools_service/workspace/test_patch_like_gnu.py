@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from heddle_tools_service.workspace.shapes import Edit, FileEdits
+from heddle_tools_service.capabilities.workspace import Edit, FileEdits
 from runtime.examples import sampled
 from tools_service.workspace.areas import left_over, waiting, workspace_in
 

@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 
 import pytest
+from heddle_tools_service.capabilities.workspace import Edit, FileEdits
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.limits import MAX_EDITS, MAX_FILE_BYTES, MAX_FILES
-from heddle_tools_service.workspace.shapes import Edit, FileEdits
 from tools_service.workspace.areas import left_over, patched, waiting
 
 

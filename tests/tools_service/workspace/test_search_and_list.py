@@ -5,11 +5,11 @@ import time
 from pathlib import Path
 
 import pytest
+from heddle_tools_service.capabilities.workspace import FileQuery, Matches
 from heddle_tools_service.workspace import limits, walking
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.limits import MAX_FILE_BYTES
-from heddle_tools_service.workspace.shapes import FileQuery, Matches
 from tools_service.workspace.areas import workspace_in
 
 FILES = {

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from heddle_tools_service.capabilities.workspace import Change
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.hunks import Hunk
-from heddle_tools_service.workspace.shapes import Change
 from heddle_tools_service.workspace.texts import Text, full_lines
 
 Span = tuple[int, int, int, int]

@@ -7,15 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
-from heddle_tools_service.workspace.commit import Write, commit, undo
-from heddle_tools_service.workspace.errors import WorkspaceError
-from heddle_tools_service.workspace.jail import Jail
-from heddle_tools_service.workspace.limits import LOCK_WAIT, MAX_BACKUPS
-from heddle_tools_service.workspace.locks import held, paths_held
-from heddle_tools_service.workspace.paths import components
-from heddle_tools_service.workspace.planning import Planned, plan, read, read_if_present
-from heddle_tools_service.workspace.searching import searched
-from heddle_tools_service.workspace.shapes import (
+from heddle_tools_service.capabilities.workspace import (
     ChangedFile,
     FileEdits,
     FileQuery,
@@ -24,6 +16,14 @@ from heddle_tools_service.workspace.shapes import (
     Page,
     Patched,
 )
+from heddle_tools_service.workspace.commit import Write, commit, undo
+from heddle_tools_service.workspace.errors import WorkspaceError
+from heddle_tools_service.workspace.jail import Jail
+from heddle_tools_service.workspace.limits import LOCK_WAIT, MAX_BACKUPS
+from heddle_tools_service.workspace.locks import held, paths_held
+from heddle_tools_service.workspace.paths import components
+from heddle_tools_service.workspace.planning import Planned, plan, read, read_if_present
+from heddle_tools_service.workspace.searching import searched
 from heddle_tools_service.workspace.state import Record, State
 from heddle_tools_service.workspace.texts import decode, shown
 from heddle_tools_service.workspace.walking import listed

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from heddle_tools_service.capabilities.workspace import Edit
 from heddle_tools_service.workspace import hints
 from heddle_tools_service.workspace.errors import WorkspaceError
-from heddle_tools_service.workspace.shapes import Edit
 from heddle_tools_service.workspace.texts import Text, lines_in, shown
 
 _SHOWN = "\ufffd"

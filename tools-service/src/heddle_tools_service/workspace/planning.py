@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from heddle_tools_service.capabilities.workspace import ChangedFile, Edit, FileEdits
 from heddle_tools_service.workspace import jail
 from heddle_tools_service.workspace.applying import apply
 from heddle_tools_service.workspace.commit import Write
@@ -18,7 +19,6 @@ from heddle_tools_service.workspace.limits import (
     MAX_PATCH_BYTES,
 )
 from heddle_tools_service.workspace.paths import components
-from heddle_tools_service.workspace.shapes import ChangedFile, Edit, FileEdits
 from heddle_tools_service.workspace.texts import Text, decode, encode
 
 _MAX_EXPLAINED = 3

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 
 import re2
 
+from heddle_tools_service.capabilities.workspace import FileQuery, Match, Matches
 from heddle_tools_service.workspace import limits
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.globs import matcher
 from heddle_tools_service.workspace.jail import Jail
 from heddle_tools_service.workspace.planning import read
-from heddle_tools_service.workspace.shapes import FileQuery, Match, Matches
 from heddle_tools_service.workspace.texts import decode, shown
 from heddle_tools_service.workspace.walking import CUT_VISITS, walk
 

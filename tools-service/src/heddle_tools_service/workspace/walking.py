@@ -3,12 +3,12 @@
 import os
 from collections.abc import Iterator, Sequence
 
+from heddle_tools_service.capabilities.workspace import Entry, Listing
 from heddle_tools_service.workspace.errors import about
 from heddle_tools_service.workspace.globs import matcher
 from heddle_tools_service.workspace.jail import Jail
 from heddle_tools_service.workspace.limits import DEEPEST, MAX_VISITED
 from heddle_tools_service.workspace.paths import folder_components, is_hidden
-from heddle_tools_service.workspace.shapes import Entry, Listing
 
 CUT_VISITS = f"only the first {MAX_VISITED:,} files and folders were looked at"
 
