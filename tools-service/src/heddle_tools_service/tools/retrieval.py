@@ -28,7 +28,7 @@ _NO_QUERY = "No user message found for query"
 
 
 class KnowledgeBaseConfig(ToolConfig):
-    """The collections to search, and the number of results."""
+    """Where to look, and how much to bring."""
 
     collections: tuple[str, ...] = Field(
         max_length=MAX_COLLECTIONS,
@@ -44,7 +44,7 @@ class KnowledgeBaseConfig(ToolConfig):
 
 
 class ManualConfig(ToolConfig):
-    """The collections to search."""
+    """Where to look."""
 
     collections: tuple[str, ...] = Field(
         default=(ASSET_MANUAL,),
