@@ -1,7 +1,6 @@
 """Offers models the tools of an MCP server, as far as the assistant's author has accepted them."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from heddle_tools_service.capabilities.remote_servers import (
     RemoteAnswer,
@@ -9,8 +8,6 @@ from heddle_tools_service.capabilities.remote_servers import (
     RemoteSession,
     RemoteTool,
 )
-from heddle_tools_service.definitions import DefinitionError
-from heddle_tools_service.schemas import CompiledSchema
 from heddle_tools_service.sdk import (
     CalledFunction,
     Function,
@@ -22,8 +19,8 @@ from heddle_tools_service.sdk import (
     tool,
 )
 from heddle_tools_service.tools.mcp_acceptance import judged, names
+from heddle_tools_service.tools.mcp_arguments import check
 from heddle_tools_service.tools.mcp_options import McpConfig
-from heddle_tools_service.validation_errors import ARGUMENTS, listed
 
 
 async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> FunctionOffer:
@@ -76,7 +73,7 @@ async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers)
                 _, reason = judged(each, config)
                 if reason:
                     raise ToolError(reason, kind="held_back")
-                _check(called.arguments, each.schema)
+                check(called.arguments, each.schema)
                 return await session.call(name, called.arguments)
         raise ToolError(f"The MCP server has no tool {name[:80]!r}.", kind="unknown_function")
 
@@ -86,22 +83,6 @@ async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers)
     if answer.failed:
         raise ToolError(text or f"{name} failed without a message.", kind="mcp_tool_error")
     return ToolResult(text, name=called.name)
-
-
-def _check(arguments: dict[str, Any], schema: Mapping[str, Any]) -> None:
-    """Refuse arguments that do not match a server's schema.
-
-    A schema that cannot be compiled is ignored: the server checks its arguments itself.
-
-    Raises:
-        ToolError: Says what is wrong.
-    """
-    try:
-        _, violations = CompiledSchema(schema, dict, ARGUMENTS).check(arguments)
-    except DefinitionError:
-        return
-    if violations:
-        raise ToolError(f"The arguments are wrong: {listed(violations)}.", kind="arguments")
 
 
 async def _tools(session: RemoteSession) -> Sequence[RemoteTool]:
