@@ -205,7 +205,7 @@ async def test_without_a_model_words_are_refused_with_what_is_understood(
     async with asking(store) as client:
         error = await failure(client, CONFIG, query="How many documents did Ana write?")
 
-    assert "No small fast model" in str(error)
+    assert "Without a small fast model" in str(error)
     assert "FIELD OPERATOR VALUE" in str(error)
     assert "author TEXT" in str(error)
 

@@ -1,4 +1,4 @@
-"""The state of a run of the routing agent, from the contract's shapes to those of authors."""
+"""The state of a run of the routing agent, from the contract's messages to the SDK's types."""
 
 import json
 from collections.abc import Iterable
@@ -30,15 +30,7 @@ def tree_of(message: pb.TreeData) -> TreeData:
             ),
             environment.estimated_tokens,
         ),
-        tuple(
-            PastRun(
-                each.tool,
-                _object(each.inputs_json or "{}", "inputs_json"),
-                each.new_objects,
-                each.failed,
-            )
-            for each in message.history
-        ),
+        tuple(map(_past_run, message.history)),
     )
 
 
@@ -63,12 +55,17 @@ def _tool_objects(message: pb.FoundObjects) -> ToolObjects:
     )
 
 
+def _past_run(message: pb.PastRun) -> PastRun:
+    inputs = _object(message.inputs_json or "{}", "inputs_json")
+    return PastRun(message.tool, inputs, message.new_objects, message.failed)
+
+
 def _object(text: str, path: str) -> dict[str, Any]:
     try:
-        read = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        read = None
-    if not isinstance(read, dict):
+        value = None
+    if not isinstance(value, dict):
         violation = Violation(f"context.tree.{path}", "must be the text of one JSON object")
         raise InvalidRequestError("The state of the run cannot be read.", [violation])
-    return read
+    return value

@@ -56,6 +56,8 @@ from heddle_tools_service.settings import NO_SERVICE, ToolsSettings
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.tool_runner import ToolRunner
 
+KNOWLEDGE = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
+CONNECTOR = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
 __all__ = ["NO_SERVICE", "ToolsSettings", "app"]
 
 
@@ -80,16 +82,13 @@ async def app(
         guarded_http = await resources.enter_async_context(
             new_client(settings.http_timeout, Egress(settings.private_networks))
         )
-        if knowledge is None:
-            contract = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
-            knowledge = await resources.enter_async_context(
-                channel(settings.knowledge_address, contract)
-            )
+        knowledge = knowledge or await resources.enter_async_context(
+            channel(settings.knowledge_address, KNOWLEDGE)
+        )
         knowledge_stub = knowledge_pb2_grpc.KnowledgeServiceStub(knowledge)  # type: ignore[arg-type] # a local channel stands for a real one
         if connector is None and settings.small_model:
-            contract = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
             connector = await resources.enter_async_context(
-                channel(settings.connector_address, contract)
+                channel(settings.connector_address, CONNECTOR)
             )
         if accounts is None and settings.assistants_address != NO_SERVICE:
             accounts = await resources.enter_async_context(

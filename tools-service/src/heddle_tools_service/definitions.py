@@ -1,4 +1,4 @@
-"""What a tool must say about itself. Each complaint tells the author what to mend."""
+"""Checks the definitions of tools. Each message tells the author what to change."""
 
 import inspect
 import re
@@ -23,7 +23,7 @@ _RESERVED_NAMES = frozenset({"assistant_tool"})
 
 
 class DefinitionError(ValueError):
-    """A tool that cannot be installed; the message says what to mend."""
+    """A tool that cannot be installed; the message says what to change."""
 
 
 def is_slot(name: str) -> bool:
@@ -73,15 +73,12 @@ def _problems(tool: Tool) -> Iterator[str]:
 
 def _function_problems(tool: Tool, capabilities: Capabilities) -> Iterator[str]:
     yield from capabilities.problems(tool.run)
-    for name in ("offer", "available", "trigger"):
-        callback = getattr(tool, name)
-        if callback is not None:
-            for problem in capabilities.problems(callback):
-                yield f"of its {name}: {problem}"
-    if inspect.iscoroutinefunction(tool.enabled):  # what it returns would count as true
+    if inspect.iscoroutinefunction(tool.enabled):  # its coroutine would count as true
         yield "its enabled is async, write `def`"
     for name in ("offer", "available", "trigger"):
         callback = getattr(tool, name)
+        if callback is not None:
+            yield from (f"of its {name}: {each}" for each in capabilities.problems(callback))
         if inspect.isfunction(callback) and not inspect.iscoroutinefunction(callback):
             yield f"its {name} is not async, write `async def`"
 

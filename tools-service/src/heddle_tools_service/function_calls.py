@@ -1,4 +1,4 @@
-"""A model's calls of functions: what it is told of them, and what it wrote."""
+"""Function declarations for models, and the arguments that models write."""
 
 import json
 from typing import Any, NoReturn
@@ -7,15 +7,15 @@ from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 
-from heddle_tools_service.sdk import Function, FunctionOffer
+from heddle_tools_service.sdk import Function, FunctionOffer, HeldBackFunction
 
 _MAX_ARGUMENT_CHARS = 1_000_000
 WRONG_ARGUMENTS = "invalid_arguments"
-"""The kind of failure, as programs and models read it."""
+"""The kind of the failure."""
 
 
-def declaration(function: Function) -> chat_pb2.FunctionDeclaration:
-    """Return a function as models are told of it."""
+def declaration(function: Function | HeldBackFunction) -> chat_pb2.FunctionDeclaration:
+    """Return the declaration of a function for models."""
     return chat_pb2.FunctionDeclaration(
         name=function.name,
         description=function.description,
@@ -29,25 +29,17 @@ def offered_functions(identifier: str, offer: FunctionOffer) -> pb.ToolFunctions
         id=identifier,
         functions=map(declaration, offer.functions),
         held_back=[
-            pb.HeldBackFunction(
-                declaration=chat_pb2.FunctionDeclaration(
-                    name=each.name,
-                    description=each.description,
-                    parameters_schema_json=json.dumps(each.schema, ensure_ascii=False),
-                ),
-                pin=each.pin,
-                reason=each.reason,
-            )
+            pb.HeldBackFunction(declaration=declaration(each), pin=each.pin, reason=each.reason)
             for each in offer.held_back
         ],
     )
 
 
 def members_of(call: pb.FunctionCall) -> dict[str, Any]:
-    """Return the object that a model wrote; an empty one if it wrote nothing.
+    """Return the arguments that a model wrote; an empty object if it wrote nothing.
 
     Raises:
-        InvalidRequestError: It wrote something else.
+        InvalidRequestError: They are no JSON object.
     """
     if not call.arguments_json.strip():
         return {}

@@ -46,17 +46,17 @@ class AssistantFiles:
     """None if no service knows the numbers of users."""
     assistant: Assistant
 
-    async def read(self, path: str, most: int) -> FileText:
+    async def read(self, path: str, max_chars: int) -> FileText:
         """Return the beginning of a file."""
         components = _components(path)
-        # Judged before the disk is asked, so that nobody learns which files others have.
+        # Checked before the file is opened, so that nobody learns which files others have.
         if len(components) > 1 and not await self._may_read(components[0]):
             raise ToolError(_INVALID)
-        return await asyncio.to_thread(self._read, path, components, most)
+        return await asyncio.to_thread(self._read, path, components, max_chars)
 
-    def _read(self, path: str, components: list[str], most: int) -> FileText:
+    def _read(self, path: str, components: list[str], max_chars: int) -> FileText:
         try:
-            text = _beginning(_open(self.root, components), most + 1)
+            text = _beginning(self.root, components, max_chars + 1)
         except UnicodeDecodeError as error:
             raise ToolError("Failed to read file: it is not UTF-8 text") from error
         except OSError as error:
@@ -67,7 +67,7 @@ class AssistantFiles:
             raise ToolError(f"Failed to read file: {os.strerror(error.errno or 0)}") from error
         if "\0" in text:
             raise ToolError("Failed to read file: it is not text")
-        return FileText(text[:most], truncated=len(text) > most)
+        return FileText(text[:max_chars], truncated=len(text) > max_chars)
 
     async def _may_read(self, folder: str) -> bool:
         owner = await asyncio.to_thread(self._owner, folder)
@@ -116,19 +116,16 @@ def _components(path: str) -> list[str]:
     return components
 
 
-def _open(root: Path, components: list[str]) -> int:
+def _beginning(root: Path, components: list[str], max_chars: int) -> str:
     base = os.open(root, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
     try:
-        return open_beneath(base, components)
+        descriptor = open_beneath(base, components)
     finally:
         os.close(base)
-
-
-def _beginning(descriptor: int, most: int) -> str:
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a FIFO or a device may never end
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-        with open(descriptor, encoding="utf-8-sig", newline="", closefd=False) as file:
-            return file.read(most)
+        with os.fdopen(descriptor, encoding="utf-8-sig", newline="", closefd=False) as file:
+            return file.read(max_chars)
     finally:
         os.close(descriptor)

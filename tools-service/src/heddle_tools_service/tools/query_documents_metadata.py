@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from string import Template
 
@@ -152,9 +153,18 @@ async def _answered(
         try:
             return await _by_model(call, model, tables, question), "model"
         except ToolUnavailableError:
-            if not _is_filter(tables, question):
-                raise
-    return await _by_filter(call, tables, question), "filter"
+            with suppress(NotAFilterError):
+                return await _by_filter(call, tables, question), "filter"
+            raise
+    try:
+        return await _by_filter(call, tables, question), "filter"
+    except NotAFilterError as error:
+        raise ToolError(
+            "Without a small fast model, only filters and SQL are understood. Write a filter: "
+            f"{FORM}. This is none: {error}. Or give a SELECT statement in sql, over\n"
+            f"{_described(tables.tables)}",
+            kind="no_filter",
+        ) from error
 
 
 async def _by_model(
@@ -185,29 +195,9 @@ async def _by_model(
 async def _by_filter(
     call: ToolCall[DocumentsConfig, DocumentsQuestion], tables: DocumentTables, question: str
 ) -> Rows:
-    try:
-        sql = query_of(question, _columns(tables))
-    except NotAFilterError as error:
-        raise ToolError(
-            f"No small fast model is there to make a query of words. Write a filter instead: "
-            f"{FORM}. This is none: {error}. Or give a SELECT statement in sql, over\n"
-            f"{_described(tables.tables)}",
-            kind="no_filter",
-        ) from error
+    sql = query_of(question, {column.name: column.type for column in tables.tables[0].columns})
     call.status("asking the documents")
     return await tables.select(sql, max_rows=call.config.max_rows)
-
-
-def _is_filter(tables: DocumentTables, question: str) -> bool:
-    try:
-        query_of(question, _columns(tables))
-    except NotAFilterError:
-        return False
-    return True
-
-
-def _columns(tables: DocumentTables) -> dict[str, str]:
-    return {column.name: column.type for column in tables.tables[0].columns}
 
 
 def _prompt(tables: DocumentTables, question: str, before: str = "") -> str:
