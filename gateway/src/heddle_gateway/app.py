@@ -1,6 +1,7 @@
 """Assembles the gateway: raw chat completions, and all other routes with Starlette."""
 
 from functools import cache
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -83,7 +84,7 @@ _service = Routes("service", Access.OPEN)
 @_service.get("/openapi.json", content=("application/json",))
 async def _openapi(_: Call) -> Response:
     """Return this document."""
-    return Response(_encoded_document(), media_type="application/json")
+    return Response(msgspec.json.encode(document()), media_type="application/json")
 
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -196,11 +197,6 @@ def document() -> dict[str, Any]:
     return openapi.document(OPERATIONS)
 
 
-@cache
-def _encoded_document() -> bytes:
-    return msgspec.json.encode(document())
-
-
 def _routes(state: State) -> list[Route]:
     """Return the routes; those without parameters first."""
     by_path: dict[str, dict[str, Operation]] = {}
@@ -220,29 +216,17 @@ async def _error(request: Request, error: Exception) -> Response:
 async def _http_error(request: Request, error: Exception) -> Response:
     """Return the response for a path or a method that does not exist."""
     assert isinstance(error, HTTPException)  # noqa: S101 - the application registers it for these
-    headers: dict[str, str] = {}
-    match error.status_code:
-        case 404:
-            message = f"There is nothing at {request.scope['path'][:200]!r}."
-            response = ErrorResponse(404, message, code="unknown_url")
-        case 405:
-            allowed = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
-            headers["allow"] = allowed
-            message = f"{request.method[:20]} is not allowed here, only {allowed}."
-            response = ErrorResponse(405, message, code="method_not_allowed")
-        case status:
-            response = ErrorResponse(status, error.detail)
-    return _to_starlette(response, request, headers=headers)
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        message = f"There is nothing at {request.scope['path'][:200]!r}."
+        return _to_starlette(ErrorResponse(404, message, code="unknown_url"), request)
+    allowed = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
+    message = f"{request.method[:20]} is not allowed here, only {allowed}."
+    response = _to_starlette(ErrorResponse(405, message, code="method_not_allowed"), request)
+    response.headers["allow"] = allowed
+    return response
 
 
-def _to_starlette(
-    error: ErrorResponse,
-    request: Request,
-    *,
-    close: bool = False,
-    headers: dict[str, str] | None = None,
-) -> Response:
+def _to_starlette(error: ErrorResponse, request: Request, *, close: bool = False) -> Response:
     detail = request.scope["path"].startswith(LAMB_PATHS)
     raw = error.response(detail=detail, close=close)
-    decoded = {name.decode(): value.decode() for name, value in raw.headers}
-    return Response(raw.body, raw.status, {**decoded, **(headers or {})})
+    return Response(raw.body, raw.status, {name.decode(): it.decode() for name, it in raw.headers})

@@ -8,6 +8,7 @@ from assistants.stored import keep
 from heddle_assistants import access
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, organizations
+from heddle_runtime import permissions
 from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.identity import ANONYMOUS, DEFAULT_ORGANIZATION, Identity
 from sqlalchemy import ColumnElement, select
@@ -55,9 +56,9 @@ async def test_python_and_sql_say_the_same_of_every_row(database: Database) -> N
             usable = {thing for thing in things if access.may_use(caller, thing)}
             assert await those(access.usable(caller)) == usable, caller
             assert await those(access.offered(caller)) == {t for t in usable if t.published}, caller
-            changeable = {thing for thing in things if access.may_change(caller, thing)}
+            changeable = {thing for thing in things if permissions.may_change(caller, thing)}
             assert await those(access.changeable(caller)) == changeable, caller
-            owned = {thing for thing in things if access.owns(caller, thing)}
+            owned = {thing for thing in things if permissions.owns(caller, thing)}
             assert await those(access.owned(caller)) == owned, caller
 
 

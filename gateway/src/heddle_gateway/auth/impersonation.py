@@ -11,37 +11,26 @@ operator's organisation, a disabled user of any organisation.
 import re
 from typing import TYPE_CHECKING
 
-import grpc
-import structlog
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.errors import (
-    InvalidRequestError,
-    PermissionDeniedError,
-    UnavailableError,
-    Violation,
-    from_rpc,
-)
+from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError, Violation
 from heddle_runtime.identity import Identity, home
 from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.ttl_cache import TTLCache
 from msgspec.structs import replace
 
-from heddle_gateway.auth.issued_keys import CACHE_SECONDS
+from heddle_gateway.auth.issued_keys import CACHE_SECONDS, resolve
 from heddle_gateway.auth.keys_file import Principal
 from heddle_gateway.http.raw import RawRequest
 
 if TYPE_CHECKING:
     from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
 
-log = structlog.get_logger(__name__)
 EMAIL = b"x-openwebui-user-email"
 USER_ID = b"x-openwebui-user-id"
 _HEADERS = (EMAIL, USER_ID, b"x-openwebui-user-name", b"x-openwebui-user-role")
 _MAX_BYTES = 1024
 _ADDRESS = re.compile(rb"[!-?A-~]{1,64}@[!-?A-~]{1,190}")
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
-_TIMEOUT = 5.0
 
 
 class Impersonation:
@@ -69,23 +58,15 @@ class Impersonation:
         if not email:
             return replace(principal.identity, client_user=_client_user(request))
         identity = Identity(email, principal.identity.organization)
-        standing = await self._standings.get(identity, lambda: self._ask(identity))
+        standing = await self._standings.get(identity, lambda: self._standing(identity))
         if standing == pb.STANDING_DISABLED:
             raise PermissionDeniedError("The user on whose behalf the request is made is disabled.")
         return identity
 
-    async def _ask(self, identity: Identity) -> pb.Standing.ValueType:
+    async def _standing(self, identity: Identity) -> pb.Standing.ValueType:
         request = pb.ResolveUserRequest(email=identity.subject, organization=home(identity))
-        try:
-            with self._credentials.as_service():
-                response = await self._accounts.ResolveUser(request, **new_call_options(_TIMEOUT))
-        except grpc.aio.AioRpcError as error:
-            known = from_rpc(error)
-            log.error("users cannot be checked", reason=known.reason, cause=known.message)  # noqa: TRY400 - the service is at fault, a traceback says nothing
-            raise UnavailableError(
-                "Users cannot be checked at the moment. Try again.", retry_after=1.0
-            ) from known
-        return response.standing
+        method = self._accounts.ResolveUser
+        return (await resolve(method, request, self._credentials, "Users")).standing
 
 
 def _email(request: RawRequest) -> str:

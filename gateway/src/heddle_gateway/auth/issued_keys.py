@@ -1,18 +1,19 @@
 """API keys that the account service issued, with a cache of their owners."""
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-import grpc
 import structlog
+from google.protobuf.message import Message
 from heddle.account.v1.account_pb2 import ResolveKeyRequest
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.errors import UnauthenticatedError, UnavailableError, from_rpc
+from heddle_runtime.errors import HeddleError, UnauthenticatedError, UnavailableError
 from heddle_runtime.identity import Identity
 from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_gateway.auth.keys_file import Principal
+from heddle_gateway.services import ResponseT, call
 
 if TYPE_CHECKING:
     from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
@@ -44,21 +45,36 @@ class IssuedKeys:
         if len(key) > _MAX_CHARACTERS:
             return None
         digest = hashlib.sha256(key.encode("utf-8", "replace")).digest()  # the key is not stored
-        return await self._principals.get(digest, lambda: self._ask(key))
+        return await self._principals.get(digest, lambda: self._resolve(key))
 
-    async def _ask(self, key: str) -> Principal | None:
+    async def _resolve(self, key: str) -> Principal | None:
         try:
-            with self._credentials.as_service():
-                response = await self._accounts.ResolveKey(
-                    ResolveKeyRequest(key=key), **new_call_options(_TIMEOUT)
-                )
-        except grpc.aio.AioRpcError as error:
-            known = from_rpc(error)
-            if isinstance(known, UnauthenticatedError) and known.metadata.get("subject") == "key":
-                return None
-            log.error("API keys cannot be checked", reason=known.reason, cause=known.message)  # noqa: TRY400 - the service is at fault, a traceback says nothing
-            raise UnavailableError(
-                "API keys cannot be checked at the moment. Try again.", retry_after=1.0
-            ) from known
-        identity = Identity(response.subject, response.organization, tuple(response.scopes))
-        return Principal(identity, response.trusted)
+            request = ResolveKeyRequest(key=key)
+            owner = await resolve(self._accounts.ResolveKey, request, self._credentials, "API keys")
+        except UnauthenticatedError:
+            return None
+        identity = Identity(owner.subject, owner.organization, tuple(owner.scopes))
+        return Principal(identity, owner.trusted)
+
+
+async def resolve(
+    method: Callable[..., Awaitable[ResponseT]],
+    request: Message,
+    credentials: ServiceCredentials,
+    subject: str,
+) -> ResponseT:
+    """Return the response of the account service about the `subject` of a request.
+
+    Raises:
+        UnauthenticatedError: The key of the request is not valid.
+        UnavailableError: The account service does not answer.
+    """
+    try:
+        with credentials.as_service():
+            return await call(method, request, _TIMEOUT)
+    except HeddleError as error:
+        if isinstance(error, UnauthenticatedError) and error.metadata.get("subject") == "key":
+            raise
+        log.error("the account service failed", reason=error.reason, cause=error.message)  # noqa: TRY400 - the service is at fault, a traceback says nothing
+        message = f"{subject} cannot be checked at the moment. Try again."
+        raise UnavailableError(message, retry_after=1.0) from error

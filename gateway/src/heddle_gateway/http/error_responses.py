@@ -131,7 +131,9 @@ def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:
     if error.reason == "RESOURCE_EXHAUSTED" and metadata.get(QUOTA) == "assistant":
         code = "assistant_quota_exceeded"
         return ErrorResponse(429, error.message, "quota_exceeded", None, code, retry=False)
-    status, kind, default = _kind(error)
+    status, kind, default = _KINDS.get(error.reason, (500, SERVER, "internal_error"))
+    if metadata.get("grpc_code") == "UNIMPLEMENTED":
+        status, kind, default = 501, SERVER, "not_implemented"
     return ErrorResponse(
         status,
         _message(error),
@@ -142,13 +144,6 @@ def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:
         # A provider's budget that is used up stays so.
         retry=metadata.get("provider_code") != "insufficient_quota" and status not in _PERMANENT,
     )
-
-
-def _kind(error: HeddleError) -> tuple[int, str, str | None]:
-    """Return the status, the type and the code for an error's reason."""
-    if error.metadata.get("grpc_code") == "UNIMPLEMENTED":
-        return 501, SERVER, "not_implemented"
-    return _KINDS.get(error.reason, (500, SERVER, "internal_error"))
 
 
 def _provider_error(error: HeddleError) -> ErrorResponse:

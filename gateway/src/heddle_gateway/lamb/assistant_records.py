@@ -12,8 +12,8 @@ from typing import Any
 from heddle.migration.v1.record_pb2 import Record
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity import Identity
+from heddle_runtime.permissions import may_change
 
-from heddle_gateway.auth.permissions import may_change
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import Place, parse
 
@@ -107,7 +107,7 @@ def exported(document_json: str) -> dict[str, Any]:
 def to_lamb(record: Record, identity: Identity) -> dict[str, Any]:
     """Return a record as LAMB returns it to `identity`."""
     metadata = record.metadata_json if record.HasField("metadata_json") else None
-    changeable = may_change(identity, record.owner, record.organization)
+    changeable = may_change(identity, record)
     members: dict[str, Any] = {
         "id": lamb_id(record.id),
         "owner": record.owner,

@@ -1,38 +1,19 @@
-"""Who may do what with assistants: the one place that says so, to Python and to SQL.
+"""Permissions for assistants, to Python and to SQL.
 
-The owner and the administrators of the owner's organisation may change an assistant, everybody of
-the organisation may use a published one. Two users of two organisations may have one name, so an
-owner is one only within the own organisation.
+`heddle_runtime.permissions` says who may change one; all members of the organisation may use a
+published one.
 """
 
 from typing import Protocol
 
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.identity import (
-    ADMIN,
-    ANONYMOUS,
-    ORGANIZATION_ADMIN,
-    SERVICE,
-    Identity,
-    home,
-)
+from heddle_runtime.identity import ORGANIZATION_ADMIN, SERVICE, Identity, home
+from heddle_runtime.permissions import Owned, may_administer, may_change
 from sqlalchemy import ColumnElement, and_, or_, select, true
 
 from heddle_assistants.database.schema import assistants, organizations
 
 _KEY = "key:"
-
-
-class Owned(Protocol):
-    """Something that somebody owns."""
-
-    @property
-    def owner(self) -> str:
-        """Who."""
-
-    @property
-    def organization(self) -> str:
-        """The slug of the organisation that it is in; everybody's if empty."""
 
 
 class Publishable(Owned, Protocol):
@@ -41,30 +22,6 @@ class Publishable(Owned, Protocol):
     @property
     def published(self) -> bool:
         """Whether others of the organisation may use it."""
-
-
-def may_administer(identity: Identity) -> bool:
-    """Say whether `identity` may do everything."""
-    # Without a secret, on one machine, there is nobody else.
-    return identity == ANONYMOUS or ADMIN in identity.scopes
-
-
-def may_administer_in(identity: Identity, organization: str) -> bool:
-    """Say whether `identity` may do everything within an organisation."""
-    if may_administer(identity):
-        return True
-    return ORGANIZATION_ADMIN in identity.scopes and organization in ("", home(identity))
-
-
-def may_change(identity: Identity, it: Owned) -> bool:
-    """Say whether `identity` may change an assistant."""
-    return may_administer_in(identity, it.organization) or owns(identity, it)
-
-
-def owns(identity: Identity, it: Owned) -> bool:
-    """Say whether `identity` is the owner of an assistant."""
-    at_home = it.organization in ("", home(identity))
-    return at_home and bool(it.owner) and it.owner == identity.subject
 
 
 def may_use(identity: Identity, it: Publishable) -> bool:

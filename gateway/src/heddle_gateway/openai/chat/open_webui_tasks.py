@@ -9,8 +9,8 @@ from heddle.assistant.v1.assistant_pb2 import Assistant, GetAssistantRequest, Mo
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest
 from heddle_runtime.call_metadata import CALLER, caller
 from heddle_runtime.errors import PermissionDeniedError
+from heddle_runtime.permissions import may_change
 
-from heddle_gateway.auth.permissions import may_change
 from heddle_gateway.openai.chat.task_model import task_assistant
 from heddle_gateway.services import call
 from heddle_gateway.state import State
@@ -42,7 +42,7 @@ async def prompt_request(state: State, request: RunCompletionRequest) -> RunComp
         HeddleError: The assistant is not available.
     """
     assistant = await _assistant(state, request)
-    if not may_change(caller().identity, assistant.owner, assistant.organization):
+    if not may_change(caller().identity, assistant):
         raise PermissionDeniedError("Only those who may change the assistant see its prompt.")
     bypass = Assistant()
     bypass.CopyFrom(assistant)

@@ -12,8 +12,7 @@ from heddle_runtime.identity import (
     Identity,
     home,
 )
-
-from heddle_assistants.access import may_administer, may_administer_in
+from heddle_runtime.permissions import may_administer, may_administer_in
 
 GRANTABLE_SCOPES = (ORGANIZATION_ADMIN, ADMIN)
 """What a key can be given. `service` is none of them: services sign for themselves."""

@@ -5,9 +5,9 @@ from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import InvalidRequestError, UnauthenticatedError, Violation
 from heddle_runtime.paging import page_size, read_token, write_token
+from heddle_runtime.permissions import may_administer
 from heddle_runtime.server_interceptor import Context
 
-from heddle_assistants.access import may_administer
 from heddle_assistants.accounts import access, checks, messages
 from heddle_assistants.accounts.addresses import Addresses
 from heddle_assistants.accounts.api_keys import ApiKeys

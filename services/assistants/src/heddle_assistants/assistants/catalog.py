@@ -12,9 +12,10 @@ from heddle_runtime.errors import (
     Violation,
 )
 from heddle_runtime.identity import Identity
+from heddle_runtime.permissions import owns
 from sqlalchemy import ColumnElement, and_, true
 
-from heddle_assistants.access import changeable, may_use, offered, owned, owns
+from heddle_assistants.access import changeable, may_use, offered, owned
 from heddle_assistants.assistants.summaries import summary_of_row, summary_of_stored
 from heddle_assistants.database.schema import assistants
 from heddle_assistants.folder import Contents, FolderAssistants

@@ -4,8 +4,8 @@ from functools import partial
 
 from heddle_conversion import LegacyColumns, from_contract
 from heddle_runtime.identity import Identity
+from heddle_runtime.permissions import may_change
 
-from heddle_assistants.access import may_change
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.exchange import Exportable
 from heddle_assistants.repository.migrating import Stored

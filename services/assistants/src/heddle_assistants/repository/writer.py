@@ -9,11 +9,11 @@ from heddle_conversion import convert_row, displayed_title, dump
 from heddle_conversion.json_text import same
 from heddle_runtime.errors import AlreadyExistsError, ConflictError, NotFoundError
 from heddle_runtime.identity import Identity
+from heddle_runtime.permissions import may_change
 from sqlalchemy import delete, insert, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.access import may_change
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants
 from heddle_assistants.repository.journal import log_migration

@@ -6,9 +6,9 @@ from heddle_conversion import Conversion, newest, parse, version_of
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError, Violation
 from heddle_runtime.identity import SERVICE
+from heddle_runtime.permissions import may_administer
 from heddle_runtime.server_interceptor import Context
 
-from heddle_assistants.access import may_administer
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.repository.batches import MAX_ROWS, Batches, BatchRow, Replacement
 from heddle_assistants.rows.messages import top_k_json

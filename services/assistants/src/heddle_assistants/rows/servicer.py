@@ -10,10 +10,11 @@ from heddle_conversion import convert_row, newest, parse, version_of
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
 from heddle_runtime.paging import page_size, write_token
+from heddle_runtime.permissions import may_change
 from heddle_runtime.server_interceptor import Context
 from sqlalchemy import and_
 
-from heddle_assistants.access import changeable, may_change, may_use
+from heddle_assistants.access import changeable, may_use
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.field_checks import NO_USER, may_be_user, refuse_nul, require_name
 from heddle_assistants.repository.migrating import Stored

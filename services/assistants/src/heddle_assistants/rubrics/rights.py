@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from heddle_runtime.identity import ORGANIZATION_ADMIN, Identity, home
+from heddle_runtime.permissions import may_administer, may_change
 from sqlalchemy import ColumnElement, and_, or_, true
 
-from heddle_assistants.access import may_administer, may_change
 from heddle_assistants.database.schema import organizations, rubrics
 from heddle_assistants.rubrics.row import Row
 

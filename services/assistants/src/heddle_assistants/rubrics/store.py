@@ -7,10 +7,10 @@ from typing import Any
 
 from heddle_runtime.errors import ConflictError, NotFoundError
 from heddle_runtime.identity import DEFAULT_ORGANIZATION, Identity
+from heddle_runtime.permissions import may_change
 from sqlalchemy import bindparam, delete, insert, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.access import may_change
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import rubrics
 from heddle_assistants.repository.organizations import organization_id, organization_of
