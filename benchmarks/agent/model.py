@@ -51,11 +51,11 @@ def model_client(stub: "ConnectorServiceAsyncStub", model: assistant_pb2.ModelRe
 
     async def generate(
         request: pb.GenerateWholeMessageRequest,
-    ) -> list[orchestrator_pb2.RunEvent]:
+    ) -> AsyncGenerator[list[orchestrator_pb2.RunEvent]]:
         response = await stub.GenerateWholeMessage(request, **new_call_options(_SECONDS))
         run = orchestrator_pb2.RunCompletionResponse()
         map_events(response.events[:], run.events)
-        return run.events[:]
+        yield run.events[:]
 
     budget = Budget(rounds=1_000_000, seconds=1e9, tokens=10**12)
     return ModelClient(assistant_pb2.Assistant(model=model), LongRun(), generate, budget)

@@ -27,7 +27,7 @@ from heddle_orchestrator.assistants import ID_PREFIX, AssistantSource, owned_by_
 from heddle_orchestrator.event_mapping import map_events
 from heddle_orchestrator.functions import Functions, Generate
 from heddle_orchestrator.grants import grant_of
-from heddle_orchestrator.metering.counting import Counting, counting
+from heddle_orchestrator.metering.counting import counting
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.plan import Plan, plan
 from heddle_orchestrator.tools.execution import Events, ToolRun
@@ -35,8 +35,6 @@ from heddle_orchestrator.tools.execution import Events, ToolRun
 if TYPE_CHECKING:
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
-
-    from heddle_orchestrator.event_mapping import EventList
 
 MERGING = "merging tool outputs"
 TOOLS_RAN = "tools_ran"
@@ -60,9 +58,14 @@ class Completions:
     grants: GrantSigner
 
     async def stream(
-        self, request: pb.RunCompletionRequest, context: Context
+        self, request: pb.RunCompletionRequest, context: Context, *, watched: bool = True
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
         """Yield the events of a completion.
+
+        Args:
+            request: The request of the client.
+            context: Of the call.
+            watched: Whether the client reads the events as they come.
 
         Raises:
             HeddleError: There is no answer: the assistant is unknown, not valid or over its quota,
@@ -70,16 +73,19 @@ class Completions:
         """
         plan_ = await self._plan(request, context)
         if plan_.bound:
-            async with aclosing(self._run_tools(plan_, context, watched=True)) as batches:
+            run = self._tool_run(plan_, context, watched=watched)
+            async with aclosing(plan_.strategy.run(run, plan_.bound)) as batches:
                 async for events in batches:
                     yield pb.RunCompletionResponse(events=events)
-            merging = pb.RunEvent(status=pb.Status(message=MERGING))
-            yield pb.RunCompletionResponse(events=[merging])
+            plan_.stop_on_failure()
+            if watched:
+                merging = pb.RunEvent(status=pb.Status(message=MERGING))
+                yield pb.RunCompletionResponse(events=[merging])
         generate_request = plan_.generate_request(self.max_prompt_chars)
         tracing = plan_.tracing()
-        looping = plan_.callable_ or plan_.routing
-        generate = self._generate_in_loop if looping else self._generate
-        async with aclosing(generate(plan_, generate_request, context)) as responses:
+        generate = self._generate_in_loop if plan_.loops else self._generate
+        answer = generate(plan_, context, generate_request, watched=watched)
+        async with aclosing(answer) as responses:
             async for response in responses:
                 if tracing is not None:
                     tracing.take(response.events)
@@ -93,33 +99,14 @@ class Completions:
         Raises:
             HeddleError: As of `stream`. Its metadata has `tools_ran` if tools have run.
         """
-        response = pb.RunWholeCompletionResponse()
+        whole = pb.RunWholeCompletionResponse()
         try:
-            await self._answer(request, context, response.events)
+            async with aclosing(self.stream(request, context, watched=False)) as responses:
+                async for response in responses:
+                    whole.events.extend(response.events)
         except (HeddleError, grpc.aio.AioRpcError) as error:
-            raise _with_tools_ran(error, response.events) from error
-        return response
-
-    async def _answer(
-        self, request: pb.RunCompletionRequest, context: Context, events: "EventList"
-    ) -> None:
-        """Add the events of a completion to `events`, until it ends or fails."""
-        plan_ = await self._plan(request, context)
-        if plan_.bound:
-            async with aclosing(self._run_tools(plan_, context, watched=False)) as batches:
-                async for batch in batches:
-                    events.extend(batch)
-        generate_request = plan_.generate_request(self.max_prompt_chars)
-        tracing = plan_.tracing()
-        if plan_.callable_ or plan_.routing:
-            loop = self._loop(plan_, generate_request, context, watched=False)
-            async with aclosing(loop) as batches:
-                async for batch in batches:
-                    events.extend(batch)
-        else:
-            await self._generate_whole(plan_, generate_request, context, events)
-        if tracing is not None:
-            tracing.take(events)
+            raise _with_tools_ran(error, whole.events) from error
+        return whole
 
     async def _plan(self, request: pb.RunCompletionRequest, context: Context) -> Plan:
         match request.WhichOneof("target"):
@@ -139,15 +126,6 @@ class Completions:
                 raise InvalidRequestError("The request names no assistant.", [violation])
         return plan(request, assistant, self.tool_timeout, context)
 
-    async def _run_tools(
-        self, plan_: Plan, context: Context, *, watched: bool
-    ) -> AsyncGenerator[Events]:
-        run = self._tool_run(plan_, context, watched=watched)
-        async with aclosing(plan_.strategy.run(run, plan_.bound)) as batches:
-            async for events in batches:
-                yield events
-        plan_.stop_on_failure()
-
     def _tool_run(self, plan_: Plan, context: Context, *, watched: bool) -> ToolRun:
         seconds = remaining(context, _MAX_GRANT_SECONDS)
         grant = self.grants.sign(grant_of(plan_.assistant), seconds)
@@ -155,82 +133,62 @@ class Completions:
         return ToolRun(self.tools, context, tool_context, watched=watched)
 
     async def _generate(
-        self, plan_: Plan, request: GenerateRequest, context: Context
+        self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
+        """Yield the events of one request to the model, and count its tokens."""
         done = False
-        with self._counting(plan_) as counted:
-            call = self.connectors.GenerateMessage(request.generation, **call_options(context))
-            async with streaming(call) as responses:
-                # Read to the end: gRPC reports a stream as cancelled otherwise.
-                async for connector_response in responses:
-                    response = pb.RunCompletionResponse()
-                    ends = map_events(connector_response.events[:], response.events)
-                    if response.events and not done:
-                        done = ends
-                        counted.last = response.events
-                        yield response
+        with counting(self.meter, plan_.request, plan_.assistant) as counted:
+            if not watched:
+                whole = await self.connectors.GenerateWholeMessage(request, **call_options(context))
+                response = pb.RunCompletionResponse()
+                if done := map_events(whole.events[:], response.events):
+                    counted.last = response.events
+                    yield response
+            else:
+                call = self.connectors.GenerateMessage(request.generation, **call_options(context))
+                async with streaming(call) as responses:
+                    # Read to the end: gRPC reports a stream as cancelled otherwise.
+                    async for connector_response in responses:
+                        response = pb.RunCompletionResponse()
+                        ends = map_events(connector_response.events[:], response.events)
+                        if response.events and not done:
+                            done = ends
+                            counted.last = response.events
+                            yield response
             if not done:
                 raise ProviderGarbledError(_INCOMPLETE)
 
-    async def _generate_whole(
-        self, plan_: Plan, request: GenerateRequest, context: Context, events: "EventList"
-    ) -> None:
-        with self._counting(plan_) as counted:
-            response = await self.connectors.GenerateWholeMessage(request, **call_options(context))
-            earlier = len(events)
-            if not map_events(response.events[:], events):
-                del events[earlier:]
-                raise ProviderGarbledError(_INCOMPLETE)
-            counted.last = events
-
-    def _counting(self, plan_: Plan) -> Counting:
-        """Return a counter of one answer. A run has one for each request to a model."""
-        return counting(self.meter, plan_.request, plan_.assistant)
-
     async def _generate_in_loop(
-        self, plan_: Plan, request: GenerateRequest, context: Context
+        self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
-        async with aclosing(self._loop(plan_, request, context, watched=True)) as batches:
-            async for events in batches:
-                yield pb.RunCompletionResponse(events=events)
-
-    def _loop(
-        self, plan_: Plan, request: GenerateRequest, context: Context, *, watched: bool
-    ) -> AsyncGenerator[Events]:
-        """Return the events of the tool loop, of the routing agent, or of both."""
-        generate: Generate = partial(self._generate_once, plan_, context, watched=watched)
+        """Yield the events of the tool loop, of the routing agent, or of both."""
+        generate: Generate = partial(self._events, plan_, context, watched=watched)
         run = self._tool_run(plan_, context, watched=watched)
         if plan_.callable_:
             generate = self.functions.generate_with_tools(
                 generate, run, plan_.callable_, plan_.called
             )
-        if (routing := plan_.routing) is None:
-            return generate(request)
-        plan_.state = initial_state(plan_.request.messages)
-        return self.agents.answer(
-            request,
-            router=routing.router,
-            ask=partial(self._ask, plan_, context),
-            generate=generate,
-            run=run,
-            route=Route(plan_.routed, plan_.called, plan_.state),
-        )
+        if (router := plan_.strategy.router) is None:
+            loop = generate(request)
+        else:
+            plan_.state = initial_state(plan_.request.messages)
+            loop = self.agents.answer(
+                request,
+                router=router,
+                ask=partial(self._events, plan_, context, watched=False),
+                generate=generate,
+                run=run,
+                route=Route(plan_.routed, plan_.called, plan_.state),
+            )
+        async with aclosing(loop) as batches:
+            async for events in batches:
+                yield pb.RunCompletionResponse(events=events)
 
-    async def _ask(
-        self, plan_: Plan, context: Context, request: GenerateRequest
-    ) -> Sequence[pb.RunEvent]:
-        """Return the events of a request for a decision."""
-        response = pb.RunCompletionResponse()
-        await self._generate_whole(plan_, request, context, response.events)
-        return response.events[:]
-
-    async def _generate_once(
+    async def _events(
         self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
     ) -> AsyncGenerator[Events]:
-        if not watched:
-            yield list(await self._ask(plan_, context, request))
-            return
-        async with aclosing(self._generate(plan_, request, context)) as responses:
+        answer = self._generate(plan_, context, request, watched=watched)
+        async with aclosing(answer) as responses:
             async for response in responses:
                 yield response.events[:]
 

@@ -17,7 +17,7 @@ from heddle_orchestrator import prompts, strategies
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS, PromptProcessor
 from heddle_orchestrator.prompts.slots import fill
-from heddle_orchestrator.strategies import STRATEGIES, Routing, Strategy
+from heddle_orchestrator.strategies import STRATEGIES, Strategy
 from heddle_orchestrator.tools.bindings import BoundTool, bound_for, stop_on_failure
 from heddle_orchestrator.trace import model_steps, trace
 
@@ -47,9 +47,9 @@ class Plan:
     """Of the agent's run, once it has begun."""
 
     @property
-    def routing(self) -> Routing | None:
-        """The agent's strategy; None for other strategies."""
-        return self.strategy if isinstance(self.strategy, Routing) else None
+    def loops(self) -> bool:
+        """Whether the run may need more than one request to the model."""
+        return bool(self.callable_) or self.strategy.router is not None
 
     def tool_context(self, grant: str, *, watched: bool) -> tool_pb2.RunContext:
         """Return the context for tools.

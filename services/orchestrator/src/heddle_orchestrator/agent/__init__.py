@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from heddle_runtime.call_metadata import remaining
 
-from heddle_orchestrator.agent import model_client
 from heddle_orchestrator.agent.model_client import ModelClient
-from heddle_orchestrator.agent.responses import Generate, GenerateRequest, TextResponse
+from heddle_orchestrator.agent.responses import GenerateRequest, TextResponse
 from heddle_orchestrator.agent.routers.registry import LOCAL_CONNECTOR, Routers
 from heddle_orchestrator.agent.routing_loop import RoutingLoop
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.functions import Limits
+from heddle_orchestrator.functions import Generate, Limits
 from heddle_orchestrator.functions.budget import Budget
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.tools.execution import Events, ToolRun
@@ -57,7 +56,7 @@ class Agents:
         request: GenerateRequest,
         *,
         router: str,
-        ask: model_client.Generate,
+        ask: Generate,
         generate: Generate,
         run: ToolRun,
         route: Route,

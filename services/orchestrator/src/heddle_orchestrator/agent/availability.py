@@ -11,7 +11,7 @@ from heddle.tool.v1 import tool_pb2
 from heddle_runtime.errors import from_rpc, from_status
 
 from heddle_orchestrator.agent.decision import SUMMARIZE, TEXT_RESPONSE, Candidate
-from heddle_orchestrator.agent.environment import ToolError, members
+from heddle_orchestrator.agent.environment import members
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.tools.execution import ToolRun
@@ -61,8 +61,8 @@ class Availability:
     """The tools that are available, and those that are not."""
 
     tools: Sequence[Candidate]
-    failed: Mapping[str, tuple[str, ToolError]]
-    """The tool and its error, by binding, where the check itself failed."""
+    failed: Mapping[str, tool_pb2.EnvironmentError]
+    """The errors of the tools whose check failed, by binding."""
 
 
 async def available_tools(
@@ -92,21 +92,22 @@ async def available_tools(
     try:
         response = await run.tools.AssessTools(request, **run.call_options(_TIMEOUT_SECONDS))
     except grpc.aio.AioRpcError as error:
-        down = ToolError(from_rpc(error).message, recoverable=True, suggestion="")
-        return Availability(built_in, {b.id: (b.tool, down) for b in bound})
+        message = from_rpc(error).message
+        return Availability(built_in, {b.id: _error(b, message, recoverable=True) for b in bound})
     by_id = {b.id: b for b in bound}
     pairs = [(by_id[each.id], each) for each in response.assessments if each.id in by_id]
     return Availability(
         [*_candidates(pairs), *built_in],
         {
-            b.id: (
-                b.tool,
-                ToolError(from_status(each.error).message, recoverable=False, suggestion=""),
-            )
+            b.id: _error(b, from_status(each.error).message, recoverable=False)
             for b, each in pairs
             if each.HasField("error")
         },
     )
+
+
+def _error(bound: BoundTool, message: str, *, recoverable: bool) -> tool_pb2.EnvironmentError:
+    return tool_pb2.EnvironmentError(tool=bound.tool, message=message, recoverable=recoverable)
 
 
 def may_respond(state: State) -> bool:

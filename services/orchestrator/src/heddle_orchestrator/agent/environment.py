@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from google.protobuf.struct_pb2 import Struct
 from heddle.tool.v1 import tool_pb2
 
 _MAX_BYTES = 1_000_000
@@ -16,34 +15,14 @@ _RANKS = frozenset({"score", "scores", "relevance", "distance", "rank", "elapsed
 
 
 @dataclass(slots=True)
-class Finding:
-    """The result of one run of one tool."""
-
-    tool: str
-    name: str
-    objects: list[str]
-    """The text of one JSON object each."""
-    metadata: Struct
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolError:
-    """How the last run of a tool failed."""
-
-    message: str
-    recoverable: bool
-    suggestion: str
-
-
-@dataclass(slots=True)
 class Environment:
     """Results by tool and name, and the errors that the next decision reads."""
 
     max_bytes: int = _MAX_BYTES
-    findings: list[Finding] = field(default_factory=list)
-    errors: dict[str, ToolError] = field(default_factory=dict)
-    """By tool."""
+    findings: list[tool_pb2.FoundObjects] = field(default_factory=list)
+    """The result of each run of a tool."""
+    errors: dict[str, tool_pb2.EnvironmentError] = field(default_factory=dict)
+    """How the last run of a tool failed, by tool."""
     left_out: int = 0
     """Objects that exceeded `max_bytes`."""
     _known: set[str] = field(default_factory=set)
@@ -73,13 +52,20 @@ class Environment:
                 continue
             self._bytes += size
             objects.append(text)
-        self.findings.append(Finding(tool, name, objects, result.metadata, result.message))
+        found = tool_pb2.FoundObjects(
+            tool=tool,
+            name=name,
+            objects_json=objects,
+            metadata=result.metadata,
+            message=result.message,
+        )
+        self.findings.append(found)
         return new
 
-    def fail(self, tool: str, error: ToolError) -> None:
+    def fail(self, error: tool_pb2.EnvironmentError) -> None:
         """Store the error of a tool until the tool succeeds."""
-        self.errors.pop(tool, None)  # the latest error is listed last
-        self.errors[tool] = error
+        self.errors.pop(error.tool, None)  # the latest error is listed last
+        self.errors[error.tool] = error
 
     def find(self, tool: str, name: str = "") -> tuple[str, ...]:
         """Return the objects of a tool, of one result name or of all. Empty if there are none."""
@@ -87,20 +73,20 @@ class Environment:
             text
             for finding in self.findings
             if finding.tool == tool and name in ("", finding.name)
-            for text in finding.objects
+            for text in finding.objects_json
         )
 
     def objects(self) -> tuple[str, ...]:
         """Return all objects, oldest first, without duplicates."""
         distinct: dict[str, str] = {}
         for finding in self.findings:
-            for text in finding.objects:
+            for text in finding.objects_json:
                 distinct.setdefault(content(text), text)
         return tuple(distinct.values())
 
     def is_empty(self) -> bool:
         """Return whether there are no objects."""
-        return not any(finding.objects for finding in self.findings)
+        return not any(finding.objects_json for finding in self.findings)
 
     def estimate_tokens(self) -> int:
         """Return about how many tokens all objects have: their bytes divided by 4."""
@@ -108,31 +94,14 @@ class Environment:
 
     def replace(self, tool: str, name: str, objects: Sequence[str]) -> None:
         """Replace all objects. Their content still counts as known."""
-        self.findings = [Finding(tool, name, list(objects), Struct(), "")]
+        self.findings = [tool_pb2.FoundObjects(tool=tool, name=name, objects_json=objects)]
         self._bytes = sum(len(text.encode()) for text in objects)
 
     def to_proto(self) -> tool_pb2.Environment:
         """Return a copy for tools and traces."""
         return tool_pb2.Environment(
-            found=[
-                tool_pb2.FoundObjects(
-                    tool=each.tool,
-                    name=each.name,
-                    objects_json=each.objects,
-                    metadata=each.metadata,
-                    message=each.message,
-                )
-                for each in self.findings
-            ],
-            errors=[
-                tool_pb2.EnvironmentError(
-                    tool=tool,
-                    message=each.message,
-                    recoverable=each.recoverable,
-                    suggestion=each.suggestion,
-                )
-                for tool, each in self.errors.items()
-            ],
+            found=self.findings,
+            errors=self.errors.values(),
             estimated_tokens=self.estimate_tokens(),
             left_out=self.left_out,
         )

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from heddle.assistant.v1 import assistant_pb2
@@ -12,10 +13,9 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.call_metadata import TimedCall, remaining
 
 from heddle_orchestrator.agent.decision import Answer, Question
+from heddle_orchestrator.functions import Generate
 from heddle_orchestrator.functions.budget import Budget
 
-Generate = Callable[[connector_pb2.GenerateWholeMessageRequest], Awaitable[Iterable[pb.RunEvent]]]
-"""Sends one request to a model and returns all events."""
 _COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
 _TIME_SHARE = 3
 """A question may take one third of the time that is left."""
@@ -51,9 +51,11 @@ class ModelClient:
             options.temperature = question.temperature
         if question.extra:
             options.extra_json = json.dumps(question.extra, ensure_ascii=False)
-        async with asyncio.timeout(remaining(self.context) / _TIME_SHARE):
-            events = await self.generate(request)
-        return self._answer(events)
+        async with (
+            asyncio.timeout(remaining(self.context) / _TIME_SHARE),
+            aclosing(self.generate(request)) as batches,
+        ):
+            return self._answer([event async for events in batches for event in events])
 
     def _answer(self, events: Iterable[pb.RunEvent]) -> Answer:
         texts, calls, logprobs = [], [], ""

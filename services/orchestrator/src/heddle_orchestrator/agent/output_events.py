@@ -6,7 +6,7 @@ from heddle_runtime.frontend_payloads import Error, Response, Result, ToolOutput
 from heddle_runtime.struct_codec import from_struct
 
 from heddle_orchestrator.agent.context_builder import Citation
-from heddle_orchestrator.agent.environment import ToolError, members
+from heddle_orchestrator.agent.environment import members
 
 
 def result(tool: str, tool_result: tool_pb2.ToolResult) -> Result:
@@ -16,9 +16,9 @@ def result(tool: str, tool_result: tool_pb2.ToolResult) -> Result:
     return Result(objects, tool_result.name, metadata, tool_result.message, tool=tool)
 
 
-def error(tool: str, tool_error: ToolError) -> Error:
+def error(failure: tool_pb2.EnvironmentError) -> Error:
     """Return the error of a tool for frontends."""
-    return Error(tool_error.message, tool_error.recoverable, tool_error.suggestion, tool=tool)
+    return Error(failure.message, failure.recoverable, failure.suggestion, tool=failure.tool)
 
 
 def response(text: str, citations: tuple[Citation, ...]) -> Response:

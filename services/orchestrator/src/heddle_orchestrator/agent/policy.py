@@ -64,7 +64,7 @@ def enough(state: State) -> bool:
     environment = state.environment
     if environment.is_empty():
         return False
-    if any(each.tool not in SEARCHES and each.objects for each in environment.findings):
+    if any(each.tool not in SEARCHES and each.objects_json for each in environment.findings):
         return True
     return coverage(state.prompt, all_text(environment.objects())) >= _MIN_COVERAGE
 

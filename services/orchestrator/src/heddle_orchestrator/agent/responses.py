@@ -1,6 +1,6 @@
 """The end of a run: the assistant's own model answers with the results."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ from heddle_orchestrator.agent import output_events
 from heddle_orchestrator.agent.context_builder import Citation, errors, passages, sources
 from heddle_orchestrator.agent.environment import Environment
 from heddle_orchestrator.agent.model_client import add_usage
+from heddle_orchestrator.functions import Generate
 from heddle_orchestrator.tools.execution import Events
 
 GenerateRequest = connector_pb2.GenerateWholeMessageRequest
-Generate = Callable[[GenerateRequest], AsyncGenerator[Events]]
 _INCOMPLETE = "Some information is missing. Say so if it matters for the answer."
 _CITE = "Name the manual and the page of every fact in the answer."
 

@@ -33,7 +33,7 @@ from heddle_orchestrator.agent.decision import (
     Router,
     UndecidedError,
 )
-from heddle_orchestrator.agent.environment import ToolError, members
+from heddle_orchestrator.agent.environment import members
 from heddle_orchestrator.agent.model_client import ModelClient, add_usage
 from heddle_orchestrator.agent.policy import is_greeting, respond
 from heddle_orchestrator.agent.repeat_detection import RepeatDetector
@@ -122,11 +122,11 @@ class RoutingLoop:
         events: Events = []
         for binding in self._reported.keys() - available.failed.keys():
             self.state.environment.errors.pop(self._reported.pop(binding), None)
-        for binding, (tool, error) in available.failed.items():
+        for binding, error in available.failed.items():
             if binding not in self._reported:
-                self._reported[binding] = tool
-                self.state.environment.fail(tool, error)
-                events.append(self._output(output_events.error(tool, error)))
+                self._reported[binding] = error.tool
+                self.state.environment.fail(error)
+                events.append(self._output(output_events.error(error)))
         return events
 
     def _forced(self, tools: Sequence[Candidate]) -> Decision | None:
@@ -238,10 +238,10 @@ class RoutingLoop:
         failure = tool.failure
         self.budget.take_outcome(failed=failure is not None)
         if failure is not None:
-            error = _tool_error(failure)
-            self.state.environment.fail(name, error)
+            error = _tool_error(name, failure)
+            self.state.environment.fail(error)
             self.state.history.append(PastRun(name, inputs, 0, failed=True))
-            return self._output(output_events.error(name, error))
+            return self._output(output_events.error(error))
         result = tool.result or tool_pb2.ToolResult()
         new = self.state.environment.add(name, result)
         self.state.history.append(PastRun(name, inputs, new, failed=False))
@@ -293,13 +293,14 @@ class RoutingLoop:
         return pb.RunEvent(decision=event)
 
 
-def _tool_error(failure: HeddleError) -> ToolError:
+def _tool_error(tool: str, failure: HeddleError) -> tool_pb2.EnvironmentError:
     details = members(failure.metadata.get("details_json", ""))
     recoverable = details.get("recoverable")
     transient = isinstance(failure, (UnavailableError, DeadlineError))
     suggestion = details.get("suggestion", "")
-    return ToolError(
-        failure.message,
-        recoverable if isinstance(recoverable, bool) else transient,
-        suggestion if isinstance(suggestion, str) else "",
+    return tool_pb2.EnvironmentError(
+        tool=tool,
+        message=failure.message,
+        recoverable=recoverable if isinstance(recoverable, bool) else transient,
+        suggestion=suggestion if isinstance(suggestion, str) else "",
     )
