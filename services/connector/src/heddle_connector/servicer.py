@@ -7,6 +7,7 @@ from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import caller, remaining
 from heddle_runtime.errors import HeddleError, ProviderGarbledError
+from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page
 from heddle_runtime.server_interceptor import Context
 
@@ -89,8 +90,8 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             lambda item: f"{item.ref.connector}/{item.ref.model}",
             request.page_size,
             request.page_token,
-            default=100,
-            maximum=1000,
+            default=DEFAULT_PAGE_SIZE,
+            maximum=MAX_PAGE_SIZE,
         )
         problems = [
             pb.ConnectorProblem(connector=each.connector, message=each.problem)

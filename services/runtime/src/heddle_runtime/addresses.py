@@ -4,7 +4,7 @@ A service listens at `HEDDLE_<SERVICE>_LISTEN`. All of its clients find it at
 `HEDDLE_<SERVICE>_ADDRESS`, whichever service or command they belong to.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -15,45 +15,15 @@ ASSISTANTS = "127.0.0.1:9104"
 KNOWLEDGE = "127.0.0.1:9105"
 MIGRATION = "127.0.0.1:9106"
 
-OrchestratorAddress = Annotated[
-    str,
-    Field(
-        validation_alias="HEDDLE_ORCHESTRATOR_ADDRESS",
-        description="Address of the orchestrator: host:port.",
-    ),
-]
-ToolsAddress = Annotated[
-    str,
-    Field(
-        validation_alias="HEDDLE_TOOLS_ADDRESS",
-        description="Address of the tools service: host:port.",
-    ),
-]
-ConnectorAddress = Annotated[
-    str,
-    Field(
-        validation_alias="HEDDLE_CONNECTOR_ADDRESS",
-        description="Address of the connector service: host:port.",
-    ),
-]
-AssistantsAddress = Annotated[
-    str,
-    Field(
-        validation_alias="HEDDLE_ASSISTANTS_ADDRESS",
-        description="Address of the assistants service: host:port.",
-    ),
-]
-KnowledgeAddress = Annotated[
-    str,
-    Field(
-        validation_alias="HEDDLE_KNOWLEDGE_ADDRESS",
-        description="Address of the knowledge service: host:port.",
-    ),
-]
-MigrationAddress = Annotated[
-    str,
-    Field(
-        validation_alias="HEDDLE_MIGRATION_ADDRESS",
-        description="Address of the migration service: host:port.",
-    ),
-]
+
+def _address(service: str, title: str) -> Any:  # noqa: ANN401 - as `Field` itself
+    alias = f"HEDDLE_{service}_ADDRESS"
+    return Field(validation_alias=alias, description=f"Address of {title}: host:port.")
+
+
+OrchestratorAddress = Annotated[str, _address("ORCHESTRATOR", "the orchestrator")]
+ToolsAddress = Annotated[str, _address("TOOLS", "the tools service")]
+ConnectorAddress = Annotated[str, _address("CONNECTOR", "the connector service")]
+AssistantsAddress = Annotated[str, _address("ASSISTANTS", "the assistants service")]
+KnowledgeAddress = Annotated[str, _address("KNOWLEDGE", "the knowledge service")]
+MigrationAddress = Annotated[str, _address("MIGRATION", "the migration service")]

@@ -1,27 +1,30 @@
-"""Puts files on the disk so that a crash leaves the old one or the new one, whole."""
+"""Writes files so that after a crash either the old or the new file is there, complete."""
 
 import os
 import uuid
 from pathlib import Path
 
+TEMPORARY_PREFIX = "."
+"""Begins the name of a file that is being written."""
+
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file in one step, and see it onto the disk; its folder must exist."""
-    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    """Replace a file in one step; it is on disk when this returns. Its folder must exist."""
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}.{uuid.uuid4().hex}")
     try:
-        with unfinished.open("wb") as file:
+        with temporary.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        unfinished.replace(path)
-    except BaseException:  # a full disk, above all
-        unfinished.unlink(missing_ok=True)
+        temporary.replace(path)
+    except BaseException:  # most often a full disk
+        temporary.unlink(missing_ok=True)
         raise
     sync(path.parent)
 
 
 def sync(folder: Path) -> None:
-    """See the names of a folder onto the disk."""
+    """Write the names of the files of a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -4,5 +4,7 @@ MAX_TOOLS = 64
 """Tools of one assistant."""
 MAX_TOOL_ROUNDS = 50
 """Rounds of function calls, or decisions of the routing agent, in one run."""
-MAX_PAGE_SIZE = 1000
+DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE = 100, 1000
 """Items of one page of a list."""
+DEFAULT_SHORT_PAGE_SIZE, MAX_SHORT_PAGE_SIZE = 50, 200
+"""Items of one page of a list that is usually short, such as that of the tools."""

@@ -1,10 +1,11 @@
-"""Pages of lists: the same rules for every `List…` call."""
+"""Pages of lists, by the same rules for every `List…` call."""
 
 import base64
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.limits import DEFAULT_SHORT_PAGE_SIZE, MAX_SHORT_PAGE_SIZE
 
 ItemT = TypeVar("ItemT")
 
@@ -15,13 +16,13 @@ def page(
     size: int,
     token: str,
     *,
-    default: int = 50,
-    maximum: int = 200,
+    default: int = DEFAULT_SHORT_PAGE_SIZE,
+    maximum: int = MAX_SHORT_PAGE_SIZE,
 ) -> tuple[list[ItemT], str]:
     """Return one page of `items` in the order of `key`, and the token of the next page.
 
-    A page begins after the last key of the one before, so that things which come or go between
-    two calls neither repeat nor hide others.
+    A page begins after the last key of the page before, so that items that are added or removed
+    between two calls neither repeat nor hide others.
     """
     after = read_token(token)
     limit = page_size(size, default, maximum)
@@ -31,7 +32,11 @@ def page(
 
 
 def page_size(size: int, default: int, maximum: int) -> int:
-    """Return how many things a page holds when `size` are asked for."""
+    """Return the number of items of a page; a requested size of 0 means the default.
+
+    Raises:
+        InvalidRequestError: The requested size is negative.
+    """
     if size < 0:
         violation = Violation("page_size", f"must be between 0 and {maximum}")
         raise InvalidRequestError("The page size is negative.", [violation])
@@ -44,7 +49,11 @@ def write_token(key: str) -> str:
 
 
 def read_token(token: str) -> str:
-    """Return the key after which the page of `token` begins."""
+    """Return the key after which the page of `token` begins.
+
+    Raises:
+        InvalidRequestError: It is not a token of a page.
+    """
     try:
         return base64.b64decode(token.encode(), b"-_", validate=True).decode()
     except ValueError:

@@ -32,7 +32,7 @@ from heddle_runtime.errors import (
     shortened,
     to_status,
 )
-from heddle_runtime.validation import is_complete, missing_fields
+from heddle_runtime.validation import missing_fields
 
 if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
     Handler = grpc.RpcMethodHandler[Any, Any]
@@ -87,8 +87,7 @@ def check(request: Any, *, limited: bool) -> None:
     """
     if not limited:
         raise InvalidRequestError("The call has no deadline. Set a timeout.")
-    if not is_complete(request):
-        violations = missing_fields(request)
+    if violations := missing_fields(request):
         raise InvalidRequestError("The request lacks required fields.", violations)
 
 

@@ -4,7 +4,6 @@ The organisation and the user come from the signed identity of the call.
 """
 
 import asyncio
-import os
 import re
 import secrets
 import time
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from heddle_runtime import durable_files
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError
 from heddle_runtime.identity import Identity, home
 
@@ -28,7 +28,6 @@ _SIGNATURES = (
     (re.compile(rb"RIFF....WEBP", re.DOTALL), "webp"),
     (re.compile(rb"GIF8[79]a"), "gif"),
 )
-_TEMPORARY_SUFFIX = ".new"
 _TEMPORARY_SECONDS = 3600.0
 """The age at which a temporary file is left over from a killed process."""
 
@@ -94,17 +93,7 @@ def _folder_name(name: str) -> str:
 def _write(folder: Path, name: str, data: bytes, quota_bytes: int) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _make_room(folder, quota_bytes - len(data))
-    temporary = folder / f"{name}{_TEMPORARY_SUFFIX}"
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(folder / name)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync(folder)
+    durable_files.write(folder / name, data)
 
 
 def _make_room(folder: Path, max_bytes: int) -> None:
@@ -115,7 +104,7 @@ def _make_room(folder: Path, max_bytes: int) -> None:
             status = path.stat()
         except FileNotFoundError:  # another process deletes files as well
             continue
-        if path.suffix != _TEMPORARY_SUFFIX:
+        if not path.name.startswith(durable_files.TEMPORARY_PREFIX):
             images.append((status.st_mtime_ns, status.st_size, path))
         elif time.time() - status.st_mtime > _TEMPORARY_SECONDS:
             path.unlink(missing_ok=True)
@@ -125,11 +114,3 @@ def _make_room(folder: Path, max_bytes: int) -> None:
             return
         path.unlink(missing_ok=True)
         total -= size
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
