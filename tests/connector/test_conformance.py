@@ -1,8 +1,6 @@
 """What every connector must fulfil. A new file in `connectors/` is tested without a new test."""
 
 import asyncio
-import inspect
-import re
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -13,11 +11,12 @@ from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2 as assistants
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle_connector.routing.registry import installed
-from heddle_connector.sdk import Connector, Example, Plugin
+from heddle_connector.sdk import Example, Plugin
+from heddle_connector.sdk.testing import CHECKS, Check
 from heddle_runtime.call_metadata import new_call_options
 
 from connector.provider import Exchange, provider
-from connector.service import answer, asked, events, service
+from connector.service import asked, events, service
 
 PLUGINS = installed().found
 every = pytest.mark.parametrize("plugin", PLUGINS.values(), ids=PLUGINS)
@@ -46,56 +45,9 @@ def request(plugin: Plugin, **fields: Any) -> Any:
 
 
 @every
-def test_name_description_and_settings_are_complete(plugin: Plugin) -> None:
-    assert re.fullmatch(r"[a-z][a-z0-9_]{0,62}", plugin.name)
-    assert plugin.description.endswith(".")
-    fields = plugin.settings.model_fields
-    if fields:
-        prefix = plugin.settings.model_config.get("env_prefix", "")
-        assert prefix == f"HEDDLE_CONNECTOR_{plugin.name.upper()}_"
-    for name, field in fields.items():
-        assert field.description, f"{name} is not described"
-        assert not field.is_required(), f"{name} must have a default: nothing needs configuration"
-
-
-@every
-def test_it_is_a_connector_made_of_the_sdk_alone(plugin: Plugin) -> None:
-    assert inspect.isclass(plugin.create)
-    assert issubclass(plugin.create, Connector)
-    source = inspect.getsource(inspect.getmodule(plugin.create))  # type: ignore[arg-type] # it has a module
-    assert not re.search(r"^(from|import) (heddle\b|heddle_runtime|grpc)", source, re.MULTILINE)
-    assert set(re.findall(r"^from (heddle_connector\S*)", source, re.MULTILINE)) == {
-        "heddle_connector.sdk"
-    }
-
-
-# How the network cuts a reply matters only to those that get one.
-CUTS = [
-    pytest.param(plugin, size, id=f"{name}-{size}")
-    for name, plugin in PLUGINS.items()
-    for size in ([1, 7, 10_000] if plugin.example and plugin.example.reply else [1])
-]
-
-
-@pytest.mark.parametrize(("plugin", "size"), CUTS)
-async def test_its_example_runs_however_the_network_cuts_it(
-    plugin: Plugin, size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    example = example_of(plugin)
-
-    async def script(exchange: Exchange) -> None:
-        exchange.begin()
-        for start in range(0, len(example.reply), size):
-            await exchange.send(example.reply[start : start + size])
-        await exchange.end()
-
-    async with example_service(plugin, script, monkeypatch) as stub:
-        found = await events(stub, request(plugin), 60)
-    if example.answer:
-        assert answer(found) == example.answer
-    assert found[-1].done.HasField("usage")
-    assert found[-1].done.model
-    assert found[-1].done.finish_reason != chat.FINISH_REASON_UNSPECIFIED
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_it_passes_the_checks_of_the_test_kit(plugin: Plugin, check: Check) -> None:
+    check(plugin.create)  # type: ignore[arg-type] # what the decorator registers is the class
 
 
 @every

@@ -121,7 +121,7 @@ async def test_temporary_files_of_a_killed_process_are_deleted(
 ) -> None:
     await images.store(ANN, PNG)
     folder = images.root / "uni" / ANN.subject
-    abandoned, begun = folder / f"{'a' * 32}.png.new", folder / f"{'b' * 32}.png.new"
+    abandoned, begun = folder / f".{'a' * 32}.png.1", folder / f".{'b' * 32}.png.2"
     for path in (abandoned, begun):
         path.write_bytes(PNG[:10])
     yesterday = time.time() - 86_400

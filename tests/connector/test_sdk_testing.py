@@ -6,11 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from heddle_connector.routing.registry import installed
-from heddle_connector.sdk import Plugin
-from heddle_connector.sdk.testing import CHECKS, check_conformance
-
-PLUGINS = installed().found
+from heddle_connector.sdk.testing import check_conformance
 
 CONNECTOR = '''
 """A connector of an author."""
@@ -119,10 +115,3 @@ def test_a_broken_rule_is_named(
     monkeypatch.delitem(sys.modules, "parrot", raising=False)
     with pytest.raises(AssertionError, match=rule):
         check_conformance(import_module("parrot").Parrot)
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("plugin", PLUGINS.values(), ids=PLUGINS)
-def test_the_connectors_of_heddle_conform(plugin: Plugin, check: object) -> None:
-    assert callable(check)
-    check(plugin.create)

@@ -16,18 +16,18 @@ and a test next to each other and runs any test framework.
         assert provider.requests[0].json["model"] == "m"
 """
 
-from heddle_connector.sdk.testing.conformance import CHECKS, check_conformance
+from heddle_connector.sdk.testing.conformance import CHECKS, Check, check_conformance
 from heddle_connector.sdk.testing.provider import ProviderRequest, Reply, ScriptedProvider
-from heddle_connector.sdk.testing.runner import Answer, ask, ask_async, list_models
+from heddle_connector.sdk.testing.runner import Answer, ask, list_models
 
 __all__ = [
     "CHECKS",
     "Answer",
+    "Check",
     "ProviderRequest",
     "Reply",
     "ScriptedProvider",
     "ask",
-    "ask_async",
     "check_conformance",
     "list_models",
 ]

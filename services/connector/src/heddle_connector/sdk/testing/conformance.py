@@ -15,6 +15,7 @@ from heddle_connector.sdk.definition import Connector, Example
 from heddle_connector.sdk.testing.provider import Reply, ScriptedProvider
 from heddle_connector.sdk.testing.runner import Answer, ask, list_models, make_call, opened
 
+Check = Callable[[type[Connector[Any]]], None]
 _PROMPT = "Say hello."
 _CANCEL_SECONDS = 2.0
 _CHUNK_BYTES = (1, 7, 10_000)
@@ -76,7 +77,7 @@ def check_models(connector: type[Connector[Any]]) -> None:
     assert models, "If there are no models, `models` raises UnavailableError."
 
 
-CHECKS: tuple[Callable[[type[Connector[Any]]], None], ...] = (
+CHECKS: tuple[Check, ...] = (
     check_description,
     check_imports,
     check_example,

@@ -104,30 +104,16 @@ def ask(
     Raises:
         HeddleError: The error of the connector.
     """
-    return asyncio.run(
-        ask_async(
-            connector, prompt, provider, model=model, whole=whole, tools=tools, settings=settings
-        )
-    )
 
+    async def answer() -> Answer:
+        with TemporaryDirectory() as folder:
+            call = make_call(connector, prompt, model, Path(folder), whole=whole, tools=tools)
+            async with opened(connector, provider, settings) as instance:
+                if whole:
+                    return Answer([await instance.complete(call)])
+                return Answer([list(batch) async for batch in instance.generate(call)])
 
-async def ask_async(
-    connector: type[Connector[Any]],
-    prompt: str,
-    provider: ScriptedProvider | None = None,
-    *,
-    model: str = "model",
-    whole: bool = False,
-    tools: Sequence[Mapping[str, Any]] = (),
-    settings: Mapping[str, str] = MappingProxyType({}),
-) -> Answer:
-    """Ask a connector as `ask` does, within a running event loop."""
-    with TemporaryDirectory() as folder:
-        call = make_call(connector, prompt, model, Path(folder), whole=whole, tools=tools)
-        async with opened(connector, provider, settings) as instance:
-            if whole:
-                return Answer([await instance.complete(call)])
-            return Answer([list(batch) async for batch in instance.generate(call)])
+    return asyncio.run(answer())
 
 
 def list_models(
